@@ -41,6 +41,7 @@ from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list, s
 from mrag_eval.core import (
     ConfigError,
     DataError,
+    MragError,
     RunFiles,
     UnwrittenError,
     Wait,
@@ -66,6 +67,7 @@ __all__ = [
     "evaluate",
     "hide_secrets_in_results",
     "known_model_types",
+    "listed_tasks",
     "load_tasks",
     "model_class",
     "parse_arguments",
@@ -77,6 +79,7 @@ __all__ = [
     "score_table",
     "sends_by_http",
     "setup_logging",
+    "stock_run",
     "task_keys",
     "task_manager",
 ]
@@ -160,12 +163,15 @@ def asked_tasks() -> list[str] | None:
     A wildcard is replaced by what it matches; a task from a file of its own has the name in the file, or the path. A
     task learns of the others only here: it is built inside ``TaskManager.load``, whose argument they are.
     """
+    frame = _frame_of_load()
+    return None if frame is None else [_name_of(asked) for asked in frame.f_locals["task_list"]]
+
+
+def _frame_of_load() -> FrameType | None:
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code is not TaskManager.load.__code__:
         frame = frame.f_back
-    if frame is None:
-        return None
-    return [_name_of(asked) for asked in frame.f_locals["task_list"]]
+    return frame
 
 
 def _name_of(asked: Any) -> str:
@@ -173,6 +179,55 @@ def _name_of(asked: Any) -> str:
     if isinstance(asked, Mapping):
         return str(asked.get("task"))
     return str(asked if isinstance(asked, str) else getattr(asked, "task_name", None) or asked.name)
+
+
+def listed_tasks(manager: TaskManager) -> dict[str, tuple[Path | None, Mapping[str, Any]]]:
+    """Return the file and the content of every task and group that a task manager knows, by name; not the tags."""
+    return {name: (entry.yaml_path, entry.cfg) for name, entry in manager.task_index.items() if entry.cfg is not None}
+
+
+class StockRun(NamedTuple):
+    """A run of the harness's own command: its tasks, as names and configurations, and who loads them."""
+
+    asked: list[str | Mapping[str, Any]]
+    manager: TaskManager
+
+
+def stock_run() -> StockRun | None:
+    """Return what the harness's own command loads, when its first task is built; None for any other, and elsewhere.
+
+    From then on an error that a user can act on ends that command in its own lines, without a traceback.
+    """
+    load, frame = _frame_of_load(), sys._getframe().f_back
+    while frame is not None and not _is_stock_command(frame):
+        frame = frame.f_back
+    if load is None or frame is None or hasattr(load.f_locals["self"], "mrag_eval_planned"):
+        return None
+    manager: Any = load.f_locals["self"]
+    manager.mrag_eval_planned = True
+    sys.excepthook = partial(_say_mistake, sys.excepthook)
+    asked = [one for one in load.f_locals["task_list"] if isinstance(one, str | Mapping)]
+    return StockRun(asked, manager)
+
+
+def _is_stock_command(frame: FrameType) -> bool:
+    """Return whether a frame is the harness's command, started as a program or with ``python -m``."""
+    code = frame.f_code
+    return code.co_name == "cli_evaluate" and Path(code.co_filename).parts[-2:] == ("lm_eval", "__main__.py")
+
+
+def _say_mistake(
+    otherwise: Callable[[type[BaseException], BaseException, Any], Any],
+    kind: type[BaseException],
+    error: BaseException,
+    trace: Any,
+) -> None:
+    """Print an error that a user can act on as ``mrag-eval`` does; leave any other to the hook that was there."""
+    if isinstance(error, MragError):
+        print(f"mrag-eval: {error.message}", file=sys.stderr)
+        print(f"    {error.next_step or 'change it, and run the same command again'}", file=sys.stderr)
+    else:
+        otherwise(kind, error, trace)
 
 
 def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
