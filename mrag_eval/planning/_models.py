@@ -57,7 +57,7 @@ def model_needs(leaves: Sequence[Leaf], *, judged: bool = True) -> list[Need]:
 def model_need(role: str, name: str, spec: ModelSpec) -> Need:
     """Return whether a model has what it takes: its package, its key, its weights. Nothing is loaded or called."""
     model = str(spec.model_args.get("model") or spec.model_args.get("pretrained") or "")
-    parts = [" ".join(part for part in (f"{role} {name}".rstrip() + ":", spec.model, model) if part)]
+    parts = [" ".join(part for part in (f"{role} {name}".strip() + ":", spec.model, model) if part)]
     package = next((found for starts, *found in _PACKAGES if spec.model.startswith(starts)), None)
     if package is not None and find_spec(package[0]) is None:
         what = f"{parts[0]} · {package[0]} is not installed"
