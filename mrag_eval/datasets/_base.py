@@ -41,13 +41,15 @@ class Expected:
     """What is known of the rows of a ``data:`` block before they are read, from the published counts: approximate.
 
     ``rows`` is None where the number is unknown. ``languages`` are those of the questions, ``culture`` those of the
-    cultures they are about. ``given_tokens`` is the mean length of the passages that come with a row.
+    cultures they are about. ``given_tokens`` is the mean length of the passages that come with a row. ``unread`` are
+    declared sources, by their settings, that this block does not read.
     """
 
     rows: int | None = None
     languages: tuple[str, ...] = ()
     culture: tuple[str, ...] = ()
     given_tokens: int = 0
+    unread: tuple[str, ...] = ()
 
 
 # Dimensions of every summary, if the rows know them.

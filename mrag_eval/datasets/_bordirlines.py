@@ -368,7 +368,10 @@ def _searchable(
 def expected(block: BordirlinesBlock) -> Expected:
     """Return what the dataset card tells of the rows; the number of a part of them is not known beforehand."""
     whole = block.languages is None and block.territories is None and not block.flip and block.documents == "all"
-    return Expected(QUESTIONS if whole else None, block.languages or ())
+    unread = [] if block.embedder is not None else [HUB.setting]
+    if block.path is not None and block.path.exists() and _lines_folder(block) is not None:
+        unread.append(BORDERLINES.setting)
+    return Expected(QUESTIONS if whole else None, block.languages or (), unread=tuple(unread))
 
 
 LOADER = LoaderSpec(BENCHMARK, BordirlinesBlock, load, expected=expected)

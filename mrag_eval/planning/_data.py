@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.core import cache_dir
@@ -21,7 +22,7 @@ def data_needs(leaves: Sequence[Leaf]) -> list[Need]:
     for leaf in leaves:
         for need in _of_leaf(leaf, several=len(benchmarks) > 1):
             found.setdefault((need.what, need.fix), (need, []))[1].append(leaf.name)
-    return [_for(need, names) for need, names in found.values()]
+    return [replace(need, tasks=tuple(dict.fromkeys(names))) for need, names in found.values()]
 
 
 def source_need(declared: Declaration, source: Source, *, several: bool = True) -> Need:
@@ -61,19 +62,14 @@ def _of_leaf(leaf: Leaf, *, several: bool) -> list[Need]:
     if not leaf.declaration.sources and leaf.data.path is None:
         line = "data: {path: questions.jsonl}   in the file of the task"
         return [Need("data", f"{leaf.declaration.title}: data.path names no file", False, line, needed=True)]
-    done: set[str] = {f"data.{key}" for key in own}
+    done = {*(f"data.{key}" for key in own), *leaf.expected.unread}
     for source in leaf.declaration.sources:
-        if source.setting in done or isinstance(source, PackagedFiles) or _unused(leaf, source):
+        if source.setting in done or isinstance(source, PackagedFiles):
             continue
         done.add(source.setting)
         given = isinstance(getattr(leaf.data, source.setting.removeprefix("data."), None), Path)
         needs.append(_copy(leaf, source.setting) if given else source_need(leaf.declaration, source, several=several))
     return needs
-
-
-def _unused(leaf: Leaf, source: Source) -> bool:
-    """Return whether the task's block asks for no row of this source."""
-    return source.setting == "data.kilt" and getattr(leaf.data, "subset", "kilt") != "kilt"
 
 
 def _copy(leaf: Leaf, setting: str) -> Need:
@@ -83,18 +79,12 @@ def _copy(leaf: Leaf, setting: str) -> Need:
     return Need("data", what, there, "" if there else f"--metadata {setting}=PATH   with a path that exists", True)
 
 
-def _for(need: Need, names: Sequence[str]) -> Need:
-    from dataclasses import replace
-
-    return replace(need, tasks=tuple(dict.fromkeys(names)))
-
-
 def _cached(source: Source) -> tuple[bool, str]:
     """Return whether the files are in their cache, and whose cache that is."""
     if isinstance(source, HubDataset):
         return in_hub_cache("datasets", source.id), "the hub"
     if isinstance(source, GitHubFiles):
-        return (cache_dir() / "github" / source.id / source.revision).is_dir(), "mrag-eval"
+        return (cache_dir() / "github" / source.id).is_dir(), "mrag-eval"
     return _downloaded(source.url), "the library datasets"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
+from mrag_eval import prompts
 from mrag_eval.cli import main
 from mrag_eval.core import CORAL_POOL, ConfigError, Passage, tasks_folder
 from mrag_eval.planning import (
@@ -26,9 +27,11 @@ from mrag_eval.planning import (
     plan_for,
     unknown_name,
 )
+from mrag_eval.planning import _estimate as estimate
 from mrag_eval.planning._corpora import searched_languages
 from mrag_eval.planning._tasks import Listed
 from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
+from mrag_eval.text import estimated_tokens
 from tests.worlds.small import BASE, write_task
 
 KNOWN = listed_in([tasks_folder()])
@@ -196,6 +199,29 @@ def test_names_are_resolved_as_the_harness_resolves_them(tasks: Path, bare: Path
     assert unknown_name(["small", "m*re", "inner"], known) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "metadata", "sources"),
+    [
+        ("mkqa_norag_ko", {}, ["apple/mkqa", "facebook/kilt_tasks"]),
+        ("mkqa_norag_ko", {"data.subset": "all"}, ["apple/mkqa"]),
+        # the hits of an embedder come from one repository, the questions from another or from its copy
+        ("bordirlines_rel_langs_direct_openai", {}, ["borderlines/bordirlines", "manestay/borderlines"]),
+        ("bordirlines_rel_langs_direct_own", {}, ["manestay/borderlines"]),
+        ("bordirlines_rel_langs_direct_openai", {"data.path": "copy"}, ["data.path="]),
+        ("xor_tydi_norag_ko", {}, ["xor_dev_full_v1_1.jsonl"]),
+        ("xlcost_travel", {"data.path": "copy"}, ["data.path="]),
+    ],
+)
+def test_only_data_that_a_task_reads_is_needed(
+    bare: Path, name: str, metadata: dict[str, Any], sources: list[str]
+) -> None:
+    (bare / "copy").mkdir()
+    (bare / "copy" / "disputed_territories.csv").write_text("", "utf-8")
+    found = [need.what for need in planned([name], metadata).needs if need.topic == "data"]
+    assert len(found) == len(sources)
+    assert all(source in what for source, what in zip(sources, found, strict=True))
+
+
 def test_the_limit_counts_as_in_a_run(bare: Path) -> None:
     for limit, rows in ((20, 20), (0.1, 34), (1000, 335)):
         assert [leaf.rows for leaf in leaves_of(["blend_coral_am"], KNOWN, {}, limit)] == [rows]
@@ -269,6 +295,25 @@ def test_rows_that_cannot_be_counted_are_named(bare: Path) -> None:
     write_task(bare, "gone", **BASE, data={"benchmark": "jsonl", "path": "gone.jsonl"})
     plan = plan_for(["gone", "xrag_multi_de"], KNOWN | listed_in([bare]), {})
     assert (plan.rows, plan.uncounted) == (None, ("gone",))
+
+
+@pytest.mark.parametrize(
+    ("templates", "tokens"),
+    [
+        (("agent_plan", "agent_replan"), estimate._PLANNING),
+        (("agent_critique",), estimate._CRITIQUE),
+        (("agent_sufficiency",), estimate._ENOUGH),
+        (("judge_correctness", "judge_sufficiency"), estimate._JUDGING),
+        (("judge_relevance",), estimate._LABELLING),
+        (("rerank_listwise",), estimate._ORDERING),
+        (("translator_plain",), estimate._TRANSLATING),
+        (("multiple_choice", "articles", "short_answer"), estimate._PROMPT),
+    ],
+)
+def test_the_tokens_of_prompts_are_those_of_the_templates(templates: tuple[str, ...], tokens: int) -> None:
+    folder = Path(prompts.__file__).parent
+    texts = [(folder / f"{name}.jinja").read_text("utf-8") for name in templates]
+    assert tokens == pytest.approx(sum(map(estimated_tokens, texts)) / len(texts), rel=0.25)
 
 
 # ------------------------------------------------------------------ the command
