@@ -42,6 +42,7 @@ from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list, s
 from mrag_eval.core import (
     ConfigError,
     DataError,
+    MragError,
     RunFiles,
     UnwrittenError,
     Wait,
@@ -73,6 +74,7 @@ __all__ = [
     "evaluated_now",
     "hide_secrets_in_results",
     "known_model_types",
+    "listed_tasks",
     "load_tasks",
     "loaded_together",
     "model_class",
@@ -85,6 +87,7 @@ __all__ = [
     "score_table",
     "sends_by_http",
     "setup_logging",
+    "stock_run",
     "task_keys",
     "task_manager",
 ]
@@ -316,6 +319,55 @@ def _name_of(asked: Any) -> str:
     if isinstance(asked, Mapping):
         return str(asked.get("task"))
     return str(asked if isinstance(asked, str) else getattr(asked, "task_name", None) or asked.name)
+
+
+def listed_tasks(manager: TaskManager) -> dict[str, tuple[Path | None, Mapping[str, Any]]]:
+    """Return the file and the content of every task and group that a task manager knows, by name; not the tags."""
+    return {name: (entry.yaml_path, entry.cfg) for name, entry in manager.task_index.items() if entry.cfg is not None}
+
+
+class StockRun(NamedTuple):
+    """A run of the harness's own command: its tasks, as names and configurations, and who loads them."""
+
+    asked: list[str | Mapping[str, Any]]
+    manager: TaskManager
+
+
+def stock_run() -> StockRun | None:
+    """Return what the harness's own command loads, when its first task is built; None for any other, and elsewhere.
+
+    From then on an error that a user can act on ends that command in its own lines, without a traceback.
+    """
+    load, frame = _loading(), sys._getframe().f_back
+    while frame is not None and not _is_stock_command(frame):
+        frame = frame.f_back
+    if load is None or frame is None or hasattr(load.f_locals["self"], "mrag_eval_planned"):
+        return None
+    manager: Any = load.f_locals["self"]
+    manager.mrag_eval_planned = True
+    sys.excepthook = partial(_say_mistake, sys.excepthook)
+    asked = [one for one in load.f_locals["task_list"] if isinstance(one, str | Mapping)]
+    return StockRun(asked, manager)
+
+
+def _is_stock_command(frame: FrameType) -> bool:
+    """Return whether a frame is the harness's command, started as a program or with ``python -m``."""
+    code = frame.f_code
+    return code.co_name == "cli_evaluate" and Path(code.co_filename).parts[-2:] == ("lm_eval", "__main__.py")
+
+
+def _say_mistake(
+    otherwise: Callable[[type[BaseException], BaseException, Any], Any],
+    kind: type[BaseException],
+    error: BaseException,
+    trace: Any,
+) -> None:
+    """Print an error that a user can act on as ``mrag-eval`` does; leave any other to the hook that was there."""
+    if isinstance(error, MragError):
+        print(f"mrag-eval: {error.message}", file=sys.stderr)
+        print(f"    {error.next_step or 'change it, and run the same command again'}", file=sys.stderr)
+    else:
+        otherwise(kind, error, trace)
 
 
 def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:

@@ -17,6 +17,7 @@ from mrag_eval.retrievers.corpora._starters import STARTERS, Starter
 from mrag_eval.retrievers.corpora._starters import VERSION as STARTER_VERSION
 from mrag_eval.retrievers.corpora._wikipedia import EDITION_CODES, NoDumpError, page_document_id, wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
+from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
 from mrag_eval.retrievers.embedding._embedders import (
     Embedder,
     batch_size_for,
@@ -96,6 +97,7 @@ __all__ = [
     "named_token_counter",
     "open_milvus",
     "page_document_id",
+    "parse_spec",
     "query_turn",
     "read_corpus",
     "read_folder",

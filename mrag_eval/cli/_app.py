@@ -17,6 +17,7 @@ from mrag_eval.cli._gate import gate
 from mrag_eval.cli._index import index_app
 from mrag_eval.cli._judge import judge_app
 from mrag_eval.cli._options import refuse_with
+from mrag_eval.cli._plan import plan
 from mrag_eval.cli._renamed import Commands
 from mrag_eval.cli._report import report
 from mrag_eval.cli._rerun import rerun
@@ -116,6 +117,11 @@ def doctor(
 
 
 app.command(rich_help_panel="Start", short_help="List the benchmarks, or the tasks of one of them.")(tasks)
+app.command(
+    rich_help_panel="Start",
+    short_help="Show what tasks need, what is missing, and what a run costs.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(plan)
 app.command(
     rich_help_panel="Run",
     short_help="Evaluate a model on tasks, with the options of lm_eval run.",

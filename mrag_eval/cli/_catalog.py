@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli._task_files import read_task
+from mrag_eval.config import read_task_yaml
 from mrag_eval.core import ConfigError, MragError, tasks_folder
 
 if TYPE_CHECKING:
@@ -44,12 +45,10 @@ def list_tasks(folder: Path | None = None) -> list[TaskEntry]:
     """Return every task and group in ``folder`` (default: ours), by name. Files that do not parse are left out."""
     from yaml import YAMLError
 
-    from mrag_eval.harness import read_task_file
-
     entries = []
     for path in _yaml_files(folder or tasks_folder()):
         try:
-            entries.append(_entry(path, read_task_file(path)))
+            entries.append(_entry(path, read_task_yaml(path)))
         except (MragError, YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError, ImportError):
             continue
     return sorted(entries, key=lambda entry: entry.name)

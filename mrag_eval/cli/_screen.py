@@ -21,8 +21,8 @@ from mrag_eval.core import decimal, points
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from mrag_eval.cli._doctor import Finding
     from mrag_eval.metrics import Estimate
+    from mrag_eval.planning import Need
 
 _COLUMNS = (
     ("char3gram_recall", "char-3-gram\nrecall"),
@@ -152,7 +152,7 @@ def _cell(name: str, score: Estimate | None) -> str:
     return value
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
+def print_findings(findings: Sequence[Need]) -> None:
     """Print one line per finding; a fault is followed by the command that fixes it."""
     console = _console()
     topic = ""

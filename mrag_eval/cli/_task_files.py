@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import BLOCKS
+from mrag_eval.config import BLOCKS, read_task_yaml
 from mrag_eval.core import ConfigError, MragError
 
 _CLASS = "add the line   class: !function mrag_eval.task.RagTask"
@@ -21,10 +21,8 @@ def read_task(path: Path, *, with_functions: bool = False) -> dict[str, Any]:
     """
     from yaml import YAMLError
 
-    from mrag_eval.harness import read_task_file
-
     try:
-        config = read_task_file(path, with_functions=with_functions)
+        config = _content(path, with_functions)
     except OSError as error:
         named = "" if error.filename in (None, str(path.resolve())) else f": {error.filename}"
         raise ConfigError(f"{path}: cannot be read ({error.strerror}{named})", "name a readable YAML file") from None
@@ -45,8 +43,18 @@ def read_task(path: Path, *, with_functions: bool = False) -> dict[str, Any]:
     return config
 
 
-def expanded(names: Sequence[str], known: Container[str]) -> list[str]:
+def _content(path: Path, with_functions: bool) -> dict[str, Any]:
+    if not with_functions:
+        return read_task_yaml(path)
+    from mrag_eval.harness import read_task_file
+
+    return read_task_file(path, with_functions=True)
+
+
+def expanded(names: Sequence[str], known: Container[str], *, with_functions: bool = True) -> list[str]:
     """Return the names of tasks, with the YAML files of a folder in place of the folder.
+
+    ``with_functions`` imports what the files name; without it the harness is not loaded.
 
     Raises ConfigError for a file or a folder that holds no task.
     """
@@ -60,7 +68,7 @@ def expanded(names: Sequence[str], known: Container[str]) -> list[str]:
         names = found or names
     for name in names:
         if name.endswith(".yaml") and "*" not in name:
-            read_task(Path(name), with_functions=True)
+            read_task(Path(name), with_functions=with_functions)
     return list(names)
 
 

@@ -19,13 +19,15 @@ from mrag_eval.config._measures import (
     unmeasured,
 )
 from mrag_eval.config._milvus import MilvusCorpus
-from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, secret_in
+from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
+from mrag_eval.config._overrides import TaskNames, names_of
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import PLACES, Ran, fingerprints, package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
+from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
 from mrag_eval.config._validation import check_keys, deep_merge, dotted, read_yaml, validated
 
@@ -62,6 +64,7 @@ __all__ = [
     "ModelSpec",
     "Names",
     "NllbSpec",
+    "Price",
     "Prompt",
     "Ran",
     "Rerank",
@@ -69,6 +72,7 @@ __all__ = [
     "Shown",
     "TableSpec",
     "TaskBlocks",
+    "TaskNames",
     "TranslatorSpec",
     "check_keys",
     "check_metrics",
@@ -78,10 +82,12 @@ __all__ = [
     "fingerprints",
     "load_config",
     "mode_named",
+    "names_of",
     "package_versions",
     "passages_shown",
     "provenance",
     "ranking_measures",
+    "read_task_yaml",
     "read_yaml",
     "rerank_measures",
     "reranker_name",

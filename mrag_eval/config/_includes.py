@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._validation import deep_merge
 
 BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
@@ -17,9 +18,7 @@ def include_chain(source: Any) -> list[dict[str, Any]]:
     path = Path(str(source)) if source else None
     if path is None or not path.is_file():
         return []
-    from mrag_eval.harness import read_task_file
-
-    raw = read_task_file(path, with_includes=False)
+    raw = read_task_yaml(path, with_includes=False)
     includes = raw.get("include") or []
     chain: list[dict[str, Any]] = []
     for include in includes if isinstance(includes, list) else [includes]:

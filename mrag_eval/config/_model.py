@@ -35,6 +35,13 @@ class ModelBudget(Block):
     max_tokens: int | None = Field(default=None, ge=0)
 
 
+class Price(Block):
+    """The price of a model in US dollars per million tokens, for the estimate of ``mrag-eval plan``."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
 _SECRET_IN_URL = re.compile(r"//[^/@\s]+@|[?&][^=&]*(key|token|secret|sig)[^=&]*=", re.IGNORECASE)
 
 
@@ -74,7 +81,8 @@ class ModelSpec(Block):
     """A model that judges, plans or translates: any model type of the harness, with its arguments.
 
     ``api_key_env`` names the environment variable with its key where that is not the harness's own (OPENAI_API_KEY,
-    ANTHROPIC_API_KEY). ``timeout`` is seconds per attempt; ``retries`` attempts follow the first one.
+    ANTHROPIC_API_KEY). ``timeout`` is seconds per attempt; ``retries`` attempts follow the first one. ``price`` is what
+    estimates of costs use; without one they are in tokens.
     """
 
     model: str
@@ -83,6 +91,7 @@ class ModelSpec(Block):
     api_key_env: Variable | None = None
     max_in_flight: int = Field(default=32, ge=1)
     budget: ModelBudget = ModelBudget()
+    price: Price | None = None
     timeout: float = Field(default=120.0, gt=0)
     retries: int = Field(default=6, ge=0)
 

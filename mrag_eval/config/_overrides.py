@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mrag_eval.config._includes import BLOCKS, benchmark_in, benchmark_of
+from mrag_eval.config._includes import BLOCKS, benchmark_in, benchmark_of, include_chain
 from mrag_eval.config._validation import deep_merge, undotted
 from mrag_eval.core import ConfigError, close_match
 
@@ -42,20 +42,32 @@ class TaskNames:
         return 1 if name == self.benchmark else levels.get(name)
 
 
+def names_of(task: str, config: Mapping[str, Any], holders: Iterable[str]) -> TaskNames:
+    """Return the names that mean a task, from its raw configuration and what holds it."""
+    metadata = config.get("metadata")
+    source = metadata.get("config_source") if isinstance(metadata, Mapping) else None
+    own = {key: config[key] for key in BLOCKS if key in config}
+    return TaskNames(task, benchmark_of(deep_merge(*include_chain(source), own)), frozenset(holders))
+
+
 class _Setting(NamedTuple):
     prefix: str
     key: str
     value: Any
 
 
-def settings_given(metadata: Mapping[str, Any], own: TaskNames) -> dict[str, Any]:
+def settings_given(
+    metadata: Mapping[str, Any], own: TaskNames, run: Iterable[TaskNames] | None = None
+) -> dict[str, Any]:
     """Return the settings of ``--metadata`` for the task with the names ``own``, as blocks.
+
+    ``run`` names every task of the run; by default they are those that the harness loads now.
 
     Raises ConfigError for a key of no block, a prefix that no task of the run has, and for two settings of one level
     that contradict each other.
     """
     where = f"task {own.task}, --metadata"
-    named = _Run(own)
+    named = _Run(own, run)
     by_level: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
     for prefix, key, value in _settings(metadata, named, where):
         level = own.level(prefix)
@@ -76,13 +88,16 @@ def settings_given(metadata: Mapping[str, Any], own: TaskNames) -> dict[str, Any
 class _Run:
     """The names that mean a task of this run; the files of the other tasks are read only if they are needed."""
 
-    def __init__(self, own: TaskNames) -> None:
-        self.own = own
+    def __init__(self, own: TaskNames, given: Iterable[TaskNames] | None) -> None:
+        self.own, self._given = own, given
 
     def _tasks(self) -> Iterator[TaskNames]:
+        yield self.own
+        if self._given is not None:
+            yield from self._given
+            return
         from mrag_eval.harness import loaded_together
 
-        yield self.own
         for name, task in (loaded_together() or {}).items():
             benchmark = _benchmark(task)
             # tasks of the harness have no settings of ours

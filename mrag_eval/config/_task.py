@@ -57,12 +57,17 @@ class TaskBlocks:
 
 
 def split_config(
-    config: Mapping[str, Any], metrics: Collection[str], data: Mapping[str, Mapping[str, Any]] | None = None
+    config: Mapping[str, Any],
+    metrics: Collection[str],
+    data: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    run: Mapping[str, TaskNames] | None = None,
 ) -> tuple[dict[str, Any], TaskBlocks]:
     """Split a task's raw configuration into what the harness's task class gets and our validated blocks.
 
     ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside. ``data`` holds, by benchmark,
-    the config file's values for keys of the block ``data`` that the task's files leave out.
+    the config file's values for keys of the block ``data`` that the task's files leave out. ``run`` names every task of
+    the run; with it the harness is not imported, and its keys are not checked.
 
     Raises ConfigError naming the task, the key and the allowed values.
     """
@@ -79,7 +84,10 @@ def split_config(
         )
     own = {key: config[key] for key in BLOCKS if key in config}
     files = deep_merge(*include_chain(metadata.get("config_source")), own)
-    overrides = settings_given(metadata, TaskNames(task, benchmark_of(files), _holders(task, config)))
+    if run is None:
+        overrides = settings_given(metadata, TaskNames(task, benchmark_of(files), _holders(task, config)))
+    else:
+        overrides = settings_given(metadata, run[task], run.values())
     merged = deep_merge(files, overrides)
     defaults = (data or {}).get(benchmark_of(merged) or "", {})
     from_file = {key: value for key, value in defaults.items() if key not in merged["data"]}
@@ -87,7 +95,8 @@ def split_config(
     rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
     for key, value in _HARNESS_DEFAULTS.items():
         rest.setdefault(key, value)
-    _check_harness_keys(rest, task)
+    if run is None:
+        _check_harness_keys(rest, task)
     return rest, replace(_validate(merged, metrics, task), overrides=overrides, from_file=from_file)
 
 

@@ -1,6 +1,6 @@
 """Benchmarks, read into one schema: from the Hugging Face hub, or from a local copy of the same files."""
 
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._borderlines import OWN_LANGUAGES, UNKNOWN, query_id
 from mrag_eval.datasets._bordirlines import subjects
 from mrag_eval.datasets._bordirlines_files import AskedRow, names_of_document, read_people
@@ -33,6 +33,7 @@ __all__ = [
     "Citation",
     "DataBlock",
     "Declaration",
+    "Expected",
     "GitHubFiles",
     "HubDataset",
     "Label",

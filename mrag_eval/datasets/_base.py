@@ -36,6 +36,22 @@ class Benchmark:
     breakdowns: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What is known of the rows of a ``data:`` block before they are read, from the published counts: approximate.
+
+    ``rows`` is None where the number is unknown. ``languages`` are those of the questions, ``culture`` those of the
+    cultures they are about. ``given_tokens`` is the mean length of the passages that come with a row. ``unread`` are
+    declared sources, by their settings, that this block does not read.
+    """
+
+    rows: int | None = None
+    languages: tuple[str, ...] = ()
+    culture: tuple[str, ...] = ()
+    given_tokens: int = 0
+    unread: tuple[str, ...] = ()
+
+
 # Dimensions of every summary, if the rows know them.
 _ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last")
 
@@ -74,12 +90,14 @@ class LoaderSpec:
     """A benchmark's declaration, the model of its ``data:`` block, and the function that reads it.
 
     ``versions`` marks a benchmark whose documents may exist in several languages, for ``imbalance`` to draw from.
+    ``expected`` tells what is known of a block's rows before any file is read.
     """
 
     declaration: Declaration
     block: type[DataBlock]
     load: Callable[[Any], Benchmark]
     versions: bool = False
+    expected: Callable[[Any], Expected] | None = None
 
 
 def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mrag_eval.core import DataError, JsonFault, RagDoc, json_value, language_tier
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, one_of, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of, option_facts
 from mrag_eval.datasets._blend_mcq import generate
 from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
@@ -336,4 +336,15 @@ def _annotated(block: BlendBlock) -> tuple[list[RagDoc], list[str], dict[str, An
     return docs, notes, {"path": str(block.path), "sha256": hashes, "validity": block.validity}
 
 
-LOADER = LoaderSpec(BENCHMARK, BlendBlock, load)
+def expected(block: BlendBlock) -> Expected:
+    """Return what CORAL's Table 4 tells of the rows; how many the annotations give is not known beforehand."""
+    kept = [
+        (code, size)
+        for country, (code, size) in COUNTRIES.items()
+        if block.country in (None, country) and block.language in (None, code)
+    ]
+    rows = sum(size for _, size in kept) if block.source == "mcq" else None
+    return Expected(rows, ("en",), tuple(dict.fromkeys(code for code, _ in kept)))
+
+
+LOADER = LoaderSpec(BENCHMARK, BlendBlock, load, expected=expected)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc, language_tier
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, one_of
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of
 from mrag_eval.datasets._blend import COUNTRIES, HUB, LANGUAGES
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
@@ -182,4 +182,16 @@ def _answer(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**parts, "count": count}
 
 
-LOADER = LoaderSpec(BENCHMARK, BlendSaqBlock, load)
+def expected(block: BlendSaqBlock) -> Expected:
+    """Return what the published counts of valid questions tell of the rows."""
+    kept = {
+        country: code
+        for country, (code, _) in COUNTRIES.items()
+        if block.country in (None, country) and block.language in (None, code)
+    }
+    codes = tuple(dict.fromkeys(kept.values()))
+    asked = codes if block.question_language == "local" else ("en",)
+    return Expected(sum(SOURCES[country][1] for country in kept), asked, codes)
+
+
+LOADER = LoaderSpec(BENCHMARK, BlendSaqBlock, load, expected=expected)

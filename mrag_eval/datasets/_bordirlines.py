@@ -24,7 +24,7 @@ from mrag_eval.core import (
     normalize_language,
 )
 from mrag_eval.core import language_name as name
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
 from mrag_eval.datasets._borderlines import (
     BORDERLINES,
     CODES,
@@ -87,6 +87,7 @@ BENCHMARK = Declaration(
     tasks="bordirlines",
 )
 EMBEDDERS = ("openai", "m3")
+QUESTIONS = 720
 Personas = Literal["plain", "un", "nationalist", "demographic"]
 _HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv", "data/*/*/*/*_query_hits.tsv")
 
@@ -364,4 +365,13 @@ def _searchable(
     return by_row, pool
 
 
-LOADER = LoaderSpec(BENCHMARK, BordirlinesBlock, load)
+def expected(block: BordirlinesBlock) -> Expected:
+    """Return what the dataset card tells of the rows; the number of a part of them is not known beforehand."""
+    whole = block.languages is None and block.territories is None and not block.flip and block.documents == "all"
+    unread = [] if block.embedder is not None else [HUB.setting]
+    if block.path is not None and block.path.exists() and _lines_folder(block) is not None:
+        unread.append(BORDERLINES.setting)
+    return Expected(QUESTIONS if whole else None, block.languages or (), unread=tuple(unread))
+
+
+LOADER = LoaderSpec(BENCHMARK, BordirlinesBlock, load, expected=expected)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text, unique_ids
 
@@ -168,4 +168,10 @@ def _doc(name: str, row: dict[str, Any], category: str, where: str) -> RagDoc:
     )
 
 
-LOADER = LoaderSpec(BENCHMARK, ClickBlock, load)
+def expected(block: ClickBlock) -> Expected:
+    """Return what the published sizes of the subjects tell of the rows."""
+    rows = sum(size for name, size in CATEGORY_SIZES.items() if block.category in (None, name))
+    return Expected(rows, ("ko",), ("ko",))
+
+
+LOADER = LoaderSpec(BENCHMARK, ClickBlock, load, expected=expected)

@@ -31,12 +31,14 @@ class _Record(BaseModel):
 class _Source(_Record):
     """Files under one licence: an SPDX identifier, or None if none is stated.
 
-    ``note`` qualifies the licence. ``setting`` is the key for a local copy.
+    ``note`` qualifies the licence. ``setting`` is the key for a local copy. ``megabytes`` is the approximate size of
+    what is read of it; None where that is unknown.
     """
 
     licence: str | None = Field(pattern=r"^[A-Za-z0-9.+-]+$")
     note: str = ""
     setting: str = "data.path"
+    megabytes: float | None = None
 
     @property
     def terms(self) -> str:

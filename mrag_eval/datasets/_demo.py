@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.datasets import _jsonl as jsonl
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Declaration, PackagedFiles
 
 FOLDER = Path(__file__).resolve().parent / "demo_data"
@@ -50,4 +50,10 @@ def load(block: DemoBlock) -> Benchmark:
     return replace(loaded, name="demo")
 
 
-LOADER = LoaderSpec(BENCHMARK, DemoBlock, load)
+def expected(block: DemoBlock) -> Expected:
+    """Return the number and languages of the rows, which are part of the package."""
+    docs = load(block).docs
+    return Expected(len(docs), tuple(dict.fromkeys(doc.query_lang for doc in docs)))
+
+
+LOADER = LoaderSpec(BENCHMARK, DemoBlock, load, expected=expected)

@@ -38,9 +38,9 @@ from mrag_eval.core import (
     suggesting,
     titled,
 )
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
 from mrag_eval.datasets._declaration import Declaration
-from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
+from mrag_eval.datasets._files import iter_jsonl, read_bytes, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
 
 BENCHMARK = Declaration(
@@ -58,6 +58,8 @@ BENCHMARK = Declaration(
     tasks=None,
     own={},
 )
+# Bytes of the largest file whose lines are counted beforehand.
+_COUNTED = 64 << 20
 _KEYS = {
     "id",
     "query",
@@ -304,4 +306,12 @@ def _gold(value: Any, choices: tuple[str, ...], where: str) -> int:
     )
 
 
-LOADER = LoaderSpec(BENCHMARK, JsonlBlock, load, versions=True)
+def expected(block: JsonlBlock) -> Expected:
+    """Return the number of lines of the file, if it is there, of moderate size, and used as a whole."""
+    path = block.path
+    if path is None or block.language is not None or not path.is_file() or path.stat().st_size > _COUNTED:
+        return Expected()
+    return Expected(sum(1 for line in read_bytes(path).split(b"\n") if line.strip()))
+
+
+LOADER = LoaderSpec(BENCHMARK, JsonlBlock, load, versions=True, expected=expected)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from mrag_eval.config import AbsolutePath
 from mrag_eval.core import ConfigError, DataError, GivenPassage, RagDoc, content_key, language_name, titled
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
 from mrag_eval.datasets._files import (
     file_in,
@@ -33,12 +33,14 @@ from mrag_eval.datasets._kilt_paragraphs import FILE, kilt_paragraphs
 from mrag_eval.datasets._mkqa_aliases import usable_aliases
 from mrag_eval.datasets._papers import MRAG
 
-HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card says CC BY 3.0")
+HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card says CC BY 3.0", megabytes=20)
 ORIGINAL = WebFile(url="https://github.com/apple/ml-mkqa/raw/main/dataset/mkqa.jsonl.gz", licence="CC-BY-SA-3.0")
 LANGUAGES = ("ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh")
 ROWS = 10_000
 # Number of questions in the paper's intersection with KILT (its Table 4), in every language.
 PAPER_ROWS = 2_827
+# Number of questions with an answer, of any kind but the long ones.
+ANSWERED = 6_758
 Code = Literal["ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh"]
 _COLUMNS = ("example_id", "queries", "answers")
 # Chinese is Simplified Chinese.
@@ -311,4 +313,11 @@ def _type(answers: list[Mapping[str, Any]]) -> str:
     return str(kind or "missing")
 
 
-LOADER = LoaderSpec(BENCHMARK, MkqaBlock, load)
+def expected(block: MkqaBlock) -> Expected:
+    """Return what the papers' counts tell of the rows."""
+    if block.subset == "all":
+        return Expected(ANSWERED, (block.language,), unread=(KILT.setting,))
+    return Expected(PAPER_ROWS, (block.language,))
+
+
+LOADER = LoaderSpec(BENCHMARK, MkqaBlock, load, expected=expected)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, GivenPassage, RagDoc
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import file_in, hub_dataset, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._papers import MRAG
@@ -136,4 +136,9 @@ def _doc(row: dict[str, Any], where: str) -> RagDoc:
     )
 
 
-LOADER = LoaderSpec(BENCHMARK, TydiqaBlock, load)
+def expected(block: TydiqaBlock) -> Expected:
+    """Return what the mRAG paper's count tells of the rows."""
+    return Expected(PAPER_ROWS, (block.language,))
+
+
+LOADER = LoaderSpec(BENCHMARK, TydiqaBlock, load, expected=expected)

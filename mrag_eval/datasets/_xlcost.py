@@ -35,7 +35,7 @@ from mrag_eval.core import (
     normalize_language,
     suggestion,
 )
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
@@ -64,6 +64,8 @@ BENCHMARK = Declaration(
     tasks="xlcost",
     own={"domain": "own"},
 )
+# Number of questions of a domain that are left once the files are cleaned.
+_CLEANED = {"travel": 1_019, "legal": 1_282}
 _COLUMNS = ("question", "answer", "supporting_document_language", "user_language")
 # Optional fields of a user's rows: the id of the document, a JSON object of categories, the kind of question.
 _OWN_COLUMNS = ("document", "categories", "q_type")
@@ -345,4 +347,10 @@ def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
     return {**categories, **found}
 
 
-LOADER = LoaderSpec(BENCHMARK, XlcostBlock, load, versions=True)
+def expected(block: XlcostBlock) -> Expected:
+    """Return what is known of the rows: their number is that of the files as they were last cleaned."""
+    rows = None if block.as_published else _CLEANED.get(block.domain)
+    return Expected(rows if rows is None or block.sample is None else min(rows, block.sample), ("ar", "en"))
+
+
+LOADER = LoaderSpec(BENCHMARK, XlcostBlock, load, versions=True, expected=expected)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc, language_name
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, WebFile
 from mrag_eval.datasets._files import (
     file_in,
@@ -138,4 +138,9 @@ def _doc(row: dict[str, Any], language: str, where: str) -> RagDoc | None:
     )
 
 
-LOADER = LoaderSpec(BENCHMARK, XorTydiBlock, load)
+def expected(block: XorTydiBlock) -> Expected:
+    """Return what the mRAG paper's counts tell of the rows."""
+    return Expected(PAPER_ROWS[block.language], (block.language,))
+
+
+LOADER = LoaderSpec(BENCHMARK, XorTydiBlock, load, expected=expected)

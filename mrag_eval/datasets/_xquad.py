@@ -23,7 +23,7 @@ from pydantic import field_validator
 
 from mrag_eval.config import AbsolutePath
 from mrag_eval.core import ConfigError, DataError, Passage, RagDoc, did_you_mean, language_name
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
@@ -33,6 +33,8 @@ HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
 # Available from both the hub and the original repository (th and ro are in both too, but not in every copy).
 LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
 _KNOWN = (*LANGUAGES, "ro", "th")
+# Number of questions in each language.
+QUESTIONS = 1_190
 BENCHMARK = Declaration(
     name="xquad",
     title="XQuAD",
@@ -336,4 +338,11 @@ def _source(block: XquadBlock, editions: dict[str, _Edition]) -> dict[str, Any]:
     return source
 
 
-LOADER = LoaderSpec(BENCHMARK, XquadBlock, load, versions=True)
+def expected(block: XquadBlock) -> Expected:
+    """Return what is known of the rows: every question in each language, or in one that is drawn for it."""
+    editions = block.languages or LANGUAGES
+    asked = editions if block.question_language is None else (block.question_language,)
+    return Expected(QUESTIONS * len(asked) // (1 if block.parallel else len(editions)), asked)
+
+
+LOADER = LoaderSpec(BENCHMARK, XquadBlock, load, versions=True, expected=expected)

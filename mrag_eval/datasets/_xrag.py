@@ -20,7 +20,7 @@ from pydantic import field_validator, model_validator
 
 from mrag_eval.config import AbsolutePath
 from mrag_eval.core import DataError, GivenPassage, RagDoc, is_language, same_language
-from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec
+from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import (
     file_in,
@@ -34,7 +34,12 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._xrag_english import Part, in_english, passage_id, read_translations
 
-HUB = HubDataset(id="AmazonScience/XRAG", revision="ead86612ac265e578ffee6f838c2180fec6428d9", licence="CC-BY-NC-4.0")
+HUB = HubDataset(
+    id="AmazonScience/XRAG",
+    revision="ead86612ac265e578ffee6f838c2180fec6428d9",
+    licence="CC-BY-NC-4.0",
+    megabytes=438,
+)
 LANGUAGES = ("de", "es", "zh", "ar")
 BENCHMARK = Declaration(
     name="xrag",
@@ -68,6 +73,8 @@ _SIZES: dict[tuple[str, str], dict[str, int]] = {
 }
 _TEXTS = ("question", "answer", "en_question", "en_answer", "language")
 _LISTS = ("articles", "dates", "is_support")
+# Tokens of the eight articles of a row: the size of the test file, over its 5,200 rows, at four bytes a token.
+_GIVEN_TOKENS = 20_000
 # Of eight articles either four or none are in the question's language: fewer than two is a detector error.
 _MIN_FOREIGN_SHARE = 0.25
 # Enough of an article to detect its language.
@@ -356,4 +363,10 @@ def _notes(block: XragBlock, docs: Sequence[RagDoc], shuffled: int, repeated: in
     return tuple(notes)
 
 
-LOADER = LoaderSpec(BENCHMARK, XragBlock, load)
+def expected(block: XragBlock) -> Expected:
+    """Return what the dataset card tells of the rows."""
+    rows = _SIZES[block.split, block.setting][block.language]
+    return Expected(rows, (block.language,), given_tokens=_GIVEN_TOKENS)
+
+
+LOADER = LoaderSpec(BENCHMARK, XragBlock, load, expected=expected)

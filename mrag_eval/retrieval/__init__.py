@@ -2,7 +2,7 @@
 
 from mrag_eval.retrieval._bordirlines_pages import build_bordirlines, paragraphs
 from mrag_eval.retrieval._bordirlines_titles import Page
-from mrag_eval.retrieval._corpora import corpora_folder, known_corpora, open_index
+from mrag_eval.retrieval._corpora import corpus_path, known_corpora, open_index
 from mrag_eval.retrieval._corpus_build import (
     CorpusSettings,
     build_corpus,
@@ -10,6 +10,7 @@ from mrag_eval.retrieval._corpus_build import (
     preset_languages,
     unfinished_corpora,
 )
+from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._pipeline import retrieve
 from mrag_eval.retrieval._rows import FIRST, TaskRows
 from mrag_eval.retrieval._starter_plan import PlannedEdition, plan_starter
@@ -37,8 +38,11 @@ __all__ = [
     "build_starter",
     "check_terms",
     "corpora_folder",
+    "corpus_path",
     "described",
     "find_trace",
+    "how_to_add",
+    "how_to_build",
     "known_corpora",
     "open_folder",
     "open_index",
@@ -52,5 +56,6 @@ __all__ = [
     "retrieve_into",
     "retrieved_apart",
     "shown_trace",
+    "small_corpus",
     "unfinished_corpora",
 ]

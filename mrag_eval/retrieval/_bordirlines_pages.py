@@ -22,7 +22,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.datasets import load_benchmark, read_lines
 from mrag_eval.retrieval._bordirlines_titles import Page, pages_by_title, read_titles, titled, wanted_pages
-from mrag_eval.retrieval._corpora import corpora_folder
+from mrag_eval.retrieval._corpus_commands import corpora_folder
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Edition, Index

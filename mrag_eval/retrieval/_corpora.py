@@ -22,6 +22,7 @@ from mrag_eval.core import (
     name_of_model,
 )
 from mrag_eval.datasets import Benchmark
+from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.text import OPTIONS, Analyzer
 
@@ -222,41 +223,14 @@ def corpus_path(corpus: str) -> Path:
     if "/" in corpus:
         raise CorpusError(f"retrieval.corpus: no index at {corpus} (no manifest.json there)", "mrag-eval index build")
     hint = did_you_mean(corpus, named) if named else ""
+    small = small_corpus(corpus, (), known_corpora())
     raise CorpusError(
         f"no corpus named '{corpus}' on this machine{hint}",
-        f"{_how_to_build(corpus)}\n"
-        f"    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
-        f"    or run a task that retrieves nothing (norag in its name):  mrag-eval tasks BENCHMARK",
+        f"build it:  {how_to_build(corpus)}\n"
+        + ("" if small is None else f"    or  {small}\n")
+        + "    or name an index you have:  --metadata retrieval.corpus=FOLDER\n"
+        "    or run a task that retrieves nothing (norag in its name):  mrag-eval tasks BENCHMARK",
     )
-
-
-def _how_to_build(corpus: str) -> str:
-    if corpus == "wikipedia":
-        return f"build it:  mrag-eval corpus wikipedia --langs en,ko   (see docs/corpora.md)\n    {_starter_hint()}"
-    if corpus == "wikipedia_splade":
-        return (
-            "build it:  mrag-eval corpus kilt --from kilt_knowledgesource.json --name wikipedia_splade --kind sparse "
-            "--embedder naver/splade-v3   (see docs/mrag.md)"
-        )
-    return f"build it:  mrag-eval index build DOCUMENTS {corpora_folder() / corpus}"
-
-
-def _starter_hint() -> str:
-    """Return how to use a starter corpus, or how to build one."""
-    from mrag_eval.retrievers import STARTERS
-
-    there = next((name for name in STARTERS if name in known_corpora()), None)
-    if there is not None:
-        return f"or search a part of it, which you have:  --metadata retrieval.corpus={there}"
-    return (
-        f"or a part of it, for a first number:  mrag-eval corpus wikipedia --preset {next(iter(STARTERS))}   "
-        "(see docs/starter_corpora.md)"
-    )
-
-
-def corpora_folder() -> Path:
-    """Return the folder in which ``mrag-eval corpus`` builds, and in which corpora are found by folder name."""
-    return cache_dir() / "corpora"
 
 
 def known_corpora() -> dict[str, Path | MilvusPlace]:
@@ -271,19 +245,25 @@ def known_corpora() -> dict[str, Path | MilvusPlace]:
 
 
 def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
-    """Raise CorpusError for languages of the pool, or of the first row, that the corpus (languages ``held``) lacks."""
+    """Raise CorpusError for languages of the pool, or of rows, that the corpus (languages ``held``) lacks."""
     check_pool(held, retrieval)
+    lacking: dict[str, tuple[str, str]] = {}
     known: dict[str, bool] = {}
     for doc, plan in zip(docs, plans, strict=True):
         for code in plan.languages or ():
             if code not in known:
                 known[code] = bool(matching_languages(code, held))
             if not known[code]:
-                raise CorpusError(
-                    f"corpus '{retrieval.corpus}' has no {language_name(code)} shard (it holds: {', '.join(held)}), "
-                    f"and mode '{retrieval.mode}' searches it for row '{doc.id}' ({language_name(doc.query_lang)})",
-                    f"{_how_to_add(retrieval.corpus, code)}, or run a task of another mode: mrag-eval tasks BENCHMARK",
-                )
+                lacking.setdefault(code, (doc.id, doc.query_lang))
+    if lacking:
+        row, asked_in = next(iter(lacking.values()))
+        raise CorpusError(
+            f"corpus '{retrieval.corpus}' has no {' and no '.join(map(language_name, lacking))} shard "
+            f"(it holds: {', '.join(held)}), and mode '{retrieval.mode}' searches it for row '{row}' "
+            f"({language_name(asked_in)})",
+            f"add it ({how_to_add(retrieval.corpus, list(lacking))}), or run a task of another mode: "
+            "mrag-eval tasks BENCHMARK",
+        )
 
 
 def check_pool(held: Sequence[str], retrieval: Retrieval) -> None:
@@ -294,16 +274,6 @@ def check_pool(held: Sequence[str], retrieval: Retrieval) -> None:
         raise CorpusError(
             f"retrieval.pool: corpus '{retrieval.corpus}' has no {' and no '.join(map(language_name, missing))} shard "
             f"(it holds: {', '.join(held)})",
-            f"{_how_to_add(retrieval.corpus, ' '.join(missing))}, or search fewer languages: "
+            f"add it ({how_to_add(retrieval.corpus, missing)}), or search fewer languages: "
             f'--metadata \'{{"retrieval": {{"pool": [{there}]}}}}\'',
         )
-
-
-def _how_to_add(corpus: str, code: str) -> str:
-    from mrag_eval.retrievers import STARTERS
-
-    if corpus == "wikipedia":
-        return f"add it (mrag-eval corpus wikipedia --langs {code} --add)"
-    if corpus in STARTERS and set(code.split()) <= STARTERS[corpus].passages.keys():
-        return f"add it (mrag-eval corpus wikipedia --preset {corpus} --langs {code.replace(' ', ',')} --add)"
-    return f"add documents in '{code}' and rebuild (mrag-eval index build)"

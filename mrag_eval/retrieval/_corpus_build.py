@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import load_config
 from mrag_eval.core import CORAL_POOL, ConfigError, CorpusError, MragError, content_key, did_you_mean, room_on_disk
-from mrag_eval.retrieval._corpora import corpora_folder
+from mrag_eval.retrieval._corpus_commands import corpora_folder
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Edition, Index, MilvusPlace
@@ -114,7 +114,9 @@ def preset_languages(preset: str | None) -> list[str]:
 
 
 def described(name: str, where: Path | MilvusPlace) -> dict[str, Any]:
-    """Return a corpus for a listing: ``summary`` (or its fault, with the ``fix``), ``ok``, languages, sources."""
+    """Return a corpus for a listing: ``summary`` (or its fault, with the ``fix``), ``ok``, languages, sources and
+    embedder.
+    """
     from mrag_eval.retrievers import index_info, milvus_info
 
     path = str(where)
@@ -134,6 +136,7 @@ def described(name: str, where: Path | MilvusPlace) -> dict[str, Any]:
         "summary": f"{found['passages']:,} passages ({languages}) · {kind} · {size}",
         "languages": counts,
         "sources": found["sources"],
+        **({"embedder": spec} if embedder is not None and (spec := embedder.get("spec")) is not None else {}),
         **({"bytes": found["bytes"]} if "bytes" in found else {}),
     }
 

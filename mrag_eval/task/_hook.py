@@ -17,6 +17,7 @@ from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of
 from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
 from mrag_eval.judging import Verdicts
+from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
     Budget,
     PromptTemplate,
@@ -69,6 +70,7 @@ class RagTask(HarnessTask):
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        check_stock_run()
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         hide_secrets_in_results()

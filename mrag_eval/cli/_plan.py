@@ -1,0 +1,120 @@
+"""``mrag-eval plan``: everything that tasks need, at once, and what a run of them costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from mrag_eval.planning import Leaf, Pilot
+
+
+def plan(
+    context: typer.Context,
+    tasks: Annotated[
+        str, typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, wildcards or files, as in `run`.")
+    ],
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", "-M", help="The type of the evaluated model.")] = None,
+    model_args: Annotated[
+        list[str] | None, typer.Option("--model_args", "-a", help="Its arguments, as in `mrag-eval run`.")
+    ] = None,
+    include_path: Annotated[
+        str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
+    ] = None,
+    limit: Annotated[
+        float | None, typer.Option("--limit", "-L", help="Number (or, below 1, the fraction) of rows of each task.")
+    ] = None,
+    pilot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FOLDER",
+            help="Estimate from rows that ran: run N rows of each task that has a loop or judges (further options of "
+            "`run` are passed on), or read the results of a finished run.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> None:
+    """Show what a run of these tasks needs: data, corpora, models, keys and disk, and its calls, tokens and cost.
+
+    For everything that is missing, one command or line that provides it is printed. Nothing is downloaded, loaded or
+    asked, except by --pilot. The exit code is 1 if something is missing without which the tasks do not run.
+    """
+    from mrag_eval.cli._plan_text import plan_text
+    from mrag_eval.cli._task_files import expanded
+    from mrag_eval.core import ConfigError, tasks_folder
+    from mrag_eval.planning import leaves_of, listed_in, plan_for, unknown_name
+
+    if context.args and (pilot is None or not pilot.isdecimal()):
+        raise typer.BadParameter(f"{context.args[0]}: unknown; options of a run go with --pilot N")
+    given = None if include_path is None else Path(include_path)
+    if given is not None and not given.is_dir():
+        raise ConfigError(f"--include_path {given} is not a folder", "name the folder that holds your task files")
+    known = listed_in([tasks_folder(), *([] if given is None else [given])])
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    if not names:
+        raise typer.BadParameter("it is empty", param_hint="--tasks")
+    names = expanded(names, known, with_functions=False)
+    unknown = unknown_name(names, known)
+    if unknown is not None:
+        raise unknown
+    arguments = _pairs("--model_args", model_args)
+    settings = {**arguments, **_pairs("--metadata", metadata)}
+    measured = None
+    if pilot is not None:
+        leaves = leaves_of(names, known, settings, limit)
+        measured = _measured(context, pilot, leaves, model, model_args or (), metadata or (), include_path)
+    asked = None if model is None else (model, arguments)
+    found = plan_for(names, known, settings, limit=limit, model=asked, pilot=measured)
+    typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if as_json else plan_text(found))
+    if found.missing:
+        raise typer.Exit(1)
+
+
+def _pairs(flag: str, given: Sequence[str] | None) -> Mapping[str, Any]:
+    """Return the keys and values of a repeated flag, as the harness reads them; it is not imported without any."""
+    if not given:
+        return {}
+    from mrag_eval.cli._flags import check_flags, pairs_of
+    from mrag_eval.cli._harness import settings_of
+
+    asked = settings_of(["--tasks", "x", *(word for value in given for word in (flag, value))])
+    check_flags(asked)
+    return pairs_of(asked.get(flag.removeprefix("--")))
+
+
+def _measured(
+    context: typer.Context,
+    pilot: str,
+    leaves: Sequence[Leaf],
+    model: str | None,
+    model_args: Sequence[str],
+    metadata: Sequence[str],
+    include_path: str | None,
+) -> Pilot | None:
+    """Return what a pilot took: the finished run in a folder, or one of N rows that is made now."""
+    from mrag_eval.cli._pilot import read_pilot, run_pilot
+    from mrag_eval.planning import worth_a_pilot
+
+    if not pilot.isdecimal():
+        return read_pilot(Path(pilot))
+    chosen = worth_a_pilot(leaves)
+    if not chosen:
+        return None
+    if model is None or int(pilot) < 1:
+        raise typer.BadParameter(
+            "needs a number of rows from 1, and --model with its --model_args", param_hint="--pilot"
+        )
+    words = ["--tasks", ",".join(chosen), "--limit", pilot, "--model", model, *context.args]
+    for flag, values in (("--model_args", model_args), ("--metadata", metadata)):
+        words += [word for value in values for word in (flag, value)]
+    if include_path is not None:
+        words += ["--include_path", include_path]
+    return run_pilot(words, debug=context.obj.debug)

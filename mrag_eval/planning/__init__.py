@@ -1,0 +1,31 @@
+"""Plans of runs: what tasks need on this machine, what provides it, and what a run costs."""
+
+from mrag_eval.planning._data import source_need
+from mrag_eval.planning._estimate import Observed, Pilot, Spent
+from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
+from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
+from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
+from mrag_eval.planning._tasks import Leaf, Listed, leaves_of, listed_in, unknown_name
+
+__all__ = [
+    "JUDGE_LINE",
+    "PLANNER_LINE",
+    "Cost",
+    "Leaf",
+    "Listed",
+    "MissingError",
+    "Need",
+    "Observed",
+    "Pilot",
+    "Plan",
+    "Spent",
+    "check_stock_run",
+    "leaves_of",
+    "listed_in",
+    "model_need",
+    "plan_for",
+    "source_need",
+    "unknown_name",
+    "ways",
+    "worth_a_pilot",
+]

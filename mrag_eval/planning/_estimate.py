@@ -1,0 +1,219 @@
+"""The calls and tokens of a run: from its settings before any row has run, from a pilot after that.
+
+Before a pilot, calls are counted from rows, seats, rounds and candidates: exactly, or as a bound where the agents' loop
+may end early. Tokens are rough: the lengths of our prompts, of passages of 100 words, and of short replies.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from mrag_eval.config import SUFFICIENCY, VERDICTS, ListwiseRerank, ModelSpec, load_config
+from mrag_eval.planning._corpora import searches_itself
+from mrag_eval.planning._models import agents_of, judged_metrics, judges_of, labels_by_panel, translates
+from mrag_eval.planning._need import Cost
+from mrag_eval.planning._tasks import Leaf
+
+# Tokens of a passage of 100 words (docs/scaling.md), of a question, and of a prompt that answers it.
+_PASSAGE, _QUESTION, _PROMPT = 165, 60, 300
+# Tokens of a reply without thinking: an answer, a plan, the scores of a document, a verdict, a list of passages.
+_ANSWER, _PLAN, _SCORES, _VERDICT, _LIST = 100, 60, 120, 100, 40
+# Tokens of a prompt without question and passages.
+_PLANNING, _CRITIQUE, _ENOUGH, _JUDGING, _LABELLING, _ORDERING, _TRANSLATING = 650, 450, 500, 450, 250, 200, 150
+# Options of a question whose likelihoods are compared.
+_OPTIONS = 4
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Hold the calls and tokens of some rows; ``bound`` if there may be fewer."""
+
+    calls: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    bound: bool = False
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.bound or other.bound,
+        )
+
+    def times(self, factor: float) -> Spent:
+        """Return the same for that many times the rows."""
+        return replace(
+            self,
+            calls=self.calls * factor,
+            tokens_in=self.tokens_in * factor,
+            tokens_out=self.tokens_out * factor,
+        )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Hold what ``rows`` of a task took in a run, by role: evaluated, planner, critic, and judges by name."""
+
+    rows: int
+    by_role: Mapping[str, Spent]
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Hold what rows of tasks took, by task, and the ``seconds`` that the run took; None if that is not known."""
+
+    by_task: Mapping[str, Observed]
+    seconds: float | None = None
+
+    def hours(self, rows: int) -> float | None:
+        """Return how long that many rows take at the pilot's pace."""
+        ran = sum(seen.rows for seen in self.by_task.values())
+        return None if self.seconds is None or not ran else self.seconds / ran * rows / 3600
+
+
+def costs_of(
+    leaves: Sequence[Leaf], evaluated: ModelSpec | None = None, observed: Mapping[str, Observed] | None = None
+) -> list[Cost]:
+    """Return the cost of every model in every role, over the tasks whose number of rows is known.
+
+    A task takes what its own rows took in the pilot, else what those of the tasks on its benchmark in its mode took.
+    """
+    pilot = _pooled(leaves, observed or {})
+    spent: dict[tuple[str, str], Spent] = defaultdict(Spent)
+    measured: dict[tuple[str, str], set[bool]] = defaultdict(set)
+    specs: dict[tuple[str, str], ModelSpec | None] = {}
+    for leaf in leaves:
+        seen = pilot.get(leaf.name)
+        for (role, name), (spec, row) in _roles(leaf, evaluated).items():
+            key = name if role == "judge" else role
+            share = row if seen is None else seen.by_role.get(key, Spent()).times(1 / seen.rows)
+            spent[role, name] += share.times(leaf.rows or 0)
+            measured[role, name].add(seen is not None)
+            specs[role, name] = spec
+    return [
+        Cost(
+            role,
+            name,
+            round(total.calls),
+            round(total.tokens_in),
+            round(total.tokens_out),
+            "pilot" if measured[role, name] == {True} else "at most" if total.bound else "exact",
+            _money(specs[role, name], total),
+        )
+        for (role, name), total in spent.items()
+        if round(total.calls)
+    ]
+
+
+def _money(spec: ModelSpec | None, spent: Spent) -> float | None:
+    if spec is None or spec.price is None:
+        return None
+    return (spent.tokens_in * spec.price.input + spent.tokens_out * spec.price.output) / 1e6
+
+
+def _pooled(leaves: Sequence[Leaf], observed: Mapping[str, Observed]) -> dict[str, Observed]:
+    """Return what was observed of each task, or of the tasks like it."""
+    like: dict[tuple[str, str], list[Observed]] = defaultdict(list)
+    for leaf in leaves:
+        if leaf.name in observed:
+            like[_kind(leaf)].append(observed[leaf.name])
+    found = {leaf.name: observed.get(leaf.name) or _together(like[_kind(leaf)]) for leaf in leaves}
+    return {name: seen for name, seen in found.items() if seen is not None}
+
+
+def _kind(leaf: Leaf) -> tuple[str, str]:
+    return leaf.declaration.name, leaf.blocks.retrieval.mode
+
+
+def _together(parts: Sequence[Observed]) -> Observed | None:
+    roles = {role for part in parts for role in part.by_role}
+    summed = {role: sum((part.by_role.get(role, Spent()) for part in parts), Spent()) for role in roles}
+    return Observed(sum(part.rows for part in parts), summed) if parts else None
+
+
+def _roles(leaf: Leaf, evaluated: ModelSpec | None) -> dict[tuple[str, str], tuple[ModelSpec | None, Spent]]:
+    """Return what one row costs, by role and name of the model."""
+    name = "" if evaluated is None else str(next(iter(evaluated.model_args.values()), evaluated.model))
+    found: dict[tuple[str, str], tuple[ModelSpec | None, Spent]] = {("evaluated", name): (evaluated, _answer(leaf))}
+    for role, spent in _loop(leaf).items():
+        asked = (agents_of(leaf) or {}).get(role)
+        if asked is None:
+            found[role, "(none yet)"] = (None, spent)
+        else:
+            found[role, asked.name] = (asked.spec or evaluated, spent)
+    for judge, spec in judges_of(leaf).items():
+        found["judge", judge] = (spec, _verdicts(leaf))
+    if judged_metrics(leaf) and not judges_of(leaf):
+        found["judge", "(each; none yet)"] = (None, _verdicts(leaf))
+    for role, asking, spent in _others(leaf):
+        if asking in load_config().models:
+            found[role, asking] = (load_config().models[asking], spent)
+    return found
+
+
+def _answer(leaf: Leaf) -> Spent:
+    read = _PROMPT + _QUESTION + _shown(leaf)
+    if not leaf.longest_reply:
+        return Spent(_OPTIONS, _OPTIONS * read, 0)
+    return Spent(1, read, min(leaf.longest_reply, _ANSWER))
+
+
+def _shown(leaf: Leaf) -> int:
+    """Return the tokens of the passages that a prompt shows."""
+    retrieval = leaf.blocks.retrieval
+    if not retrieval.shows_passages:
+        return 0
+    return retrieval.k * _PASSAGE if retrieval.preset.shows != "given" else leaf.expected.given_tokens
+
+
+def _loop(leaf: Leaf) -> dict[str, Spent]:
+    """Return the most that planner and critic are asked for one row; empty without a loop.
+
+    A round is one plan, one critique of each candidate, and one question whether the documents are enough. A fixed
+    scope needs no plan in the first round.
+    """
+    if agents_of(leaf) is None:
+        return {}
+    agent = leaf.blocks.agent
+    dynamic = agent.corpora == "dynamic"
+    plans = agent.max_rounds if dynamic else agent.max_rounds - 1
+    candidates = agent.max_rounds * agent.k * (agent.max_corpora if dynamic else 1)
+    critiques = candidates if agent.filter == "critic" else 0
+    decisions = agent.max_rounds
+    most = agent.budget.calls_per_question
+    share = 1.0 if most is None else min(1.0, most / (plans + critiques + decisions))
+    critic = Spent(critiques, critiques * (_CRITIQUE + _QUESTION + _PASSAGE), critiques * _SCORES, bound=True)
+    enough = Spent(decisions, decisions * (_ENOUGH + _QUESTION + leaf.blocks.retrieval.k * _PASSAGE), decisions * _PLAN)
+    planner = Spent(plans, plans * (_PLANNING + _QUESTION), plans * _PLAN, bound=True)
+    return {"planner": planner.times(share), "critic": (critic + enough).times(share)}
+
+
+def _verdicts(leaf: Leaf) -> Spent:
+    """Return what one judge is asked for one row: every seat, for each kind of verdict."""
+    retrieval, judge, total = leaf.blocks.retrieval, leaf.blocks.judge, Spent()
+    if {*VERDICTS} & {*leaf.blocks.metrics}:
+        total += Spent(1, _JUDGING + _QUESTION + 2 * _ANSWER, _VERDICT)
+    if SUFFICIENCY in leaf.blocks.metrics and retrieval.shows_passages:
+        total += Spent(1, _JUDGING + _QUESTION + _shown(leaf), _VERDICT)
+    if labels_by_panel(leaf):
+        total += Spent(1, _LABELLING + _QUESTION + retrieval.search_depth * _PASSAGE, _LIST)
+    return total.times(judge.repeats)
+
+
+def _others(leaf: Leaf) -> Iterator[tuple[str, str, Spent]]:
+    """Yield role, model of the config file, and cost of a row, for a reranker and a translator that are such models."""
+    retrieval = leaf.blocks.retrieval
+    rerank = retrieval.rerank
+    if isinstance(rerank, ListwiseRerank) and searches_itself(retrieval):
+        lists = 1 + max(0, ceil((retrieval.rerank_depth - rerank.window) / rerank.step))
+        shown = min(rerank.window, retrieval.rerank_depth)
+        yield "reranker", rerank.model, Spent(lists, lists * (_ORDERING + _QUESTION + shown * _PASSAGE), lists * _LIST)
+    spec = retrieval.translator or load_config().translator
+    if translates(leaf) and spec is not None and spec.backend == "lm":
+        texts = (retrieval.queries_in != "none") + retrieval.k * (retrieval.documents_in != "none")
+        long = retrieval.k * _PASSAGE * (retrieval.documents_in != "none") + _QUESTION
+        yield "translator", spec.model, Spent(texts, texts * _TRANSLATING + long, long, bound=True)

@@ -1,0 +1,138 @@
+"""What tasks need on this machine, and what a run of them costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from mrag_eval.core import MragError
+
+
+class MissingError(MragError):
+    """Something that the tasks of a run need is not on this machine."""
+
+    exit_code: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Need:
+    """Hold one thing that tasks need, or that any run may need, and whether it is there.
+
+    ``fix`` is the command or line that provides it, which ``takes`` so much; ``instead`` is another way, if there is
+    one. The tasks do not run without a ``needed`` one; any other is optional. ``comes`` marks what is fetched on first
+    use. ``tasks`` are the names that it is needed for, ``megabytes`` the approximate size of what is fetched.
+    """
+
+    topic: str
+    what: str
+    ok: bool
+    fix: str = ""
+    needed: bool = False
+    instead: str = ""
+    comes: bool = False
+    takes: str = ""
+    tasks: tuple[str, ...] = ()
+    megabytes: float | None = None
+
+    @property
+    def blocks(self) -> bool:
+        """Return whether the tasks cannot run because of it."""
+        return self.needed and not self.ok and not self.comes
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Hold the calls of one model in one role, and their tokens.
+
+    ``basis`` says what the numbers are: ``exact`` (as many calls as rows), ``at most`` (a bound on calls), or
+    ``pilot`` (scaled from rows that ran). Tokens are approximate in any case. ``money`` is None without a price.
+    """
+
+    role: str
+    model: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    basis: str = "exact"
+    money: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Hold everything that tasks need, and what they cost.
+
+    ``rows`` is None if their number is unknown for some tasks, which are ``uncounted``. ``hours`` are known from a
+    pilot alone. ``free`` are the gigabytes left on the disk of ``folder``, which holds the cache.
+    """
+
+    asked: tuple[str, ...]
+    tasks: tuple[str, ...]
+    rows: int | None
+    needs: tuple[Need, ...]
+    costs: tuple[Cost, ...]
+    uncounted: tuple[str, ...] = ()
+    hours: float | None = None
+    free: float = 0.0
+    folder: str = ""
+
+    @property
+    def missing(self) -> list[Need]:
+        """Return what is needed and not there."""
+        return [need for need in self.needs if need.blocks]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**asdict(self), "ready": not self.missing}
+
+    @property
+    def line(self) -> str:
+        """Return one line on the calls to models other than the evaluated one; empty if there are none."""
+        others = [cost for cost in self.costs if cost.role != "evaluated"]
+        if not others:
+            return ""
+        most = "at most " if any(cost.basis == "at most" for cost in others) else ""
+        calls, tokens = sum(cost.calls for cost in others), sum(cost.tokens_in + cost.tokens_out for cost in others)
+        roles = ", ".join(dict.fromkeys(f"{cost.role} {cost.model}" for cost in others))
+        return f"{most}{calls:,} calls, ~{tokens:,} tokens, to {roles}"
+
+    def check(self) -> None:
+        """Raise MissingError that lists everything that is missing, each with what provides it."""
+        missing = self.missing
+        if not missing:
+            return
+        if len(missing) == 1:
+            message, lines = f"{_named(missing[0].tasks or self.tasks)}: {missing[0].what}", ways(missing[0])
+        else:
+            message, lines = f"{len(missing)} things are missing for {_few(self.asked)}", _lines(missing)
+            lines.append(f"mrag-eval plan --tasks {','.join(self.asked)}   shows optional ones too, and the costs")
+        raise MissingError(message, "\n    ".join(lines))
+
+
+def _lines(missing: Iterable[Need]) -> list[str]:
+    """Return the lines of what is missing, without the indent of a next step."""
+    lines = []
+    for number, need in enumerate(missing, 1):
+        lines.append(f"{number}. {need.what}")
+        lines += [f"   {line}" for line in ways(need)]
+    return lines
+
+
+def ways(need: Need) -> list[str]:
+    """Return the lines that say how to provide something."""
+    first = [*(need.fix.split("\n") if need.fix else []), *([f"    takes {need.takes}"] if need.takes else [])]
+    other = need.instead.split("\n") if need.instead else []
+    return [*first, *(f"{'or' if i == 0 else '  '}  {line}" for i, line in enumerate(other))]
+
+
+def _named(tasks: Sequence[str]) -> str:
+    return f"task {tasks[0]}" if len(tasks) == 1 else f"{len(tasks)} tasks ({_few(tasks, 2)})"
+
+
+def _few(names: Sequence[str], most: int = 4) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

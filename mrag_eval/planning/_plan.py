@@ -1,0 +1,88 @@
+"""The plan of a run: everything that its tasks need on this machine, and what they cost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mrag_eval.config import ModelSpec
+from mrag_eval.core import cache_dir
+from mrag_eval.planning._corpora import corpus_needs
+from mrag_eval.planning._data import data_needs
+from mrag_eval.planning._estimate import Pilot, costs_of
+from mrag_eval.planning._models import agents_of, evaluated_need, evaluated_spec, judges_of, model_needs
+from mrag_eval.planning._need import Need, Plan
+from mrag_eval.planning._tasks import Leaf, Listed, leaves_of
+
+
+def plan_for(
+    asked: Sequence[str | Mapping[str, Any]],
+    known: Mapping[str, Listed],
+    metadata: Mapping[str, Any],
+    *,
+    limit: float | None = None,
+    model: tuple[str, Mapping[str, Any]] | None = None,
+    judged: bool = True,
+    pilot: Pilot | None = None,
+) -> Plan:
+    """Return the plan of a run of these tasks; nothing is loaded, downloaded or asked for it.
+
+    Args:
+        asked: as :func:`mrag_eval.planning.leaves_of` takes them; names of other tasks are left out.
+        known: the tasks and groups that exist.
+        metadata: the settings of ``--metadata``.
+        limit: the value of ``--limit``.
+        model: type and arguments of the evaluated model, if it is known.
+        judged: whether replies are judged; a retrieval ahead of a run judges nothing.
+        pilot: what rows of the tasks took.
+
+    Raises ConfigError for an invalid block or config file.
+    """
+    leaves = leaves_of(asked, known, metadata, limit)
+    needs = [*data_needs(leaves), *corpus_needs(leaves), *model_needs(leaves, judged=judged)]
+    spec: ModelSpec | None = None
+    if model is not None and leaves:
+        spec = evaluated_spec(*model)
+        needs.append(evaluated_need(*model))
+    uncounted = [leaf.name for leaf in leaves if leaf.rows is None]
+    rows = None if uncounted else sum(leaf.rows or 0 for leaf in leaves)
+    folder = next(place for place in (cache_dir(), *cache_dir().parents) if place.exists())
+    return Plan(
+        asked=tuple(name if isinstance(name, str) else str(name.get("task")) for name in asked),
+        tasks=tuple(leaf.name for leaf in leaves),
+        rows=rows,
+        needs=tuple(_once(needs)),
+        costs=tuple(costs_of(leaves, spec, None if pilot is None else pilot.by_task)),
+        hours=None if pilot is None or rows is None else pilot.hours(rows),
+        uncounted=tuple(uncounted),
+        free=shutil.disk_usage(folder).free / 1e9,
+        folder=str(folder),
+    )
+
+
+def check_stock_run() -> None:
+    """Raise MissingError under the harness's own command, as its first task is built, if any of its tasks lacks
+    something; do nothing elsewhere.
+    """
+    from mrag_eval.harness import listed_tasks, stock_run
+
+    begun = stock_run()
+    if begun is not None:
+        known = {name: Listed(*found) for name, found in listed_tasks(begun.manager).items()}
+        plan_for(begun.asked, known, begun.manager.metadata or {}).check()
+
+
+def worth_a_pilot(leaves: Sequence[Leaf]) -> list[str]:
+    """Return the names of the tasks that have a loop or judges, whose cost depends on what they reply."""
+    return [leaf.name for leaf in leaves if agents_of(leaf) is not None or judges_of(leaf)]
+
+
+def _once(needs: Sequence[Need]) -> list[Need]:
+    """Return each need once, for all its tasks: two corpora may have one embedder."""
+    found: dict[tuple[str, str], Need] = {}
+    for need in needs:
+        tasks = found[need.what, need.fix].tasks if (need.what, need.fix) in found else ()
+        found[need.what, need.fix] = replace(need, tasks=tuple(dict.fromkeys((*tasks, *need.tasks))))
+    return list(found.values())

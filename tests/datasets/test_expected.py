@@ -1,0 +1,61 @@
+"""What loaders tell of rows before they are read: the published counts, and rows that are at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.datasets import LOADERS, Expected, load_benchmark, validate_data
+
+
+def expected(**data: Any) -> Expected:
+    block = validate_data(data)
+    tell = LOADERS[block.benchmark].expected
+    assert tell is not None
+    return tell(block)
+
+
+def test_every_loader_tells_what_it_expects() -> None:
+    assert [name for name, loader in LOADERS.items() if loader.expected is None] == []
+
+
+@pytest.mark.parametrize(
+    ("data", "rows", "languages", "culture"),
+    [
+        ({"benchmark": "blend"}, 5081, {"en"}, 13),
+        ({"benchmark": "blend", "language": "ko"}, 366 + 290, {"en"}, 1),
+        ({"benchmark": "blend", "source": "annotations"}, None, {"en"}, 13),
+        ({"benchmark": "blend_saq", "country": "UK"}, 456, {"en"}, 1),
+        ({"benchmark": "blend_saq", "language": "ko", "question_language": "en"}, 475 + 444, {"en"}, 1),
+        ({"benchmark": "click", "category": "law"}, 219, {"ko"}, 1),
+        ({"benchmark": "mkqa", "language": "fi"}, 2827, {"fi"}, 0),
+        ({"benchmark": "xrag", "setting": "multi", "language": "de"}, 300, {"de"}, 0),
+        ({"benchmark": "xrag", "setting": "multi", "language": "de", "split": "dev"}, 164, {"de"}, 0),
+        ({"benchmark": "xquad", "question_language": "de"}, 119, {"de"}, 0),
+        ({"benchmark": "xquad", "question_language": "de", "parallel": True}, 1190, {"de"}, 0),
+        ({"benchmark": "xlcost", "domain": "legal", "sample": 100}, 100, {"ar", "en"}, 0),
+        ({"benchmark": "bordirlines"}, 720, set(), 0),
+        ({"benchmark": "bordirlines", "languages": ["ko"]}, None, {"ko"}, 0),
+    ],
+    ids=str,
+)
+def test_the_published_counts(data: dict[str, Any], rows: int | None, languages: set[str], culture: int) -> None:
+    found = expected(**data)
+    assert (found.rows, set(found.languages), len(found.culture)) == (rows, languages, culture)
+
+
+@pytest.mark.parametrize("data", [{"benchmark": "demo"}, {"benchmark": "demo", "language": "de"}], ids=str)
+def test_rows_in_the_package_are_counted(data: dict[str, Any]) -> None:
+    docs = load_benchmark(data).docs
+    assert expected(**data).rows == len(docs)
+    assert set(expected(**data).languages) == {doc.query_lang for doc in docs}
+
+
+def test_the_lines_of_a_file_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"id": "1"}\n\n{"id": "2"}', "utf-8")
+    assert expected(benchmark="jsonl", path=path).rows == 2
+    assert expected(benchmark="jsonl", path=path, language="de").rows is None
+    assert expected(benchmark="jsonl", path=tmp_path / "gone").rows is None
