@@ -125,7 +125,7 @@ def build(
     from mrag_eval.config import load_config
     from mrag_eval.retrievers import ChunkConfig, add_documents, build_index, read_corpus
 
-    documents = read_corpus(source, keys=_keys(key), lang=lang, split=split)
+    documents = read_corpus(source, keys=keys_of(key), lang=lang, split=split)
     if add:
         refuse_with(context, "--add: the settings of the index are used", *_FIXED)
         given = [embedder] if was_given(context, "embedder") else []
@@ -188,7 +188,8 @@ def _engine(engine: str, address: str | None, actors: int | None) -> RayEngine |
     return None
 
 
-def _keys(pairs: list[str] | None) -> dict[str, str] | None:
+def keys_of(pairs: list[str] | None) -> dict[str, str] | None:
+    """Return the values of ``--key FIELD=NAME`` as a mapping."""
     for pair in pairs or ():
         if "=" not in pair:
             raise typer.BadParameter(f"'{pair}' is not of the form FIELD=NAME", param_hint="--key")

@@ -34,3 +34,14 @@ def echo_approximate(manifest: dict[str, Any], *, asked: bool) -> None:
     exact = [lang for lang, record in records.items() if record is None]
     if asked and exact:
         typer.echo(f"{'search':<11} {', '.join(exact)}: exact")
+
+
+def echo_imported(manifest: dict[str, Any]) -> None:
+    """Print a line for each source of imported vectors: what their check found, and where they are from."""
+    from mrag_eval.retrievers import ImportRecord
+
+    for record in (ImportRecord.model_validate(one) for one in manifest.get("imported") or ()):
+        source = record.source if record.revision is None else f"{record.source}@{record.revision[:12]}"
+        notes = [f"{record.left_out:,} rows without text left out"] if record.left_out else []
+        notes += ["scaled to unit length"] if record.scaled else []
+        typer.echo(f"{'vectors':<11} {' · '.join([record.status, source, *notes])}")

@@ -24,6 +24,8 @@ from mrag_eval.text import Analyzer
 
 WORK = "work"
 AHEAD = f"{WORK}/ahead"
+# the sample of an import
+DRAWN = f"{WORK}/drawn.json"
 _STATE = "state.json"
 
 
@@ -126,7 +128,7 @@ class Building:
                 file.truncate(size)
         for path in self.folder.rglob("*"):
             name = path.relative_to(self.folder).as_posix()
-            if path.is_file() and name not in (*self.sizes, f"{WORK}/{_STATE}", AHEAD):
+            if path.is_file() and name not in (*self.sizes, f"{WORK}/{_STATE}", AHEAD, DRAWN):
                 path.unlink()
 
     def _shard(self, name: str) -> Postings:

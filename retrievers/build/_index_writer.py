@@ -32,6 +32,7 @@ from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
     EmbedderRecord,
     FileRecord,
+    ImportRecord,
     LanguageRecord,
     Manifest,
     file_record,
@@ -58,6 +59,8 @@ class IndexWriter:
         model: Embedder | SparseEncoder | None = None,
     ) -> None:
         self.target, self.settings, self.record, self.model = target, settings, record, model
+        # set by a caller whose vectors come from elsewhere, before the last batch is finished
+        self.imported: tuple[ImportRecord, ...] = ()
         self.folder = target.with_name(target.name + ".building")
         lexical = settings.is_lexical
         self._recorded = {
@@ -103,7 +106,7 @@ class IndexWriter:
 
     def made(self, passages: Iterator[Passage], progress: Progress) -> Iterator[Made]:
         """Embed the passages that are not written yet, in this process."""
-        self._skip(passages, self.building.done)
+        self.skip(passages)
         progress.start(self.building.done)
         yield from made_in_windows(
             passages,
@@ -125,12 +128,12 @@ class IndexWriter:
                 while left:
                     yield checked_passage(left.pop(0), seen)
 
-        self._skip(passages(), self.building.done)
+        self.skip(passages())
         return chain(left, items)
 
-    def _skip(self, passages: Iterator[Passage], done: int) -> None:
+    def skip(self, passages: Iterator[Passage]) -> None:
         """Skip the passages already written; raise CorpusError unless the corpus begins with them."""
-        content = ContentHash()
+        content, done = ContentHash(), self.building.done
         for number in range(done):
             passage = next(passages, None)
             if passage is None:
@@ -202,6 +205,7 @@ class IndexWriter:
                 "versions": library_versions(),
                 "sources": {} if source is None else dict.fromkeys(languages, source),
                 "approximation": wanted.asked() if wanted else None,
+                "imported": self.imported,
                 "files": files,
             }
         )

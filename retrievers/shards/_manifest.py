@@ -69,6 +69,45 @@ class ApproximateRecord(BaseModel):
     seed: int
 
 
+class ImportRecord(BaseModel):
+    """Vectors that were read instead of computed, and what a check of them found.
+
+    Of ``drawn`` passages, drawn with ``seed`` and embedded again, ``agree`` have the vector that was read, if their
+    text is fed as ``form``; ``least`` is the smallest cosine. These are None if no embedder could be run. ``scaled``
+    tells that the vectors did not have unit length, and were scaled to it; ``left_out`` rows had no text.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    revision: str | None
+    preset: str | None
+    column: str | None
+    passages: int
+    languages: tuple[str, ...]
+    agree: int | None
+    drawn: int
+    form: str | None
+    least: float | None
+    seed: int
+    scaled: bool = False
+    left_out: int = 0
+
+    @property
+    def is_verified(self) -> bool:
+        """Return whether all passages that were embedded again have the vector that was read."""
+        return self.agree is not None and self.agree == self.drawn > 0
+
+    @property
+    def status(self) -> str:
+        """Return the outcome in words: ``verified 100 of 100 (title in front)``."""
+        if self.agree is None:
+            return "imported, not verified (no embedder)"
+        if not self.is_verified:
+            return f"imported, not verified ({self.agree} of {self.drawn} agree)"
+        return f"verified {self.agree} of {self.drawn} ({self.form})"
+
+
 class LanguageRecord(BaseModel):
     """One language; ``max_norm`` is the largest Euclidean norm of its vectors, ``approximate`` None if exact."""
 
@@ -91,7 +130,7 @@ class Manifest(BaseModel):
     """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages.
 
     ``sources`` is the origin of a language's documents (a dump and its date), if known; ``approximation`` the requested
-    kind of dense shards, None for exact ones.
+    kind of dense shards, None for exact ones. ``imported`` are the sources of vectors that were read.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -109,6 +148,7 @@ class Manifest(BaseModel):
     versions: dict[str, str]
     sources: dict[str, str] = Field(default_factory=dict)
     approximation: dict[str, Any] | None = None
+    imported: tuple[ImportRecord, ...] = ()
     files: dict[str, FileRecord]
 
     @model_validator(mode="after")
@@ -135,6 +175,15 @@ class Manifest(BaseModel):
                 chosen = record.approximate.model_dump(include={"factory", "parameter", "value", "rescore"})
                 out[lang] = {**chosen, "sha256": file.sha256 if file else None}
         return out
+
+    def vector_hashes(self) -> list[str]:
+        """Return the SHA-256 of the dense shards if any of their vectors were imported; otherwise nothing.
+
+        Vectors that were computed follow from passages and embedder.
+        """
+        if not self.imported:
+            return []
+        return [record.sha256 for name, record in sorted(self.files.items()) if name.startswith("dense/")]
 
     @property
     def fingerprint(self) -> str:
@@ -189,7 +238,7 @@ def manifest_bytes(path: Path) -> bytes:
         if building.exists():
             raise CorpusError(
                 f"index {path} was never finished (an interrupted build exists)",
-                "finish it: mrag-eval index build --resume ...",
+                "finish it: give the command that began it once more, with --resume",
             )
         raise CorpusError(f"index {path} does not exist", "build it: mrag-eval index build ...")
     try:
