@@ -47,6 +47,9 @@ def import_(
             "the copy of Wikipedia that its passages are cut from.",
         ),
     ] = None,
+    store: Annotated[
+        str, typer.Option(help="The numbers of dense vectors: float32, float16 or int8 (a quarter of the size).")
+    ] = "float32",
     langs: Annotated[
         str | None, typer.Option(metavar="CODES", help="The languages to import, such as en,ko. Others are not read.")
     ] = None,
@@ -89,6 +92,7 @@ def import_(
         vectors=vectors,
         keys=keys_of(key),
         texts=texts,
+        store=store,
         langs=tuple(code for code in (langs or "").split(",") if code),
         lang=lang,
         limit=limit,

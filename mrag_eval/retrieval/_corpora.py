@@ -161,7 +161,8 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
         "content_hash": manifest.content_hash,
         "passages": {lang: record.passages for lang, record in manifest.languages.items()},
         "chunker": manifest.chunker,
-        # an approximate search may miss hits of an exact one: runs of the two are not the same experiment
+        # a search of rounded vectors, or an approximate one, may miss hits: that is another experiment
+        **({"store": manifest.coded} if manifest.coded else {}),
         **({"approximate": found} if (found := manifest.approximate()) else {}),
         **({"settings": dict(index.settings)} if index.settings else {}),
     }

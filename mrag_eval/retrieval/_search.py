@@ -56,7 +56,8 @@ def search_plans(
                    retrieval.k, retrieval.search_depth, merge,
                    retrieval.seed if merge != "score" else None,
                    *([index.settings] if index.settings else [])]  # fmt: skip
-    # an approximate index may miss hits that an exact one of the same passages finds
+    # rounded vectors or an approximate index may miss hits that an exact one of the same passages finds
+    fingerprint += [index.manifest.coded] if index.manifest.coded else []
     fingerprint += [found] if (found := index.manifest.approximate()) else []
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
     with closing(Store(cache_dir() / "retrieval.sqlite")) if use_cache else nullcontext() as store:

@@ -40,6 +40,7 @@ def import_vectors(
     vectors: str = "",
     keys: Mapping[str, str] | None = None,
     texts: str | None = None,
+    store: str = "float32",
     langs: tuple[str, ...] = (),
     lang: str | None = None,
     limit: int | None = None,
@@ -66,6 +67,7 @@ def import_vectors(
         keys: columns of the fields ``id``, ``doc_id``, ``title``, ``text`` and ``lang``; an empty name means none, and
             ids are then made.
         texts: the passages (JSON Lines), or for torch chunks the documents, whose rows the vectors are.
+        store: the numbers of the stored vectors, as in ``build_index``.
         langs: the languages to import; files of others are not read.
         lang: the language of all passages.
         limit: passages of each language to take.
@@ -91,7 +93,7 @@ def import_vectors(
         again = f"free some space, then give the same command with --resume; {target}.building keeps the finished part"
         with room_on_disk(target, again):
             work = _Import(asked, opened, target, skip_empty=skip_empty, unverified=unverified)
-            work.run(embedder, resume=resume, progress=progress, device=device)
+            work.run(embedder, store=store, resume=resume, progress=progress, device=device)
     own = specified(embedder)
     return load_index(target, device=device, embedder=None if own else embedder, embedders=own)  # type: ignore[arg-type]
 
@@ -107,7 +109,7 @@ class _Import:
     unverified: bool
     left_out: int = field(default=0, init=False)
 
-    def run(self, embedder: Any, *, resume: bool, progress: bool, device: str) -> None:
+    def run(self, embedder: Any, *, store: str, resume: bool, progress: bool, device: str) -> None:
         source = self.opened.source
         first = next(self._blocks(0, Reading()), None)
         if first is None:
@@ -115,6 +117,7 @@ class _Import:
         checked = checked_first(first, embedder, device=device, unverified=self.unverified)
         chunking = ChunkConfig(method="none", title_in_front=checked.form != ALONE)
         settings = BuildSettings(
+            store=store,
             embedder=embedder,
             chunking=HUNDRED_WORDS if self.opened.hundred_words else chunking,
             resume=resume,

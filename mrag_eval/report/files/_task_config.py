@@ -47,6 +47,7 @@ class TaskConfig:
     merge = _at("retrieval.merge")  # how the rankings of several languages are merged
     query_translation = _at("retrieval.query_translation")
     english_share = _at("data.imbalance.keep_english")  # the probability with which an English document was kept
+    store = _at("index.store")  # how its vectors are stored, if not as float32
     approximate = _at("index.approximate")  # the settings of an approximate index
     version = _at("metadata.version")
     seed = _at("seed")
