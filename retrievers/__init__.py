@@ -24,6 +24,7 @@ from mrag_eval.retrievers.embedding._embedders import (
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.imports._import import import_vectors
 from mrag_eval.retrievers.imports._presets import PRESETS
+from mrag_eval.retrievers.imports._query_vectors import AskedQuery, QueryVectors
 from mrag_eval.retrievers.index._fusion import (
     equal_quotas,
     merge_by_quota,
@@ -46,6 +47,7 @@ from mrag_eval.retrievers.shards._manifest import ImportRecord
 
 __all__ = [
     "PRESETS",
+    "AskedQuery",
     "ChunkConfig",
     "ContentHash",
     "Document",
@@ -55,6 +57,7 @@ __all__ = [
     "Index",
     "MilvusIndex",
     "MilvusPlace",
+    "QueryVectors",
     "RayEngine",
     "Reranker",
     "Scores",

