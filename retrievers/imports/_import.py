@@ -109,6 +109,12 @@ class _Import:
     unverified: bool
     left_out: int = field(default=0, init=False)
 
+    @property
+    def label(self) -> str:
+        """Return the source's name for the manifest, which may leave this machine: of a path, the last part."""
+        name = self.opened.source.name
+        return name if name.startswith("hub:") else Path(name).resolve().name
+
     def run(self, embedder: Any, *, store: str, resume: bool, progress: bool, device: str) -> None:
         source = self.opened.source
         first = next(self._blocks(0, Reading()), None)
@@ -123,7 +129,7 @@ class _Import:
             resume=resume,
             progress=progress,
             device=device,
-            source=source.name if source.revision is None else f"{source.name}@{source.revision}",
+            source=self.label if source.revision is None else f"{self.label}@{source.revision}",
         )
         writer = IndexWriter(self.target, settings, checked.record)
         reading = Reading()
@@ -188,7 +194,7 @@ class _Import:
             fix = f"finish the import as it is, without reading the vectors again: --resume {UNVERIFIED}"
             raise refused(verdict, checked.record.name, source.name, fix)
         return ImportRecord(
-            source=source.name,
+            source=self.label,
             revision=source.revision,
             preset=self.asked.preset,
             column=self.opened.layout.vectors or None,

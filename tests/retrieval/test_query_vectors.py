@@ -13,8 +13,9 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import ConfigError, DataError, MragError, Passage, RagDoc
 from mrag_eval.datasets import Benchmark
 from mrag_eval.retrieval import retrieve
+from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrieval.sources import Missing, source_for
-from mrag_eval.retrievers import build_index
+from mrag_eval.retrievers import build_index, import_vectors
 from tests.worlds.hub_server import serving
 from tests.worlds.vectors import write_table
 
@@ -142,6 +143,15 @@ def test_another_question_under_the_same_id_is_named(tmp_path: Path, corpus: Pat
 def test_what_cannot_be_combined(block: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         validated(Retrieval, {"query_vectors": "q.jsonl", **block}, "test")
+
+
+def test_results_say_what_the_check_of_imported_vectors_found(tmp_path: Path, corpus: Path) -> None:
+    table = {"text": [f"passage {n}" for n in range(4)], "emb": list(np.eye(4, dtype=np.float32))}
+    write_table(tmp_path / "set" / "en" / "0.parquet", table)
+    index = import_vectors(str(tmp_path / "set"), tmp_path / "index", embedder=Closed(), progress=False)
+    record = index_record(validated(Retrieval, {"mode": "all", "corpus": str(index.path)}, "test"))
+    assert record["imported"] == [{"source": "set", "revision": None, "check": "verified 4 of 4 (text alone)"}]
+    assert "imported" not in index_record(validated(Retrieval, {"mode": "all", "corpus": str(corpus)}, "test"))
 
 
 def test_an_index_without_vectors_takes_none(tmp_path: Path) -> None:

@@ -47,7 +47,10 @@ def test_only_the_wanted_files_of_a_dataset_are_read(
         assert all(f"/resolve/{sha}/data/ko/" in path for path in asked)
         with pytest.raises(DataError, match="@nope cannot be read"):
             run("hub:Upstash/wikipedia-2024-06-bge-m3@nope", overwrite=True)
-        hub.refuse = lambda method, path: 503 if "ko/0001" in path else None
+        hub.refuse = lambda method, path: 404 if "/resolve/" in path and "ko/0001" in path else None
+        with pytest.raises(DataError, match=r"data/ko/0001.parquet: cannot be read after row 0") as failed:
+            run(None, preset="upstash-bge-m3", langs=("ko",), overwrite=True)
+        assert "--resume" in str(failed.value.next_step)
     assert index.counts == {"ko": 15}
     (record,) = index.manifest.imported
     assert (record.source, record.revision) == ("hub:Upstash/wikipedia-2024-06-bge-m3", sha)
@@ -161,6 +164,7 @@ def _apart(text: str) -> str:
     return " ".join(text.replace(" ", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lang", "letters"), [("ko", "강 다리 "), ("zh", "河桥房")])
 def test_torch_chunks_are_the_rows_of_our_100_words(
     tmp_path: Path, token_hash: Any, run: Any, lang: str, letters: str
@@ -188,6 +192,7 @@ def test_torch_chunks_are_the_rows_of_our_100_words(
     assert index.passages([cut[3].id]) == [cut[3]]
 
 
+@pytest.mark.slow
 def test_chunks_that_are_missing_or_hold_code_are_refused(tmp_path: Path, run: Any) -> None:
     torch = pytest.importorskip("torch")
     write_copy(tmp_path / "COPY", "20231101.ko", [article(n, "Title", "다리") for n in (1, 2)])

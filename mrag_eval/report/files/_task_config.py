@@ -146,6 +146,12 @@ class TaskConfig:
         return None if found is None else str(found)
 
     @property
+    def is_unverified(self) -> bool:
+        """Return whether vectors of the index were imported, and a check did not find them to be the embedder's."""
+        records = self.index.get("imported") or ()
+        return any(not str(one.get("check")).startswith("verified") for one in records if isinstance(one, Mapping))
+
+    @property
     def searched_run(self) -> tuple[str, str]:
         """Return another system's run that was searched: its tag or the name of its file, and its hash."""
         name = self.index.get("tag") or PurePath(str(self.retrieval.get("run") or "")).name
