@@ -13,7 +13,7 @@ from mrag_eval.retrievers.build._approximating import check_wanted
 from mrag_eval.retrievers.build._build_ray import RayCluster, ray_cluster
 from mrag_eval.retrievers.build._factory import DEFAULT_RECALL, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
-from mrag_eval.retrievers.build._intake import checked_passage, checked_passages
+from mrag_eval.retrievers.build._intake import checked_batch, checked_passages
 from mrag_eval.retrievers.build._progress import Progress
 from mrag_eval.retrievers.build._ray_work import Loading
 from mrag_eval.retrievers.build._replacing import check_replaceable
@@ -166,7 +166,9 @@ def build_unlocked(corpus: Iterable[Passage | Document], target: Path, settings:
         again = f"free some space, then give the same command again (index build: with --resume); {kept}"
         with room_on_disk(target, again):
             if cluster is None:
-                passages = checked_passages(stream, chunking, settings.token_counter, settings.workers, share)
+                passages = checked_passages(
+                    stream, chunking, settings.token_counter, settings.workers, share, size=settings.batch_size
+                )
                 writer.run(lambda: writer.made(shown.taking(passages), shown), shown)
             else:
                 writer.run(lambda: _made_by_ray(cluster, writer, stream, loading, share, shown), shown)
@@ -187,7 +189,7 @@ def _made_by_ray(
     items = writer.items_left(stream, seen)
     shown.start(writer.building.done)
     for made in cluster.made(items, settings, loading, share):
-        passages = [checked_passage(passage, seen) for passage in shown.taking(made.passages)]
+        passages = checked_batch(shown.taking(made.passages), seen)
         shown.add(len(passages))
         yield replace(made, passages=passages)
 

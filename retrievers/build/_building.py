@@ -20,7 +20,7 @@ from mrag_eval.retrievers.index import _passages
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 from mrag_eval.retrievers.shards._bm25_shard import Postings, chosen, read_vocabulary
-from mrag_eval.retrievers.shards._codes import FLOAT32
+from mrag_eval.retrievers.shards._codes import FLOAT16_MAX, FLOAT32
 from mrag_eval.retrievers.shards._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
 from mrag_eval.text import Analyzer
 
@@ -147,19 +147,21 @@ class Building:
         by_language: dict[str, list[int]] = {}
         for position, passage in enumerate(passages):
             by_language.setdefault(passage.lang, []).append(position)
-            self.content.add(passage)
         if self._analyzer is not None and self._joint:
             # encoded together, so that token numbers follow the corpus and not the batch size
             all_lengths, all_postings, words = self._shard("joint").encode([passage.text for passage in passages])
             self._write(vocabulary_name("joint"), words)
         for lang, positions in by_language.items():
-            own = [passages[position] for position in positions]
+            is_whole = len(positions) == len(passages)
+            own = passages if is_whole else [passages[position] for position in positions]
+            fields = _passages.encoded_fields(own)
+            self.content.add_encoded(lang, fields)
             text_name = _passages.text_path(Path(), lang).as_posix()
-            text, offsets = _passages.encode(own, self.sizes.get(text_name, 0))
+            text, offsets = _passages.joined(fields, self.sizes.get(text_name, 0))
             self._write(text_name, text)
             self._write(_passages.offsets_path(Path(), lang).as_posix(), offsets)
             if vectors is not None:
-                self._append_vectors(lang, own, vectors[positions])
+                self._append_vectors(lang, own, vectors if is_whole else vectors[positions])
             if sparse is not None:
                 lengths, pairs = sparse_shard.encode([sparse[position] for position in positions])
                 self._write(lengths_name(lang), lengths)
@@ -177,19 +179,21 @@ class Building:
         self._save()
 
     def _append_vectors(self, lang: str, passages: Sequence[Passage], vectors: Vectors) -> None:
-        if self.settings["store"] != FLOAT32:
+        norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max()))
+        # `not` also finds values that are no numbers
+        if self.settings["store"] != FLOAT32 and not norm <= FLOAT16_MAX:
             check_range(passages, vectors)
         first = self.counts.get(lang, 0)
         for name, content in encoded(lang, self.settings["store"], vectors, is_first=not first):
             self._write(name, content)
         if self.keeps_sample and len(kept := kept_rows(first, first + len(vectors))):
             self._write(sample_name(lang), vectors[kept - first].astype("<f4", copy=False).tobytes())
-        norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64).max()))
         self.max_norms[lang] = max(norm, self.max_norms.get(lang, 0.0))
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: bytes | memoryview) -> None:
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if name not in self.sizes:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             file.write(content)
         self.sizes[name] = self.sizes.get(name, 0) + len(content)

@@ -29,7 +29,7 @@ def uncoded_name(lang: str) -> str:
     return f"{WORK}/{lang}.float16"
 
 
-def encoded(lang: str, store: str, vectors: Vectors, *, is_first: bool) -> Iterator[tuple[str, bytes]]:
+def encoded(lang: str, store: str, vectors: Vectors, *, is_first: bool) -> Iterator[tuple[str, bytes | memoryview]]:
     """Yield the name of a file and the bytes to append to it, for vectors of one batch within the range."""
     if store == INT8:
         yield uncoded_name(lang), Codes(FLOAT16, vectors.shape[1]).encode(vectors)

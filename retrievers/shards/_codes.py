@@ -72,19 +72,22 @@ class Codes:
         steps: Vectors = self.ranges[1] / np.float32(_HIGHEST)
         return steps
 
-    def encode(self, vectors: Vectors) -> bytes:
-        """Return the codes of vectors (rows × dimension); values outside the range of ``int8`` get its ends.
+    def encode(self, vectors: Vectors) -> memoryview:
+        """Return the bytes of vectors (rows × dimension); values outside the range of ``int8`` get its ends.
 
         Values that ``float16`` cannot hold become infinite: check them before (:data:`FLOAT16_MAX`).
         """
         if self.store != INT8:
             with np.errstate(over="ignore"):
-                coded = np.ascontiguousarray(vectors, dtype="<f2" if self.store == FLOAT16 else "<f4")
-            return bytes(coded.tobytes())
+                numbers = np.ascontiguousarray(vectors, dtype="<f2" if self.store == FLOAT16 else "<f4")
+            return numbers.view(np.uint8).reshape(-1).data
         assert self.ranges is not None
-        steps = np.where(self._steps > 0, self._steps, np.float32(1))
-        places = np.clip(np.rint((vectors - self.ranges[0]) / steps), 0, _HIGHEST)
-        return bytes(places.astype(np.uint8).tobytes())
+        places = vectors - self.ranges[0]
+        places /= np.where(self._steps > 0, self._steps, np.float32(1))
+        np.rint(places, out=places)
+        np.clip(places, 0, _HIGHEST, out=places)
+        coded: NDArray[np.uint8] = places.astype(np.uint8).reshape(-1)
+        return coded.data
 
     def decode(self, raw: NDArray[np.uint8]) -> Vectors:
         """Return the vectors of codes (… × width bytes)."""
