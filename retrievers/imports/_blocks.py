@@ -80,17 +80,20 @@ def without_empty(block: Block, *, skip: bool) -> Block:
 
 def check_ids(block: Block, seen: SeenIds) -> None:
     """Raise DataError, naming the row, for an id that is empty, holds a control character or was ``seen``."""
-    for row, passage in enumerate(block.passages):
-        if not passage.id:
-            raise DataError(f"{block.where(row)}: the id is empty", "name another column: --key id=NAME")
-        if not (passage.id.isprintable() and passage.doc_id.isprintable()):
-            check_id(passage.id, block.where(row))
-            check_id(passage.doc_id, f"{block.where(row)}, document id")
-        if not seen.add(passage.id):
-            raise DataError(
-                f"{block.where(row)}: passage id '{passage.id}' appears a second time",
-                "name a column of unique ids (--key id=NAME), or let ids be made: --key id=",
-            )
+    identifiers = [passage.id for passage in block.passages]
+    documents = [passage.doc_id for passage in block.passages]
+    if not all(identifiers):
+        raise DataError(f"{block.where(identifiers.index(''))}: the id is empty", "name another column: --key id=NAME")
+    if not ("".join(identifiers).isprintable() and "".join(documents).isprintable()):
+        for row, (identifier, document) in enumerate(zip(identifiers, documents, strict=True)):
+            check_id(identifier, block.where(row))
+            check_id(document, f"{block.where(row)}, document id")
+    if (twice := seen.add_many(identifiers)) is not None:
+        row = len(identifiers) - 1 - identifiers[::-1].index(twice)
+        raise DataError(
+            f"{block.where(row)}: passage id '{twice}' appears a second time",
+            "name a column of unique ids (--key id=NAME), or let ids be made: --key id=",
+        )
 
 
 def checked_vectors(block: Block, dimension: int, *, unit: bool) -> tuple[NDArray[np.float32], bool]:

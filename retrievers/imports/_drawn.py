@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from mrag_eval.core import CorpusError, Passage, json_value, write_whole
 SEED = 20
 # Passages that are embedded again.
 COUNT = 100
+_FIELDS = ("id", "lang", "text", "title", "doc_id")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Sample:
             {
                 "key": key,
                 "number": drawn.number,
-                "passage": asdict(drawn.passage),
+                "passage": [getattr(drawn.passage, name) for name in _FIELDS],
                 "vector": base64.b64encode(drawn.vector.astype("<f4").tobytes()).decode("ascii"),
             }
             for key, drawn in self._held.values()
@@ -83,7 +84,7 @@ def _read(path: Path) -> list[tuple[float, Drawn]]:
                 float(line["key"]),
                 Drawn(
                     int(line["number"]),
-                    Passage(**line["passage"]),
+                    Passage(**dict(zip(_FIELDS, line["passage"], strict=True))),
                     np.frombuffer(base64.b64decode(line["vector"]), "<f4"),
                 ),
             )
