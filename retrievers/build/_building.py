@@ -26,7 +26,7 @@ from mrag_eval.text import Analyzer
 
 AHEAD = f"{WORK}/ahead"
 # the sample of an import
-DRAWN = f"{WORK}/drawn.json"
+DRAWN = f"{WORK}/drawn.jsonl"
 _STATE = "state.json"
 
 

@@ -132,8 +132,10 @@ def _cut_off(name: str, row: int, error: Exception) -> DataError:
 def local_tables(root: Path, langs: Collection[str], lang: str | None = None) -> list[Table]:
     """Return the Parquet files of a folder, or one file, that may hold the languages ``langs`` (all if it is empty)."""
     paths = [root] if root.is_file() else sorted(root.rglob("*.parquet"))
-    names = {path: path.relative_to(root).as_posix() if root.is_dir() else path.name for path in paths}
-    held = {path: lang or language_of(name) or language_of(f"{root.resolve().name}/x") for path, name in names.items()}
+    folder = root if root.is_dir() else root.parent
+    # of the folders above the files, only the innermost may name a language
+    names = {path: f"{folder.resolve().name}/{path.relative_to(folder).as_posix()}" for path in paths}
+    held = {path: lang or language_of(name) for path, name in names.items()}
     tables = [Table(str(path), held[path], lambda path=path: path.open("rb")) for path in paths]  # type: ignore[misc]
     return _wanted(tables, langs, str(root))
 

@@ -11,6 +11,7 @@ import pytest
 from mrag_eval.core import ConfigError, DataError, MragError
 from mrag_eval.retrievers import ChunkConfig, Document, Index, chunk_documents, import_vectors
 from mrag_eval.retrievers.imports import _arrays
+from mrag_eval.retrievers.imports._columns import vectors_of
 from mrag_eval.retrievers.imports._tables import language_of
 from tests.retrievers.wiki_files import article, write_copy
 from tests.worlds.hub_server import serving
@@ -84,6 +85,38 @@ def test_without_a_network_the_reason_is_named(run: Any, monkeypatch: pytest.Mon
 )
 def test_the_language_is_that_of_a_folder(name: str, lang: str | None) -> None:
     assert language_of(name) == lang
+
+
+def test_a_single_file_has_the_language_of_its_folder(tmp_path: Path, rows: Rows, run: Any) -> None:
+    folder = write_upstash(tmp_path / "set", rows) / "data" / "ko"
+    assert run(folder / "0000.parquet").counts == {"ko": 10}
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "part.parquet").symlink_to(folder / "0001.parquet")
+    assert run(tmp_path / "links", lang="ko", overwrite=True).counts == {"ko": 5}
+
+
+def _arrow(kind: str, vectors: np.ndarray) -> Any:
+    import pyarrow as pa
+
+    flat = pa.array(vectors.ravel())
+    if kind == "fixed":
+        return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    ends = np.arange(0, vectors.size + 1, vectors.shape[1])
+    if kind == "large":
+        return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), flat)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "large", "list"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
+def test_lists_of_numbers_are_read_without_a_copy(kind: str, dtype: Any) -> None:
+    vectors = np.arange(24).reshape(6, 4).astype(dtype)
+    column = _arrow(kind, vectors)
+    for part, expected in ((column, vectors), (column.slice(2, 3), vectors[2:5])):
+        found = vectors_of(part, "here")
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == dtype
+        assert not found.flags.owndata
 
 
 # ---------------------------------------------------------------- arrays beside JSON Lines
