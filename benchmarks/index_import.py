@@ -106,13 +106,15 @@ def copy(source: Path, target: Path) -> None:
 
 def run(step: str, source: Path, target: Path, dim: int) -> None:
     """Do one side's work in this process; print its seconds, peak memory and fingerprint."""
+    import pyarrow.parquet  # noqa: F401
+
+    from mrag_eval.retrievers import import_vectors
+
     start, before = time.perf_counter(), os.times()
     fingerprint = ""
     if step == "copy":
         copy(source, target)
     else:
-        from mrag_eval.retrievers import import_vectors
-
         resume = target.with_name(f"{target.name}.building").exists()
         index = import_vectors(str(source), target, embedder=WrittenVectors(dim), resume=resume, progress=False)
         fingerprint = index.manifest.fingerprint
