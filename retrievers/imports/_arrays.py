@@ -108,7 +108,9 @@ class BesideSource:
             held = list(islice(passages, last - start))
             if len(held) < last - start:
                 raise self._other_count(f"{start + len(held):,}")
-            yield Block(held, None if last <= done else self._rows.part(start, last), self._texts, start + 1)
+            yield Block(
+                held, None if last <= done else self._rows.part(start, last), self._texts, range(start + 1, last + 1)
+            )
         if self._limit is None and next(passages, None) is not None:
             raise self._other_count(f"more than {end:,}")
 

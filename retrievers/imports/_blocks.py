@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,26 +24,28 @@ _ROUNDING = 1e-3
 class Block:
     """Consecutive passages of one file, with their vectors as they are there (rows × dimensions, any number type).
 
-    ``vectors`` is None where an earlier attempt has written the rows. ``file`` and ``first`` (the number of the first
-    row in it, from 1) are for messages.
+    ``vectors`` is None where an earlier attempt has written the rows. ``file`` and ``rows`` (their numbers in it, from
+    1) are for messages.
     """
 
     passages: list[Passage]
     vectors: NDArray[Any] | None
     file: str
-    first: int
+    rows: Sequence[int]
 
     def __len__(self) -> int:
         return len(self.passages)
 
     def where(self, row: int) -> str:
         """Return the place of a row of the block, for messages."""
-        return f"{self.file}, row {self.first + row:,}"
+        return f"{self.file}, row {self.rows[row]:,}"
 
-    def after(self, rows: int) -> Block:
-        """Return the block without its first ``rows``."""
-        vectors = None if self.vectors is None else self.vectors[rows:]
-        return replace(self, passages=self.passages[rows:], vectors=vectors, first=self.first + rows)
+    def of(self, rows: Sequence[int]) -> Block:
+        """Return the block with some of its rows."""
+        if len(rows) == len(self):
+            return self
+        vectors = None if self.vectors is None else self.vectors[list(rows)]
+        return Block([self.passages[row] for row in rows], vectors, self.file, [self.rows[row] for row in rows])
 
 
 class Source(Protocol):
@@ -73,9 +75,7 @@ def without_empty(block: Block, *, skip: bool) -> Block:
         return block
     if not skip:
         raise DataError(f"{block.where(empty[0])}: the text is empty", "leave such rows out: --skip-empty")
-    kept = np.setdiff1d(np.arange(len(block)), empty)
-    passages = [block.passages[row] for row in kept]
-    return replace(block, passages=passages, vectors=None if block.vectors is None else block.vectors[kept])
+    return block.of(np.setdiff1d(np.arange(len(block)), empty).tolist())
 
 
 def check_ids(block: Block, seen: SeenIds) -> None:

@@ -181,7 +181,7 @@ class _Import:
 
         writer.skip(before())
         if current is not None and row < len(current):
-            yield current.after(row)
+            yield current.of(range(row, len(current)))
         for block in blocks:
             check_ids(block, seen)
             yield block

@@ -53,15 +53,20 @@ class ParquetSource:
         taken: dict[str, int] = {}
         read = 0
         for table in self._tables:
-            if table.lang is not None and self._limit is not None and taken.get(table.lang, 0) >= self._limit:
+            if self._has_enough(table, taken):
                 continue
             for block in self._of(table, done - read, reading):
                 kept = self._kept(block, taken)
                 if len(kept):
                     read += len(kept)
                     yield kept
-                if table.lang is not None and taken.get(table.lang) == self._limit:
+                if self._has_enough(table, taken):
                     break
+
+    def _has_enough(self, table: Table, taken: dict[str, int]) -> bool:
+        """Return whether no row of a table is wanted any more."""
+        langs = self._langs if table.lang is None else {table.lang}
+        return self._limit is not None and bool(langs) and all(taken.get(lang, 0) >= self._limit for lang in langs)
 
     def _kept(self, block: Block, taken: dict[str, int]) -> Block:
         """Return the rows of wanted languages within the limit."""
@@ -72,10 +77,7 @@ class ParquetSource:
             if self._limit is None or taken.get(passage.lang, 0) < self._limit:
                 taken[passage.lang] = taken.get(passage.lang, 0) + 1
                 rows.append(row)
-        if len(rows) == len(block):
-            return block
-        vectors = None if block.vectors is None else block.vectors[rows]
-        return Block([block.passages[row] for row in rows], vectors, block.file, block.first)
+        return block.of(rows)
 
     def _of(self, table: Table, written: int, reading: Reading) -> Iterator[Block]:
         """Yield the blocks of one table; row groups within the first ``written`` rows are read without vectors."""
@@ -119,7 +121,7 @@ class ParquetSource:
         except ConfigError as error:
             raise DataError(f"{where}: {error.message}", error.next_step) from None
         vectors = vectors_of(batch.column(columns["vectors"]), where) if "vectors" in columns else None
-        return Block(passages, vectors, table.name, row + 1)
+        return Block(passages, vectors, table.name, range(row + 1, row + 1 + len(batch)))
 
 
 def _cut_off(name: str, row: int, error: Exception) -> DataError:

@@ -42,7 +42,7 @@ FORMS: Mapping[str, Callable[[Passage], str]] = MappingProxyType(
         "characters apart": _apart,
     }
 )
-ALONE, IN_FRONT = "text alone", "title in front"
+ALONE = "text alone"
 
 
 @dataclass(frozen=True)
