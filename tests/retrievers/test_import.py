@@ -302,7 +302,7 @@ def test_rows_without_text_are_left_out_on_request(tmp_path: Path, rows: Rows, r
     assert (len(index), index.manifest.imported[0].left_out) == (78, 2)
     # rows are still numbered as in the file
     write_upstash(source, rows, text=_at(30, " "), id=_at(33, "0_0"))
-    with pytest.raises(DataError, match="en/0001.parquet, row 8: passage id '0_0'"):
+    with pytest.raises(DataError, match=r"en/0001\.parquet, row 8: passage id '0_0'"):
         run(source, skip_empty=True, overwrite=True)
     assert index.manifest.imported[0].is_verified
 
