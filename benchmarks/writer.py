@@ -66,7 +66,7 @@ def batches(path: Path, dim: int) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield the columns of the texts, and the vectors."""
     import pyarrow.parquet as pq
 
-    for batch in pq.ParquetFile(path).iter_batches(_BATCH):
+    for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(_BATCH):
         vectors = batch.column("vector").values.to_numpy(zero_copy_only=True).reshape(-1, dim)
         yield batch, vectors
 

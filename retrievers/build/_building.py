@@ -179,7 +179,11 @@ class Building:
         self._save()
 
     def _append_vectors(self, lang: str, passages: Sequence[Passage], vectors: Vectors) -> None:
+        vectors = np.asarray(vectors, dtype=np.float32)
         norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max()))
+        if not np.isfinite(norm):
+            # the squares are too large for float32; in double precision this takes ten times as long
+            norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64).max()))
         # `not` also finds values that are no numbers
         if self.settings["store"] != FLOAT32 and not norm <= FLOAT16_MAX:
             check_range(passages, vectors)

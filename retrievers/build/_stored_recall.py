@@ -60,10 +60,11 @@ def stored_recall(folder: Path, lang: str, shard: FaissShard, given: Vectors | N
     exact = np.memmap(path, dtype="<f4", mode="r", shape=(len(kept), shard.dimension))[places]
     coded = shard.vectors(kept[places])
     own = None
-    if given is None:
+    # a single vector has no other to find
+    if given is None and len(exact) > 1:
         draw = np.random.default_rng([_SEED, shard.count])
         own = np.sort(draw.choice(len(exact), min(_QUERIES, len(exact)), replace=False)).astype(np.int64)
-    queries = exact[own] if given is None else given
+    queries = given if given is not None else exact if own is None else exact[own]
     sample = Sample(queries, len(exact), own)
     sample.show(0, exact)
     depth = min(K + (own is not None), len(exact))

@@ -176,7 +176,10 @@ def codes_of(index: Any) -> Codes | None:
     store = {number: name for name, number in _QUANTIZERS.items()}.get(index.sq.qtype)
     if store != INT8:
         return None if store is None else Codes(store, index.d)
-    low, width = faiss.vector_to_array(index.sq.trained).astype(np.float32).reshape(2, index.d)
+    trained = faiss.vector_to_array(index.sq.trained).astype(np.float32)
+    if len(trained) != 2 * index.d:
+        return None
+    low, width = trained.reshape(2, index.d)
     return Codes(INT8, index.d, np.stack([low + width / np.float32(_HIGHEST) / 2, width]))
 
 

@@ -100,6 +100,15 @@ def test_a_part_of_a_large_language_is_compared(tmp_path: Path, monkeypatch: pyt
     assert 0.9 < given.recall <= 1
 
 
+@pytest.mark.parametrize("queries", [(), QUERIES])
+def test_a_language_of_one_passage_loses_nothing(tmp_path: Path, queries: Sequence[str]) -> None:
+    index = build(tmp_path / "i", "int8", words(0, 1), recall_queries=queries)
+    record = index.manifest.languages["en"].stored
+    assert record is not None
+    assert (record.recall, record.among, record.queries) == (1.0, 1, len(queries) or 1)
+    assert [hit.id for hit in index.search(QUERIES[:1], 5)[0]] == ["0000"]
+
+
 @pytest.mark.parametrize("store", CODED)
 def test_batches_and_interruptions_change_nothing(tmp_path: Path, indexes: dict[str, Index], store: str) -> None:
     whole = indexes[store]
@@ -211,6 +220,8 @@ def test_a_value_out_of_range_names_its_passage(tmp_path: Path, store: str, valu
     with pytest.raises(DataError, match=r"vector of passage '0031' has the value .*; float16 holds at most 65,504"):
         build_index(words(0, 60), tmp_path / "i", store=store, embedder=Large(), progress=False)
     assert not (tmp_path / "i").exists()
+    plain = build_index(words(0, 60), tmp_path / "i", embedder=Large(), progress=False)
+    assert plain.manifest.languages["ko"].max_norm == pytest.approx(abs(value), rel=1e-4)
 
 
 def test_a_manifest_of_another_store_is_refused(tmp_path: Path) -> None:
