@@ -23,7 +23,6 @@ from mrag_eval.retrievers.embedding._embedders import (
 )
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.imports._import import import_vectors
-from mrag_eval.retrievers.imports._presets import PRESETS
 from mrag_eval.retrievers.imports._query_vectors import AskedQuery, QueryVectors
 from mrag_eval.retrievers.index._fusion import (
     equal_quotas,
@@ -46,7 +45,6 @@ from mrag_eval.retrievers.rerank._rerank import Reranker, Scores, checked_scores
 from mrag_eval.retrievers.shards._manifest import ImportRecord
 
 __all__ = [
-    "PRESETS",
     "AskedQuery",
     "ChunkConfig",
     "ContentHash",

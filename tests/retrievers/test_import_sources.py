@@ -12,6 +12,7 @@ from mrag_eval.core import ConfigError, DataError, MragError
 from mrag_eval.retrievers import ChunkConfig, Document, Index, chunk_documents, import_vectors
 from mrag_eval.retrievers.imports import _arrays
 from mrag_eval.retrievers.imports._columns import vectors_of
+from mrag_eval.retrievers.imports._presets import PRESETS
 from mrag_eval.retrievers.imports._tables import language_of
 from tests.retrievers.wiki_files import article, write_copy
 from tests.worlds.hub_server import serving
@@ -240,6 +241,17 @@ def test_chunks_that_are_missing_or_hold_code_are_refused(tmp_path: Path, run: A
         run(folder, **options)
     with pytest.raises(ConfigError, match="--texts COPY is missing"):
         run(folder, preset="bergen", lang="ko")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_on_its_page_and_in_the_help(name: str) -> None:
+    preset = PRESETS[name]
+    root = Path(__file__).resolve().parents[2]
+    (row,) = [line for line in (root / "docs" / "import.md").read_text("utf-8").splitlines() if f"| `{name}` |" in line]
+    source = (preset.source or "").removeprefix("hub:")
+    for told in (source, preset.embedder, preset.languages, preset.size, preset.licence):
+        assert told in row
+    assert name in (root / "mrag_eval" / "cli" / "_index_import.py").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file.txt", "empty"])
