@@ -95,19 +95,19 @@ def measured(passages: list[Passage], dim: int, count: Callable[[str], int]) -> 
 
 
 def seconds_to_cut_and_write(documents: Sequence[Document], dim: int, least: int) -> tuple[float, float, int]:
-    """Return the core seconds per passage for cutting and for writing, from at least ``least`` passages, and their
+    """Return the CPU seconds per passage for cutting and for writing, from at least ``least`` passages, and their
     number.
     """
-    start = time.perf_counter()
+    start = time.process_time()
     passages: list[Passage] = []
     while len(passages) < least:
         passages += chunk_documents(documents, ChunkConfig("words"))
-    cut = time.perf_counter() - start
+    cut = time.process_time() - start
     numbered = [Passage(f"{n:x}", p.lang, p.text, p.title, p.doc_id) for n, p in enumerate(passages)]
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
+        start = time.process_time()
         build_index(numbered, Path(folder) / "index", embedder=FreeVectors(dim), batch_size=1024, progress=False)
-        written = time.perf_counter() - start
+        written = time.process_time() - start
     return cut / len(passages), written / len(passages), len(passages)
 
 

@@ -26,6 +26,8 @@ from mrag_eval.retrievers.embedding._embedders import (
     vectors_arriving,
 )
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
+from mrag_eval.retrievers.imports._import import import_vectors
+from mrag_eval.retrievers.imports._query_vectors import AskedQuery, QueryVectors
 from mrag_eval.retrievers.index._fusion import (
     equal_quotas,
     merge_by_quota,
@@ -44,22 +46,25 @@ from mrag_eval.retrievers.milvus._milvus_load import load_into_milvus
 from mrag_eval.retrievers.rerank._bge_m3 import load_bge_m3
 from mrag_eval.retrievers.rerank._load import load_cross_encoder
 from mrag_eval.retrievers.rerank._rerank import Reranker, Scores, checked_scores
-from mrag_eval.retrievers.shards._manifest import Manifest, SelectionRecord
+from mrag_eval.retrievers.shards._manifest import ImportRecord, Manifest, SelectionRecord
 
 __all__ = [
     "EDITION_CODES",
     "STARTERS",
     "STARTER_VERSION",
+    "AskedQuery",
     "ChunkConfig",
     "ContentHash",
     "Document",
     "Edition",
     "Embedder",
+    "ImportRecord",
     "Index",
     "Manifest",
     "MilvusIndex",
     "MilvusPlace",
     "NoDumpError",
+    "QueryVectors",
     "RayEngine",
     "Reranker",
     "Scores",
@@ -78,6 +83,7 @@ __all__ = [
     "chunk_documents",
     "embedder_as_named",
     "equal_quotas",
+    "import_vectors",
     "index_info",
     "join_indexes",
     "kilt_edition",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Settings that an existing index fixes when documents are added to it.
 _FIXED = (
-    *("kind", "chunker", "size", "joint", "segment", "stem", "simplified", "window", "workers", "overwrite"),
+    *("kind", "store", "chunker", "size", "joint", "segment", "stem", "simplified", "window", "workers", "overwrite"),
     *("factory", "memory", "recall", "queries", "engine", "address", "actors"),
 )
 
@@ -35,6 +35,9 @@ def build(
         typer.Option("--add", help="Add the documents to the index at INDEX, with its own settings."),
     ] = False,
     kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25, hybrid or sparse.")] = "dense",
+    store: Annotated[
+        str, typer.Option(help="The numbers of dense vectors: float32, float16 or int8 (a quarter of the size).")
+    ] = "float32",
     embedder: Annotated[
         str,
         typer.Option(
@@ -103,7 +106,7 @@ def build(
     ] = None,
     recall: Annotated[float, typer.Option(help="The recall@20 that an approximate index is tuned to.")] = 0.95,
     queries: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file of queries to measure that recall with, one per line.")
+        Path | None, typer.Option(metavar="FILE", help="A file of queries to measure recall with, one per line.")
     ] = None,
     engine: Annotated[str, typer.Option(help="builtin, or ray to cut and embed documents on Ray Data.")] = "builtin",
     address: Annotated[
@@ -125,7 +128,7 @@ def build(
     from mrag_eval.config import load_config
     from mrag_eval.retrievers import ChunkConfig, add_documents, build_index, read_corpus
 
-    documents = read_corpus(source, keys=_keys(key), lang=lang, split=split)
+    documents = read_corpus(source, keys=keys_of(key), lang=lang, split=split)
     if add:
         refuse_with(context, "--add: the settings of the index are used", *_FIXED)
         given = [embedder] if was_given(context, "embedder") else []
@@ -144,6 +147,7 @@ def build(
         documents,
         path,
         kind=kind,
+        store=store,
         embedder=embedder,
         chunker=ChunkConfig(method=chunker, size=size),
         joint=joint,
@@ -188,7 +192,8 @@ def _engine(engine: str, address: str | None, actors: int | None) -> RayEngine |
     return None
 
 
-def _keys(pairs: list[str] | None) -> dict[str, str] | None:
+def keys_of(pairs: list[str] | None) -> dict[str, str] | None:
+    """Return the values of ``--key FIELD=NAME`` as a mapping."""
     for pair in pairs or ():
         if "=" not in pair:
             raise typer.BadParameter(f"'{pair}' is not of the form FIELD=NAME", param_hint="--key")

@@ -15,7 +15,24 @@ def echo_index(path: Path, index: Index) -> None:
     """Print the number of passages by language, and how they are searched."""
     languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
     typer.echo(f"{path}: {len(index):,} passages ({languages})")
-    echo_approximate(index.manifest.model_dump(), asked=index.manifest.approximation is not None)
+    manifest = index.manifest.model_dump()
+    echo_stored(manifest)
+    echo_approximate(manifest, asked=index.manifest.approximation is not None)
+
+
+def echo_stored(manifest: dict[str, Any]) -> None:
+    """Print a line for each language whose vectors are not stored as float32."""
+    if manifest["store"] == "float32":
+        return
+    for lang, record in manifest["languages"].items():
+        stored = record["stored"]
+        recall = "recall against float32 not measured: the vectors were read from other indexes"
+        if stored is not None:
+            recall = (
+                f"recall@{stored['k']} {stored['recall']:.3f} against float32 "
+                f"({stored['queries']} queries, {stored['queries_from']}; among {stored['among']:,} vectors)"
+            )
+        typer.echo(f"{'stored':<11} {lang}: {manifest['store']} · {recall}")
 
 
 def echo_approximate(manifest: dict[str, Any], *, asked: bool) -> None:
@@ -34,3 +51,14 @@ def echo_approximate(manifest: dict[str, Any], *, asked: bool) -> None:
     exact = [lang for lang, record in records.items() if record is None]
     if asked and exact:
         typer.echo(f"{'search':<11} {', '.join(exact)}: exact")
+
+
+def echo_imported(manifest: dict[str, Any]) -> None:
+    """Print a line for each source of imported vectors: what their check found, and where they are from."""
+    from mrag_eval.retrievers import ImportRecord
+
+    for record in (ImportRecord.model_validate(one) for one in manifest.get("imported") or ()):
+        source = record.source if record.revision is None else f"{record.source}@{record.revision[:12]}"
+        notes = [f"{record.left_out:,} rows without text left out"] if record.left_out else []
+        notes += ["scaled to unit length"] if record.scaled else []
+        typer.echo(f"{'vectors':<11} {' · '.join([record.status, source, *notes])}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mrag_eval.cli._index_text import echo_approximate, echo_index
+from mrag_eval.cli._index_text import echo_approximate, echo_imported, echo_index, echo_stored
 
 _Index = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
 _Uri = Annotated[
@@ -128,6 +128,8 @@ def info(
     for name, value in lines.items():
         if value:
             typer.echo(f"{name:<11} {value}")
+    echo_imported(found)
+    echo_stored(found)
     if found["kind"] in ("dense", "hybrid") and uri is None:
         echo_approximate(found, asked=True)
 

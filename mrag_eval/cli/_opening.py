@@ -17,6 +17,7 @@ _SLOW = {
     ("judge", "documents"): "",
     ("judge", "rewrites"): "",
     ("index", "build"): "",
+    ("index", "import"): "",
     ("index", "milvus"): "",
     ("corpus", "wikipedia"): "",
     ("corpus", "kilt"): "",

@@ -133,6 +133,7 @@ MODES: Mapping[str, Mode] = {
             "merge": _AGENTS_CHOOSE,
             "candidates": "this mode searches whole corpora; set it to all",
             "query_translation": "the planner writes the queries; set it to none",
+            "query_vectors": "the planner writes the queries",
             "kind=precomputed": _NO_RUN,
             "corpus=published": _NO_RUN,
             "rerank": "the critic orders the documents",

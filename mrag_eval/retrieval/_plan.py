@@ -18,13 +18,16 @@ from mrag_eval.core import KEPT_LANGS, DataError, RagDoc, is_language, normalize
 class Plan:
     """Hold the search for one row; if ``languages`` is None, every language of the corpus is searched.
 
-    ``versions`` are further texts for the same scope: the query in other languages.
+    ``versions`` are further texts for the same scope: the query in other languages. ``row`` and ``row_lang`` are id and
+    language of the row whose question is the text; empty for a text that no row has.
     """
 
     text: str
     languages: tuple[str, ...] | None = None
     candidates: tuple[str, ...] | None = None
     versions: tuple[str, ...] = ()
+    row: str = ""
+    row_lang: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
     for doc, asker in zip(docs, askers(docs, retrieval, siblings), strict=True):
         candidates = _candidates(doc) if retrieval.candidates == "row" else None
         scope = _scope(doc, retrieval.roles, asker, retrieval.mode, retrieval.pool)
-        plans.append(Plan(query_text(asker, retrieval), scope, candidates))
+        plans.append(Plan(query_text(asker, retrieval), scope, candidates, row=asker.id, row_lang=asker.query_lang))
     return plans
 
 

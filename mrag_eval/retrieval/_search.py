@@ -17,6 +17,7 @@ import numpy as np
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, Wait, cache_dir, content_key, made_once
+from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
 from mrag_eval.retrieval._plan import Plan
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ def search_plans(
                    retrieval.k, retrieval.search_depth, merge,
                    retrieval.seed if merge != "score" else None,
                    *([index.settings] if index.settings else [])]  # fmt: skip
-    # an approximate index may miss hits that an exact one of the same passages finds
+    # rounded vectors or an approximate index may miss hits that an exact one of the same passages finds
+    fingerprint += [index.manifest.coded] if index.manifest.coded else []
     fingerprint += [found] if (found := index.manifest.approximate()) else []
+    # vectors that were read do not follow from passages and embedder, nor do those of queries
+    fingerprint += [*index.manifest.vector_hashes(), *vectors_identity(retrieval).values()]
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
     with closing(Store(cache_dir() / "retrieval.sqlite")) if use_cache else nullcontext() as store:
         found = store.get_many(keys, _is_found) if store else {}
@@ -198,7 +202,9 @@ def _search(
         "candidates": [p.candidates for p in plans for _ in (p.text, *p.versions)]
         if any(p.candidates for p in plans)
         else None,
-        "embeddings": _embedded(index, queries, store),
+        "embeddings": _embedded(index, queries, store)
+        if retrieval.query_vectors is None
+        else given_vectors(index, plans, retrieval),
     }
     waiting = f"searching '{retrieval.corpus}' for {len(queries):,} queries"
     if merge == "score":

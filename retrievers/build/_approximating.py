@@ -1,6 +1,6 @@
 """Approximate shards at build time: train, add the stored vectors, tune and measure.
 
-The flat file is read in blocks, so memory holds the sample, one block and the index under construction.
+The vectors are read in blocks, so memory holds the sample, one block and the index under construction.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import ConfigError, CorpusError, save_faiss
+from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import (
     AUTO,
     EXACT,
@@ -29,8 +30,15 @@ from mrag_eval.retrievers.build._factory import (
 )
 from mrag_eval.retrievers.index._passages import PassageStore
 from mrag_eval.retrievers.shards._approximate_shard import ApproximateShard
-from mrag_eval.retrievers.shards._faiss_shard import Vectors
-from mrag_eval.retrievers.shards._manifest import ApproximateRecord, approximate_name, manifest_bytes, parse_manifest
+from mrag_eval.retrievers.shards._codes import FLOAT32, Vectors
+from mrag_eval.retrievers.shards._faiss_shard import FaissShard
+from mrag_eval.retrievers.shards._manifest import (
+    DENSE_KINDS,
+    ApproximateRecord,
+    approximate_name,
+    manifest_bytes,
+    parse_manifest,
+)
 from mrag_eval.retrievers.shards._ordering import Rows
 from mrag_eval.retrievers.shards._recall import K, Sample, likely_at_least
 
@@ -49,7 +57,7 @@ def check_wanted(wanted: Approximation | None, kind: str, dimension: int) -> Non
     """Raise ConfigError for a factory string that FAISS refuses, or for an index without vectors."""
     if wanted is None:
         return
-    if kind not in ("dense", "hybrid"):
+    if kind not in DENSE_KINDS:
         raise ConfigError(
             f"factory '{wanted.factory}' requires dense shards; an index of kind '{kind}' has none",
             "leave --factory out, or build a dense or hybrid index",
@@ -73,21 +81,23 @@ def approximate_shards(
     counts: dict[str, int],
     dimension: int,
     wanted: Approximation,
-    embed: Callable[[tuple[str, ...]], Vectors] | None = None,
+    given: Vectors | None = None,
+    *,
+    store: str = FLOAT32,
 ) -> dict[str, ApproximateRecord]:
-    """Write an approximate index for every flat shard that is large enough; the others stay exact.
+    """Write an approximate index for every dense shard that is large enough; the others stay exact.
 
     Args:
-        folder: an index folder with finished flat shards and passages.
+        folder: an index folder with finished dense shards and passages.
         counts: vectors by language.
         dimension: of the vectors.
         wanted: the requested approximation.
-        embed: embeds ``wanted.queries``.
+        given: the vectors of ``wanted.queries``; None tunes with stored vectors.
+        store: how the shards store their vectors.
 
     Returns the manifest record of each language that has one. A warning names the languages that stay exact, and those
     whose recall misses the target.
     """
-    given = embed(wanted.queries) if wanted.queries and embed is not None else None
     large = {lang: count for lang, count in counts.items() if count >= FEW}
     chosen: dict[str, str] = {}
     for lang, count in sorted(counts.items()):
@@ -104,14 +114,14 @@ def approximate_shards(
             factory = EXACT
         if factory != EXACT:
             chosen[lang] = factory
-    store = PassageStore(folder, counts)
+    passages = PassageStore(folder, counts)
     records = {}
     for lang, factory in chosen.items():
-        flat, file = folder / "dense" / f"{lang}.faiss", folder / approximate_name(lang)
-        shard = _Shard(flat, file, counts[lang], dimension, wanted, given)
+        stored = FaissShard(folder / vectors_name(lang), counts[lang], dimension, store=store)
+        shard = _Shard(stored, folder / approximate_name(lang), wanted, given)
         shard.make(factory)
-        low, _ = store.span(lang)
-        records[lang] = record = shard.tune(factory, low, store.ids)
+        low, _ = passages.span(lang)
+        records[lang] = record = shard.tune(factory, low, passages.ids)
         if record.recall < wanted.recall:
             logger.warning(
                 "%s: %s finds %.1f %% of the exact %d best with %s, below the target of %.1f %%; "
@@ -124,18 +134,16 @@ def approximate_shards(
 class _Shard:
     """Build the approximate index of one language."""
 
-    def __init__(
-        self, flat: Path, file: Path, count: int, dimension: int, wanted: Approximation, given: Vectors | None
-    ) -> None:
-        self.flat, self.file = flat, file
-        self.count, self.dimension, self.wanted = count, dimension, wanted
-        self.offset = flat.stat().st_size - 4 * count * dimension
-        self.generator = np.random.default_rng([wanted.seed, count])
+    def __init__(self, stored: FaissShard, file: Path, wanted: Approximation, given: Vectors | None) -> None:
+        self.stored, self.codes, self.file = stored, stored.codes, file
+        self.count, self.dimension, self.wanted = stored.count, stored.dimension, wanted
+        self.offset = stored.path.stat().st_size - self.codes.width * self.count
+        self.generator = np.random.default_rng([wanted.seed, self.count])
         if given is None:
             own = self._draw(2 * _HALF)
-            self.sample = Sample(self._rows(own), count, own)
+            self.sample = Sample(self._rows(own), self.count, own)
         else:
-            self.sample = Sample(given, count)
+            self.sample = Sample(given, self.count)
         # given queries may be sorted by topic, so the halves that tune and measure are drawn at random
         self.shuffled = self.generator.permutation(len(self.sample.queries))
         self.trained = 0
@@ -147,24 +155,24 @@ class _Shard:
 
     def _rows(self, rows: Rows) -> Vectors:
         """Return vectors by single reads; mapping the file would count all its pages as memory of this process."""
-        width = 4 * self.dimension
-        out = np.empty((len(rows), self.dimension), dtype=np.float32)
-        descriptor = os.open(self.flat, os.O_RDONLY)
+        width = self.codes.width
+        raw = np.empty((len(rows), width), dtype=np.uint8)
+        descriptor = os.open(self.stored.path, os.O_RDONLY)
         try:
             for place, row in enumerate(rows.tolist()):
-                out[place] = np.frombuffer(os.pread(descriptor, width, self.offset + row * width), dtype="<f4")
+                raw[place] = np.frombuffer(os.pread(descriptor, width, self.offset + row * width), dtype=np.uint8)
         finally:
             os.close(descriptor)
-        return out
+        return self.codes.decode(raw)
 
     def _blocks(self) -> Iterator[tuple[int, Vectors]]:
         step = max(1, _BLOCK_BYTES // (4 * self.dimension))
-        with self.flat.open("rb") as file:
+        with self.stored.path.open("rb") as file:
             file.seek(self.offset)
             for first in range(0, self.count, step):
                 number = min(step, self.count - first)
-                raw = file.read(4 * self.dimension * number)
-                yield first, np.frombuffer(raw, dtype="<f4").reshape(number, self.dimension)
+                raw = np.frombuffer(file.read(self.codes.width * number), dtype=np.uint8)
+                yield first, self.codes.decode(raw.reshape(number, self.codes.width))
 
     def make(self, factory: str) -> None:
         """Train, add every vector and write the index; the same pass finds the exact best of the sample.
@@ -210,7 +218,10 @@ class _Shard:
                 trained_on=self.trained, recall=0.0, k=K, aimed_at=self.wanted.recall, queries=len(measuring),
                 queries_from="stored vectors" if self.sample.own is not None else "given", seed=self.wanted.seed,
             )  # fmt: skip
-            shard = ApproximateShard(self.flat, self.file, record, self.count, self.dimension, first_row=first_row)
+            shard = ApproximateShard(
+                self.stored.path, self.file, record, self.count, self.dimension,
+                first_row=first_row, store=self.stored.store,
+            )  # fmt: skip
             _, rows = shard.search(self.sample.queries[measuring], K + (self.sample.own is not None), ids_of)
             recall = float(self.sample.recalls(rows - first_row, measuring, right).mean())
             record = record.model_copy(update={"recall": round(recall, 4)})
@@ -232,7 +243,7 @@ class _Shard:
 
         parameter, lists = parameter_of(factory), lists_of(factory)
         code = _code_size(self.index)
-        vector = 4 * self.dimension
+        vector = self.codes.width
         deepest = min(_DEPTHS[-1] * K + 1, self.count)
         most = {"nprobe": lists or 1, "efSearch": 4096}.get(parameter or "", 1)
         values: list[int | None] = [None]

@@ -11,24 +11,23 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import CorpusError, Passage, json_value, write_whole
+from mrag_eval.retrievers.build._dense_files import WORK, check_range, encoded
 from mrag_eval.retrievers.build._replacing import move_into_place, remove_unfinished
+from mrag_eval.retrievers.build._stored_recall import kept_rows, sample_name
 from mrag_eval.retrievers.embedding._embedders import Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from mrag_eval.retrievers.index import _passages
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 from mrag_eval.retrievers.shards._bm25_shard import Postings, chosen, read_vocabulary
-from mrag_eval.retrievers.shards._faiss_shard import HEADER_SIZE
+from mrag_eval.retrievers.shards._codes import FLOAT16_MAX, FLOAT32
 from mrag_eval.retrievers.shards._manifest import MANIFEST, check_files, manifest_bytes, parse_manifest
 from mrag_eval.text import Analyzer
 
-WORK = "work"
 AHEAD = f"{WORK}/ahead"
+# the sample of an import
+DRAWN = f"{WORK}/drawn.jsonl"
 _STATE = "state.json"
-
-
-def vectors_name(lang: str) -> str:
-    return f"dense/{lang}.faiss"
 
 
 def lengths_name(lang: str) -> str:
@@ -60,6 +59,7 @@ class Building:
         self.folder, self.settings, self._analyzer, self._joint = folder, settings, analyzer, joint
         self.done = 0
         self.is_complete = False
+        self.keeps_sample = settings["store"] != FLOAT32
         self.content = ContentHash()
         self.counts: dict[str, int] = {}
         self.max_norms: dict[str, float] = {}
@@ -106,10 +106,12 @@ class Building:
         move_into_place(self.folder, target)
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
+        # builds that an older release began have no store
+        found = {"store": FLOAT32, **settings}
         for key, value in self.settings.items():
-            if settings.get(key) != value:
+            if found.get(key) != value:
                 raise CorpusError(
-                    f"the interrupted build in {self.folder} has {key} = {settings.get(key)!r}, this one {value!r}",
+                    f"the interrupted build in {self.folder} has {key} = {found.get(key)!r}, this one {value!r}",
                     "give the same settings, or build again without --resume",
                 )
 
@@ -126,7 +128,7 @@ class Building:
                 file.truncate(size)
         for path in self.folder.rglob("*"):
             name = path.relative_to(self.folder).as_posix()
-            if path.is_file() and name not in (*self.sizes, f"{WORK}/{_STATE}", AHEAD):
+            if path.is_file() and name not in (*self.sizes, f"{WORK}/{_STATE}", AHEAD, DRAWN):
                 path.unlink()
 
     def _shard(self, name: str) -> Postings:
@@ -145,19 +147,21 @@ class Building:
         by_language: dict[str, list[int]] = {}
         for position, passage in enumerate(passages):
             by_language.setdefault(passage.lang, []).append(position)
-            self.content.add(passage)
         if self._analyzer is not None and self._joint:
             # encoded together, so that token numbers follow the corpus and not the batch size
             all_lengths, all_postings, words = self._shard("joint").encode([passage.text for passage in passages])
             self._write(vocabulary_name("joint"), words)
         for lang, positions in by_language.items():
-            own = [passages[position] for position in positions]
+            is_whole = len(positions) == len(passages)
+            own = passages if is_whole else [passages[position] for position in positions]
+            fields = _passages.encoded_fields(own)
+            self.content.add_encoded(lang, fields)
             text_name = _passages.text_path(Path(), lang).as_posix()
-            text, offsets = _passages.encode(own, self.sizes.get(text_name, 0))
+            text, offsets = _passages.joined(fields, self.sizes.get(text_name, 0))
             self._write(text_name, text)
             self._write(_passages.offsets_path(Path(), lang).as_posix(), offsets)
             if vectors is not None:
-                self._append_vectors(lang, vectors[positions])
+                self._append_vectors(lang, own, vectors if is_whole else vectors[positions])
             if sparse is not None:
                 lengths, pairs = sparse_shard.encode([sparse[position] for position in positions])
                 self._write(lengths_name(lang), lengths)
@@ -174,17 +178,26 @@ class Building:
         self.done += len(passages)
         self._save()
 
-    def _append_vectors(self, lang: str, vectors: Vectors) -> None:
-        name = vectors_name(lang)
-        if name not in self.sizes:
-            self._write(name, bytes(HEADER_SIZE))
-        self._write(name, np.ascontiguousarray(vectors).astype("<f4", copy=False).tobytes())
-        norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64).max()))
+    def _append_vectors(self, lang: str, passages: Sequence[Passage], vectors: Vectors) -> None:
+        vectors = np.asarray(vectors, dtype=np.float32)
+        norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max()))
+        if not np.isfinite(norm):
+            # the squares are too large for float32; in double precision this takes ten times as long
+            norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64).max()))
+        # `not` also finds values that are no numbers
+        if self.settings["store"] != FLOAT32 and not norm <= FLOAT16_MAX:
+            check_range(passages, vectors)
+        first = self.counts.get(lang, 0)
+        for name, content in encoded(lang, self.settings["store"], vectors, is_first=not first):
+            self._write(name, content)
+        if self.keeps_sample and len(kept := kept_rows(first, first + len(vectors))):
+            self._write(sample_name(lang), vectors[kept - first].astype("<f4", copy=False).tobytes())
         self.max_norms[lang] = max(norm, self.max_norms.get(lang, 0.0))
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: bytes | memoryview) -> None:
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if name not in self.sizes:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:
             file.write(content)
         self.sizes[name] = self.sizes.get(name, 0) + len(content)

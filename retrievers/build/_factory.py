@@ -55,8 +55,12 @@ def approximation(
     memory_budget: int | str | None = None,
     recall: float = DEFAULT_RECALL,
     queries: tuple[str, ...] = (),
+    is_coded: bool = False,
 ) -> Approximation | None:
-    """Return the checked settings, or None for an exact index; the vectors need not be known yet."""
+    """Return the checked settings, or None for an exact index; the vectors need not be known yet.
+
+    ``is_coded``: the vectors are not stored as float32, so the recall of an exact index can be measured, too.
+    """
     wanted = factory.strip()
     if memory_budget is not None and wanted.lower() != AUTO:
         raise ConfigError(f"a memory budget requires factory auto, not '{wanted}'", "use --factory auto")
@@ -67,8 +71,8 @@ def approximation(
             f"recall cannot be measured on {len(queries)} queries: at least 20 are needed", "give 20 queries or more"
         )
     if wanted.lower() == EXACT:
-        if queries:
-            raise ConfigError("an exact index has no recall to measure", "use --factory auto")
+        if queries and not is_coded:
+            raise ConfigError("an exact index has no recall to measure", "use --factory auto, or --store float16")
         return None
     memory = DEFAULT_MEMORY if memory_budget is None else parse_bytes(memory_budget)
     return Approximation(AUTO if wanted.lower() == AUTO else wanted, memory, recall, queries=queries)

@@ -6,34 +6,39 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from mrag_eval.core import CorpusError, DataError, Passage
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_same_wanted
-from mrag_eval.retrievers.build._building import AHEAD, WORK, Building, lengths_name, postings_name, vectors_name
+from mrag_eval.retrievers.build._building import AHEAD, Building, lengths_name, postings_name
 from mrag_eval.retrievers.build._chunk_workers import cut
+from mrag_eval.retrievers.build._dense_files import WORK, finish_dense, vectors_name
 from mrag_eval.retrievers.build._intake import checked_passage
 from mrag_eval.retrievers.build._passages_finish import finish_passages
 from mrag_eval.retrievers.build._progress import Progress
 from mrag_eval.retrievers.build._settings import BuildSettings
+from mrag_eval.retrievers.build._stored_recall import stored_recall
 from mrag_eval.retrievers.build._windows import Ahead, Made, made_in_windows
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
-from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder, query_vectors
+from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.index._hashing import ContentHash, SeenIds
 from mrag_eval.retrievers.shards import _bm25_shard as bm25_shard
-from mrag_eval.retrievers.shards import _faiss_shard as faiss_shard
 from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
+from mrag_eval.retrievers.shards._codes import FLOAT32
+from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._manifest import (
+    CODED_FORMAT,
     FORMAT,
     ApproximateRecord,
     EmbedderRecord,
     FileRecord,
+    ImportRecord,
     LanguageRecord,
     Manifest,
+    StoredRecord,
     file_record,
     library_versions,
     write_manifest,
@@ -58,10 +63,13 @@ class IndexWriter:
         model: Embedder | SparseEncoder | None = None,
     ) -> None:
         self.target, self.settings, self.record, self.model = target, settings, record, model
+        # set by a caller whose vectors come from elsewhere, before the last batch is finished
+        self.imported: tuple[ImportRecord, ...] = ()
         self.folder = target.with_name(target.name + ".building")
         lexical = settings.is_lexical
         self._recorded = {
-            "format": FORMAT,
+            "store": settings.store,
+            "format": FORMAT if settings.store == FLOAT32 else CODED_FORMAT,
             "kind": settings.kind,
             "joint": settings.joint,
             "embedder": record.model_dump() if record else None,
@@ -93,8 +101,12 @@ class IndexWriter:
                 self._finish()
             building.publish(self.target)
 
-    def write(self, batches: Iterable[Made]) -> None:
-        """Write an index of passages whose vectors exist already."""
+    def write(self, batches: Iterable[Made], *, are_decoded: bool = False) -> None:
+        """Write an index of passages whose vectors exist already.
+
+        ``are_decoded``: they come from coded shards, so recall against float32 cannot be measured.
+        """
+        self.building.keeps_sample &= not are_decoded
         self.building.start(resume=False)
         for made in batches:
             self.building.append(made.passages, made.vectors, made.sparse)
@@ -103,7 +115,7 @@ class IndexWriter:
 
     def made(self, passages: Iterator[Passage], progress: Progress) -> Iterator[Made]:
         """Embed the passages that are not written yet, in this process."""
-        self._skip(passages, self.building.done)
+        self.skip(passages)
         progress.start(self.building.done)
         yield from made_in_windows(
             passages,
@@ -125,12 +137,12 @@ class IndexWriter:
                 while left:
                     yield checked_passage(left.pop(0), seen)
 
-        self._skip(passages(), self.building.done)
+        self.skip(passages())
         return chain(left, items)
 
-    def _skip(self, passages: Iterator[Passage], done: int) -> None:
+    def skip(self, passages: Iterator[Passage]) -> None:
         """Skip the passages already written; raise CorpusError unless the corpus begins with them."""
-        content = ContentHash()
+        content, done = ContentHash(), self.building.done
         for number in range(done):
             passage = next(passages, None)
             if passage is None:
@@ -149,15 +161,16 @@ class IndexWriter:
                 sparse_shard.finish(self.folder / "sparse" / lang, *files, self.record.dim)
         elif self.record is not None:
             for lang in order:
-                faiss_shard.finish(self.folder / vectors_name(lang), self.record.dim, building.counts[lang])
+                finish_dense(self.folder, self.settings.store, lang, building.counts[lang], self.record.dim)
         if self.settings.is_lexical:
             self._finish_lexical(order)
-        approximate = self._approximate()
+        stored, approximate = self._stored(), self._approximate()
         languages = {
             lang: LanguageRecord(
                 passages=building.counts[lang],
                 documents=documents[lang],
                 max_norm=building.max_norms.get(lang),
+                stored=stored.get(lang),
                 approximate=approximate.get(lang),
                 selection=self.settings.selection,
             )
@@ -165,17 +178,37 @@ class IndexWriter:
         }
         write_manifest(self.folder, self._manifest(languages))
 
+    def _stored(self) -> dict[str, StoredRecord]:
+        """Return the recall of coded dense shards, by language."""
+        if not self.building.keeps_sample or self.record is None:
+            return {}
+        given = self._embedded(self.settings.recall_queries)
+        found = {}
+        for lang, count in self.building.counts.items():
+            shard = FaissShard(self.folder / vectors_name(lang), count, self.record.dim, store=self.settings.store)
+            if (record := stored_recall(self.folder, lang, shard, given)) is not None:
+                found[lang] = record
+        return found
+
     def _approximate(self) -> dict[str, ApproximateRecord]:
         wanted = self.settings.approximation
         if wanted is None or self.record is None:
             return {}
+        counts, store = self.building.counts, self.settings.store
+        return approximate_shards(
+            self.folder, counts, self.record.dim, wanted, self._embedded(wanted.queries), store=store
+        )
+
+    def _embedded(self, queries: tuple[str, ...]) -> Vectors | None:
+        """Return the vectors of queries that recall is measured with; None if there are none or no model."""
         model = self.model
-        if model is None and wanted.queries and self.record.spec:
+        if not queries or self.record is None:
+            return None
+        if model is None and self.record.spec:
             # the passages were embedded elsewhere, so this process has not loaded the model yet
             model = load_embedder(parse_spec(self.record.spec))
         assert not isinstance(model, SparseEncoder)
-        embed = None if model is None else partial(query_vectors, model)
-        return approximate_shards(self.folder, self.building.counts, self.record.dim, wanted, embed)
+        return None if model is None else query_vectors(model, queries)
 
     def _finish_lexical(self, languages: Sequence[str]) -> None:
         shards = {"joint": list(languages)} if self.settings.joint else {lang: [lang] for lang in languages}
@@ -203,6 +236,7 @@ class IndexWriter:
                 "versions": library_versions(),
                 "sources": {} if source is None else dict.fromkeys(languages, source),
                 "approximation": wanted.asked() if wanted else None,
+                "imported": self.imported,
                 "files": files,
             }
         )

@@ -112,6 +112,7 @@ def _merged_manifest(
             "versions": library_versions(),
             "sources": _sources(manifests),
             "approximation": wanted.asked() if wanted else None,
+            "imported": tuple(record for manifest in manifests for record in manifest.imported),
             "files": files,
         }
     )

@@ -24,7 +24,8 @@ def check_alike(folders: Sequence[Path], manifests: Sequence[Manifest], *, appro
         raise ConfigError("there is no index to merge", "name at least two index folders")
     first = manifests[0]
     for folder, manifest in zip(folders, manifests, strict=True):
-        expected, found = first.settings(), manifest.settings()
+        # the store first, as the format follows from it
+        expected, found = {"store": first.store, **first.settings()}, manifest.settings()
         if approximation:
             expected["approximation"], found["approximation"] = first.approximation, manifest.approximation
         for key, value in expected.items():

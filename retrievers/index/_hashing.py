@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from mrag_eval.core import Passage
 
 _MODULUS = 1 << 256
+_LENGTH = struct.Struct("<Q").pack
 
 
 def _packed(fields: Iterable[str]) -> bytes:
@@ -18,7 +20,7 @@ def _packed(fields: Iterable[str]) -> bytes:
     parts: list[bytes] = []
     for field in fields:
         raw = field.encode("utf-8")
-        parts.append(len(raw).to_bytes(8, "little"))
+        parts.append(_LENGTH(len(raw)))
         parts.append(raw)
     return b"".join(parts)
 
@@ -36,6 +38,12 @@ def hash64(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
 
 
+def hashes64(names: Iterable[bytes]) -> NDArray[np.uint64]:
+    """Return :func:`hash64` of many texts in UTF-8."""
+    digests = [hashlib.blake2b(name, digest_size=8).digest() for name in names]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64, copy=False)
+
+
 class ContentHash:
     """Hash of a multiset of passages, independent of their order and resumable from its hex form.
 
@@ -49,6 +57,20 @@ class ContentHash:
     def add(self, passage: Passage) -> None:
         record = _packed((passage.id, passage.doc_id, passage.lang, passage.title, passage.text))
         self._sum = (self._sum + int.from_bytes(hashlib.sha256(record).digest(), "little")) % _MODULUS
+
+    def add_encoded(self, lang: str, fields: Sequence[bytes]) -> None:
+        """Add passages of one language by their id, document id, title and text in UTF-8, one after the other."""
+        code = lang.encode()
+        code = _LENGTH(len(code)) + code
+        total = 0
+        for at in range(0, len(fields), 4):
+            one, doc, title, text = fields[at : at + 4]
+            record = b"".join(
+                (_LENGTH(len(one)), one, _LENGTH(len(doc)), doc, code, _LENGTH(len(title)), title, _LENGTH(len(text)),
+                 text)
+            )  # fmt: skip
+            total += int.from_bytes(hashlib.sha256(record).digest(), "little")
+        self._sum = (self._sum + total) % _MODULUS
 
     def add_all(self, hexdigest: str) -> None:
         """Add another multiset by its hash."""
@@ -81,6 +103,19 @@ class SeenIds:
             self._fold()
         return True
 
+    def add_many(self, identifiers: Sequence[str]) -> str | None:
+        """Remember ``identifiers``; return the first that is known already, or None. Then some may be remembered."""
+        hashes = hashes64(identifier.encode() for identifier in identifiers)
+        values = hashes.tolist()
+        distinct = set(values)
+        is_new = len(distinct) == len(values) and distinct.isdisjoint(self._recent)
+        if not is_new or any(_common(run, hashes) for run in self._runs):
+            return next((identifier for identifier in identifiers if not self.add(identifier)), None)
+        self._recent |= distinct
+        if len(self._recent) >= self._RECENT:
+            self._fold()
+        return None
+
     @staticmethod
     def _holds(run: NDArray[np.uint64], value: int) -> bool:
         at = int(np.searchsorted(run, np.uint64(value)))
@@ -93,3 +128,9 @@ class SeenIds:
         while self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]))
         self._runs.append(run)
+
+
+def _common(run: NDArray[np.uint64], values: NDArray[np.uint64]) -> bool:
+    """Return whether a sorted array holds one of the values."""
+    places = np.searchsorted(run, values)
+    return bool((run[np.minimum(places, len(run) - 1)] == values).any())

@@ -67,13 +67,18 @@ def offsets_path(folder: Path, lang: str) -> Path:
     return folder / "passages" / f"{lang}.offsets"
 
 
-def encode(passages: Sequence[Passage], start: int) -> tuple[bytes, bytes]:
-    """Return the bytes to append to the two files of a language, whose text file has ``start`` bytes."""
-    parts: list[bytes] = []
+def encoded_fields(passages: Sequence[Passage]) -> list[bytes]:
+    """Return id, document id, title and text of every passage in UTF-8, one after the other."""
+    fields: list[bytes] = []
     for passage in passages:
-        parts += (passage.id.encode(), passage.doc_id.encode(), passage.title.encode(), passage.text.encode())
-    ends = np.cumsum([len(part) for part in parts], dtype=np.int64) + start
-    return b"".join(parts), ends.astype("<i8").tobytes()
+        fields += (passage.id.encode(), passage.doc_id.encode(), passage.title.encode(), passage.text.encode())
+    return fields
+
+
+def joined(fields: Sequence[bytes], start: int) -> tuple[bytes, bytes]:
+    """Return the bytes to append to the two files of a language, whose text file has ``start`` bytes."""
+    ends = np.cumsum(np.fromiter(map(len, fields), dtype=np.int64, count=len(fields))) + start
+    return b"".join(fields), ends.astype("<i8").tobytes()
 
 
 def check_offsets(folder: Path, counts: dict[str, int]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import CorpusError
-from mrag_eval.retrievers.shards._faiss_shard import MARGIN, MOST_RESULTS, FaissShard, Vectors
+from mrag_eval.retrievers.shards._codes import FLOAT32, Vectors
+from mrag_eval.retrievers.shards._faiss_shard import MARGIN, MOST_RESULTS, FaissShard
 from mrag_eval.retrievers.shards._manifest import ApproximateRecord, Manifest, approximate_name
 from mrag_eval.retrievers.shards._ordering import Rows, Scores, top_k
 
@@ -22,10 +23,10 @@ class ApproximateShard(FaissShard):
     hits.
 
     Args:
-        path: the flat FAISS file.
+        path: the FAISS file of the vectors.
         approximate_path: the FAISS file of the approximate index.
         record: its search parameters.
-        count, dimension, first_row, max_norm, mmap: as for :class:`FaissShard`.
+        count, dimension, first_row, max_norm, store, mmap: as for :class:`FaissShard`.
     """
 
     def __init__(
@@ -38,9 +39,10 @@ class ApproximateShard(FaissShard):
         *,
         first_row: int = 0,
         max_norm: float = 1.0,
+        store: str = FLOAT32,
         mmap: bool = True,
     ) -> None:
-        super().__init__(path, count, dimension, first_row=first_row, max_norm=max_norm, mmap=mmap)
+        super().__init__(path, count, dimension, first_row=first_row, max_norm=max_norm, store=store, mmap=mmap)
         self.approximate_path, self.record = approximate_path, record
         self._refined: Any = None
         self._approximate: Any = None
@@ -101,10 +103,10 @@ def open_dense(path: Path, manifest: Manifest, lang: str, *, first_row: int, mma
     assert manifest.embedder is not None
     record = manifest.languages[lang]
     flat = path / "dense" / f"{lang}.faiss"
-    count, dimension, norm = record.passages, manifest.embedder.dim, record.max_norm or 1.0
+    count, dimension = record.passages, manifest.embedder.dim
+    shared: dict[str, Any] = {
+        "first_row": first_row, "max_norm": record.max_norm or 1.0, "store": manifest.store, "mmap": mmap
+    }  # fmt: skip
     if record.approximate is None:
-        return FaissShard(flat, count, dimension, first_row=first_row, max_norm=norm, mmap=mmap)
-    file = path / approximate_name(lang)
-    return ApproximateShard(
-        flat, file, record.approximate, count, dimension, first_row=first_row, max_norm=norm, mmap=mmap
-    )
+        return FaissShard(flat, count, dimension, **shared)
+    return ApproximateShard(flat, path / approximate_name(lang), record.approximate, count, dimension, **shared)

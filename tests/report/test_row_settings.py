@@ -58,6 +58,25 @@ def test_a_committed_task_has_the_settings_of_its_rows(name: str) -> None:
     [
         ({"retrieval": {"mode": "no_ir", "k": 1}}, {"retrieval.k": 5, "retriever": "x"}, ()),
         ({"retrieval": {"mode": "all", "k": 1}}, {"retrieval.k": 5}, ("retrieval.k=1, not 5",)),
+        (
+            {
+                "retrieval": {"mode": "all", "corpus": "wiki"},
+                "index": {
+                    "embedder": "BAAI/bge-m3",
+                    "imported": [{"check": "imported, not verified (9 of 100 agree)"}],
+                },
+            },
+            {"retriever": "BAAI/bge-m3"},
+            ("retriever=BAAI/bge-m3 (imported, not verified), not BAAI/bge-m3",),
+        ),
+        (
+            {
+                "retrieval": {"mode": "all", "corpus": "wiki"},
+                "index": {"embedder": "BAAI/bge-m3", "imported": [{"check": "verified 100 of 100 (text alone)"}]},
+            },
+            {"retriever": "BAAI/bge-m3"},
+            (),
+        ),
         ({"retrieval": {"mode": "all", "k": 1}}, {"retrieval.k": None}, ()),
         ({"retrieval": {"mode": "all", "rerank": {"model": "/models/bge"}}}, {"reranker": "BAAI/BGE"}, ()),
         ({"retrieval": {"mode": "all", "rerank": None}}, {"reranker": "a/b"}, ("reranker=none, not a/b",)),

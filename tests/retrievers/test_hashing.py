@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from mrag_eval.core import Passage
@@ -37,6 +38,30 @@ def test_seen_ids_over_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(seen._runs) < 10
 
 
+@pytest.mark.parametrize("recent", [4, 1_000])
+def test_many_seen_ids_are_those_seen_one_by_one(monkeypatch: pytest.MonkeyPatch, recent: int) -> None:
+    monkeypatch.setattr(SeenIds, "_RECENT", recent)
+    seen = SeenIds()
+    for first in range(0, 60, 6):
+        assert seen.add_many([f"강{number}" for number in range(first, first + 6)]) is None
+    assert seen.add_many([]) is None
+    # known from an earlier batch, and twice in the same one: the first of them is named
+    assert seen.add_many(["a", "강7", "강3"]) == "강7"
+    assert seen.add_many(["b", "c", "b", "강3"]) == "b"
+    assert not seen.add("강59")
+    assert seen.add("강60")
+    assert seen.add_many(["강61", "강60"]) == "강60"
+
+
+def test_the_hash_of_encoded_fields_is_that_of_their_passages() -> None:
+    passages = [Passage(f"{n}", "zh-Hans", "字" * n, title="t" * (n % 2), doc_id=f"d{n // 3}") for n in range(1, 9)]
+    one, other = ContentHash("ff"), ContentHash("ff")
+    for passage in passages:
+        one.add(passage)
+    other.add_encoded("zh-Hans", _passages.encoded_fields(passages))
+    assert one.hexdigest == other.hexdigest
+
+
 def test_content_hash_is_resumable_and_blind_to_order() -> None:
     passages = [Passage(id=str(n), lang="en", text="t" * n, title="", doc_id="d") for n in range(1, 6)]
     whole = ContentHash()
@@ -63,7 +88,7 @@ def test_ids_that_share_a_hash_stay_distinct(
     make_index: Callable[..., Index], passages: list[Passage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_passages, "hash64", lambda text: 5)
-    monkeypatch.setattr(_passages_finish, "hash64", lambda text: 5)
+    monkeypatch.setattr(_passages_finish, "hashes64", lambda names: np.full(len(names), 5, dtype=np.uint64))
     index = make_index(passages, kind="bm25")
     assert index.passages(["ko-1", "en-0"]) == [p for i in ("ko-1", "en-0") for p in passages if p.id == i]
     (hits,) = index.search(["bridge museum river opens"], 9, languages=["en"], candidates=[["doc-2", "en-0"]])

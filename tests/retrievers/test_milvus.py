@@ -91,6 +91,18 @@ def test_the_same_is_found_as_in_the_folder(
         ]
 
 
+@pytest.mark.parametrize("store", ["float16", "int8"])
+def test_coded_vectors_are_loaded_as_they_are_decoded(
+    store: str, make_index: MakeIndex, passages: list[Passage], place: MilvusPlace
+) -> None:
+    here = make_index(passages, kind="dense", store=store)
+    there = load_into_milvus(here, place)
+    assert there.manifest.store == store
+    for ours, theirs in zip(there.search(QUERIES, 9), here.search(QUERIES, 9), strict=True):
+        assert compared(ours) == compared(theirs)
+        assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], rel=1e-5, abs=2e-6)
+
+
 def test_learned_sparse_vectors_are_loaded_too(tmp_path: Path, place: MilvusPlace) -> None:
     encoder: SparseEncoder = Counting()
     here = build_index(CORPUS, tmp_path / "sparse", kind="sparse", embedder=encoder, progress=False)

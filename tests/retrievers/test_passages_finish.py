@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from mrag_eval.core import CorpusError, Passage
 from mrag_eval.retrievers.build import _passages_finish
-from mrag_eval.retrievers.build._passages_finish import _Distinct
+from mrag_eval.retrievers.build._passages_finish import _Distinct, finish_passages
+from mrag_eval.retrievers.index._passages import PassageStore, encoded_fields, joined
 
 
 def test_distinct_hashes_are_counted_whenever_they_come_again() -> None:
@@ -41,3 +45,32 @@ def test_sorting_them_grows_with_their_number_and_not_its_square(kinds: int, mon
         distinct.add(draw.integers(0, kinds, 1_000, dtype=np.uint64))
     distinct.count()
     assert 10**6 <= sorted_in_all < 5 * 10**6
+
+
+def test_a_text_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "passages").mkdir()
+    text, offsets = joined([b"1", b"", b"", b"caf\xe9"], 0)
+    (tmp_path / "passages" / "fr.text").write_bytes(text)
+    (tmp_path / "passages" / "fr.offsets").write_bytes(offsets)
+    with pytest.raises(CorpusError, match=r"passages/fr\.text is damaged \(it is not UTF-8\)"):
+        finish_passages(tmp_path, ("fr",))
+
+
+def test_the_copy_and_the_lookup_are_those_of_the_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(_passages_finish, "_BATCH", 3)
+    (tmp_path / "passages").mkdir()
+    named = [("1", "d1"), ("2", "d1"), ("3", ""), ("4", "4"), ("5", "d2"), ("6", "d1"), ("강", "d2")]
+    passages = [Passage(one, "ko", f"본문 {one}", title="t" * n, doc_id=doc) for n, (one, doc) in enumerate(named)]
+    text, offsets = joined(encoded_fields(passages), 0)
+    (tmp_path / "passages" / "ko.text").write_bytes(text)
+    (tmp_path / "passages" / "ko.offsets").write_bytes(offsets)
+    # d1, d2, and the two passages that are documents of their own
+    assert finish_passages(tmp_path, ("ko",)) == {"ko": 4}
+    rows = pq.read_table(tmp_path / "passages" / "ko.parquet").to_pylist()
+    assert rows == [{"id": p.id, "doc_id": p.doc_id, "lang": "ko", "title": p.title, "text": p.text} for p in passages]
+    found = PassageStore(tmp_path, {"ko": 7}).rows_named(["d1", "d2", "4", "강", "d9"])
+    assert {name: sorted(rows.tolist()) for name, rows in found.items()} == {
+        "d1": [0, 1, 5], "d2": [4, 6], "4": [3], "강": [6], "d9": []
+    }  # fmt: skip

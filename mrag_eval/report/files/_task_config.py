@@ -47,6 +47,7 @@ class TaskConfig:
     merge = _at("retrieval.merge")  # how the rankings of several languages are merged
     query_translation = _at("retrieval.query_translation")
     english_share = _at("data.imbalance.keep_english")  # the probability with which an English document was kept
+    store = _at("index.store")  # how its vectors are stored, if not as float32
     approximate = _at("index.approximate")  # the settings of an approximate index
     version = _at("metadata.version")
     seed = _at("seed")
@@ -158,6 +159,12 @@ class TaskConfig:
         if isinstance(found, Mapping):
             found = found.get("model") or found.get("name") or "embedder"
         return None if found is None else str(found)
+
+    @property
+    def is_unverified(self) -> bool:
+        """Return whether vectors of the index were imported, and a check did not find them to be the embedder's."""
+        records = self.index.get("imported") or ()
+        return any(not str(one.get("check")).startswith("verified") for one in records if isinstance(one, Mapping))
 
     @property
     def searched_run(self) -> tuple[str, str]:

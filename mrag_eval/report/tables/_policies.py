@@ -147,6 +147,8 @@ def _index(config: TaskConfig) -> str:
         words.append(config.embedder if isinstance(config.embedder, str) else json.dumps(config.embedder))
     if config.index_content:
         words.append(config.index_content[:8])
+    if config.store:
+        words.append(config.store)
     if config.approximate:
         settings = json.dumps(config.approximate, sort_keys=True).encode()
         words.append(f"approximate {hashlib.sha256(settings).hexdigest()[:8]}")

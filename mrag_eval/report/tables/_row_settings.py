@@ -82,6 +82,7 @@ def first_stage(config: TaskConfig) -> str:
     if config.kind == "bm25":
         return "bm25"
     embedder = config.embedder_name or f"index '{config.corpus}'"
+    embedder += " (imported, not verified)" if config.is_unverified else ""
     return f"hybrid, bm25 and {embedder}" if config.kind == "hybrid" else embedder
 
 

@@ -21,7 +21,7 @@ from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 # Keys of the block 'retrieval' that do not decide the results; corpus, run and translator are identified separately.
-_ASIDE = {"corpus", "run", "run_folder", "run_may_differ", "device", "translator"}
+_ASIDE = {"corpus", "run", "run_folder", "run_may_differ", "device", "query_vectors", "translator"}
 _RERANK_ASIDE = {"device", "batch_size", "max_in_flight", "timeout", "retries", "api_key_env"}
 
 

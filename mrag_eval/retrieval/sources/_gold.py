@@ -87,7 +87,7 @@ def _plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
         scope = scope_of(doc, retrieval.languages, retrieval.mode)
     elif doc.gold_doc_lang is not None:
         scope = (normalize_language(doc.gold_doc_lang),)
-    return Plan(query_text(doc, retrieval), scope, doc.relevant_ids)
+    return Plan(query_text(doc, retrieval), scope, doc.relevant_ids, row=doc.id, row_lang=doc.query_lang)
 
 
 def _with_missing_gold(

@@ -1,0 +1,1 @@
+"""Indexes from vectors that others have published: sources, presets, checks."""

@@ -1,0 +1,210 @@
+"""An index from vectors that exist: read, checked against their embedder, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, build_lock, room_on_disk
+from mrag_eval.retrievers.build._building import DRAWN
+from mrag_eval.retrievers.build._index_writer import IndexWriter
+from mrag_eval.retrievers.build._progress import Progress
+from mrag_eval.retrievers.build._replacing import check_replaceable
+from mrag_eval.retrievers.build._settings import BuildSettings, specified
+from mrag_eval.retrievers.build._windows import Made
+from mrag_eval.retrievers.chunking._chunking import ChunkConfig
+from mrag_eval.retrievers.corpora._reading import Reading
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
+from mrag_eval.retrievers.embedding._embedders import Embedder
+from mrag_eval.retrievers.imports._blocks import Block, check_ids, checked_vectors, read_ahead, without_empty
+from mrag_eval.retrievers.imports._drawn import SEED, Drawn, Sample
+from mrag_eval.retrievers.imports._first_rows import UNVERIFIED, Checked, checked_first, refused
+from mrag_eval.retrievers.imports._presets import preset_of
+from mrag_eval.retrievers.imports._sources import Asked, Opened, open_source
+from mrag_eval.retrievers.imports._texts import HUNDRED_WORDS
+from mrag_eval.retrievers.imports._verify import ALONE, verdict_on
+from mrag_eval.retrievers.index._hashing import SeenIds
+from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._load import load_index
+from mrag_eval.retrievers.shards._manifest import ImportRecord
+
+
+def import_vectors(
+    source: str | None,
+    path: str | Path,
+    *,
+    embedder: str | Mapping[str, Any] | EmbedderSpec | Embedder | None = None,
+    preset: str | None = None,
+    vectors: str = "",
+    keys: Mapping[str, str] | None = None,
+    texts: str | None = None,
+    store: str = "float32",
+    langs: tuple[str, ...] = (),
+    lang: str | None = None,
+    limit: int | None = None,
+    skip_empty: bool = False,
+    unverified: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    device: str = "cpu",
+) -> Index:
+    """Write an index of passages whose vectors are read from files, and open it.
+
+    100 passages, drawn with a seed over all of them, are embedded again; each must have a cosine of at least .99 with
+    the vector that was read, or nothing is published. How the texts were fed (with the title in front or not) is found
+    on the first rows. Vectors that do not have unit length are scaled to it if the embedder's have it.
+
+    Args:
+        source: ``hub:ORG/NAME`` with ``@REVISION`` if wanted, a Parquet file or a folder of them, a ``.npy`` or
+            ``.f16bin`` file beside JSON Lines, or ``bergen:FOLDER`` (torch chunks); None for that of the preset.
+        path: the folder to make.
+        embedder: the embedder that made the vectors, as in ``load_embedder``, or an object; by default the preset's.
+        preset: the name of a published set (docs/import.md).
+        vectors: the column of the vectors.
+        keys: columns of the fields ``id``, ``doc_id``, ``title``, ``text`` and ``lang``; an empty name means none, and
+            ids are then made.
+        texts: the passages (JSON Lines), or for torch chunks the documents, whose rows the vectors are.
+        store: the numbers of the stored vectors, as in ``build_index``.
+        langs: the languages to import; files of others are not read.
+        lang: the language of all passages.
+        limit: passages of each language to take.
+        skip_empty: leave out rows without text, instead of raising.
+        unverified: write the index although the check failed, or without an embedder that can be run.
+        resume, overwrite, progress, device: as in ``build_index``.
+
+    Raises DataError, naming file and row, for a missing column, a wrong dimension, values that are not finite, repeated
+    ids, texts that are empty, files that are cut off, and vectors that are not those of the passages.
+    """
+    if embedder is None:
+        if preset is None:
+            raise ConfigError("--embedder is missing", "name the embedder that made the vectors, such as BAAI/bge-m3")
+        embedder = preset_of(preset).embedder
+    asked = Asked(source, preset, vectors, keys or {}, texts, tuple(langs), lang, limit)
+    target = Path(path).resolve()
+    with build_lock(target):
+        if target.exists() and not overwrite:
+            raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
+        if target.exists():
+            check_replaceable(target)
+        opened = open_source(asked)
+        again = f"free some space, then give the same command with --resume; {target}.building keeps the finished part"
+        with room_on_disk(target, again):
+            work = _Import(asked, opened, target, skip_empty=skip_empty, unverified=unverified)
+            work.run(embedder, store=store, resume=resume, progress=progress, device=device)
+    own = specified(embedder)
+    return load_index(target, device=device, embedder=None if own else embedder, embedders=own)  # type: ignore[arg-type]
+
+
+@dataclass
+class _Import:
+    """One import; ``left_out`` counts the rows without text."""
+
+    asked: Asked
+    opened: Opened
+    target: Path
+    skip_empty: bool
+    unverified: bool
+    left_out: int = field(default=0, init=False)
+
+    @property
+    def label(self) -> str:
+        """Return the source's name for the manifest, which may leave this machine: of a path, the last part."""
+        name = self.opened.source.name
+        return name if name.startswith("hub:") else Path(name).resolve().name
+
+    def run(self, embedder: Any, *, store: str, resume: bool, progress: bool, device: str) -> None:
+        source = self.opened.source
+        first = next(self._blocks(0, Reading()), None)
+        if first is None:
+            raise DataError(f"{source.name} holds no passages", "name another source, or other languages")
+        checked = checked_first(first, embedder, device=device, unverified=self.unverified)
+        chunking = ChunkConfig(method="none", title_in_front=checked.form != ALONE)
+        settings = BuildSettings(
+            store=store,
+            embedder=embedder,
+            chunking=HUNDRED_WORDS if self.opened.hundred_words else chunking,
+            resume=resume,
+            progress=progress,
+            device=device,
+            source=self.label if source.revision is None else f"{self.label}@{source.revision}",
+        )
+        writer = IndexWriter(self.target, settings, checked.record)
+        reading = Reading()
+        shown = Progress(f"import {self.target.name}", None, lambda: reading.share, shown=progress)
+        writer.run(lambda: self._made(writer, checked, reading, shown), shown)
+
+    def _blocks(self, done: int, reading: Reading) -> Iterator[Block]:
+        """Yield the blocks with passages that have text."""
+        self.left_out = 0
+        for block in read_ahead(self.opened.source.blocks(done, reading)):
+            kept = without_empty(block, skip=self.skip_empty)
+            self.left_out += len(block) - len(kept)
+            if len(kept):
+                yield kept
+
+    def _made(self, writer: IndexWriter, checked: Checked, reading: Reading, shown: Progress) -> Iterator[Made]:
+        """Yield the blocks that are not written yet; then check the sample, and give the writer its record."""
+        building = writer.building
+        done = building.done
+        sample = None if building.is_complete else Sample(writer.folder / DRAWN, done)
+        seen = SeenIds()
+        started = False
+        for block in self._left(writer, self._blocks(done, reading), seen):
+            if not started:
+                shown.start(done)
+                started = True
+            vectors, _ = checked_vectors(block, checked.record.dim, unit=checked.unit)
+            if sample is not None:
+                sample.add(block.passages, vectors)
+            yield Made(list(shown.taking(block.passages)), vectors)
+            shown.add(len(block))
+        if sample is not None:
+            shown.phase(f"embedding {len(sample.drawn)} passages again")
+            writer.imported = (self._record(writer, checked, sample.drawn),)
+
+    def _left(self, writer: IndexWriter, blocks: Iterator[Block], seen: SeenIds) -> Iterator[Block]:
+        """Yield the rows that are not written yet; raise CorpusError if those before are others than the written."""
+        current: Block | None = None
+        row = 0
+
+        def before() -> Iterator[Passage]:
+            nonlocal current, row
+            for current in blocks:
+                check_ids(current, seen)
+                row = 0
+                for passage in current.passages:
+                    row += 1
+                    yield passage
+
+        writer.skip(before())
+        if current is not None and row < len(current):
+            yield current.of(range(row, len(current)))
+        for block in blocks:
+            check_ids(block, seen)
+            yield block
+
+    def _record(self, writer: IndexWriter, checked: Checked, drawn: list[Drawn]) -> ImportRecord:
+        """Return the record of the import; raise DataError if the check fails and may not."""
+        source, counts = self.opened.source, writer.building.counts
+        verdict = None if checked.form is None else verdict_on(drawn, checked.model, checked.form)
+        if verdict is not None and not verdict.holds and not self.unverified:
+            fix = f"finish the import as it is, without reading the vectors again: --resume {UNVERIFIED}"
+            raise refused(verdict, checked.record.name, source.name, fix)
+        return ImportRecord(
+            source=self.label,
+            revision=source.revision,
+            preset=self.asked.preset,
+            column=self.opened.layout.vectors or None,
+            passages=sum(counts.values()),
+            languages=tuple(sorted(counts)),
+            agree=None if verdict is None else verdict.agree,
+            drawn=len(drawn),
+            form=checked.form,
+            least=None if verdict is None else verdict.least,
+            seed=SEED,
+            scaled=checked.scaled,
+            left_out=self.left_out,
+        )

@@ -1,0 +1,62 @@
+"""The passages beside vectors: JSON Lines, or the 100-word passages of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mrag_eval.core import DataError, JsonFault, Passage, json_value, lines_of, normalize_language
+from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
+from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
+from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
+from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
+from mrag_eval.retrievers.imports._columns import Layout
+
+# The passages of Retrieval-augmented generation in multilingual settings.
+HUNDRED_WORDS = ChunkConfig(method="words", size=100)
+LINES = (".jsonl", ".jsonl.gz", ".ndjson")
+
+
+def passage_lines(path: Path, layout: Layout, reading: Reading) -> Iterator[Passage]:
+    """Yield the passages of a JSON Lines file, in order; raise DataError, naming the line, for one that is none."""
+    reading.expect([path])
+    number = 0
+    try:
+        with reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
+            for number, raw in enumerate(lines_of(lines, path), start=1):
+                if raw.strip():
+                    yield _passage(raw, layout, f"{path}, line {number:,}", number)
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read after line {number:,}: {error}", "it may be cut off") from None
+
+
+def _passage(raw: bytes, layout: Layout, where: str, number: int) -> Passage:
+    try:
+        record = json_value(raw.decode("utf-8-sig"))
+    except (JsonFault, UnicodeDecodeError) as error:
+        raise DataError(f"{where}: not a line of JSON: {error}", "correct that line") from None
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: expected an object with id, lang and text", "correct that line")
+    columns = layout.columns({*record, "embedding"}, where)
+    lang = layout.lang
+    if lang is None and not isinstance(record.get(columns.get("lang", "")), str):
+        raise DataError(f"{where}: no language", "name the language of all passages: --lang CODE")
+    values = {field: [record[column]] for field, column in columns.items() if field != "vectors"}
+    if not isinstance(values["text"][0], str):
+        raise DataError(f"{where}: the text is {type(values['text'][0]).__name__}", "correct that line")
+    return layout.passages(values, lang, number)[0]
+
+
+def hundred_words(texts: str, lang: str, reading: Reading) -> Iterator[Passage]:
+    """Yield the 100-word passages of documents, each behind its title.
+
+    ``texts`` is a folder with a copy of ``wikimedia/wikipedia`` (``20231101.<lang>/*.parquet``), or documents as for
+    ``index build``.
+    """
+    folder = Path(texts)
+    documents: Iterator[Document]
+    if folder.is_dir() and any(folder.glob("*.*/*.parquet")):
+        documents = wikipedia_edition(lang, source=folder).documents()
+    else:
+        documents = read_corpus(texts, lang=normalize_language(lang))
+    yield from chunk_documents(documents, HUNDRED_WORDS)
