@@ -2,7 +2,8 @@
 
 One language of generated vectors is written once for each store (see ``_clustered.py`` for the likenesses). Every
 search is a process of its own: it maps the shard, answers questions one at a time and then all in one batch, and
-reports its resident memory. ``pages`` is the part mapped from files, which processes share and the system may evict.
+reports its resident memory. ``pages`` is the part mapped from files, which processes share and the system may evict;
+FAISS and the lookup of single vectors map the shard each, so its pages count twice.
 Recall is the share of the float32 hits, over questions that are not stored.
 
     python benchmarks/stores.py            300,000 vectors of 384 dimensions, 500 questions
