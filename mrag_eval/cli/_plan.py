@@ -47,11 +47,17 @@ def plan(
     For everything that is missing, one command or line that provides it is printed. Nothing is downloaded, loaded or
     asked, except by --pilot. The exit code is 1 if something is missing without which the tasks do not run.
     """
+    from mrag_eval.cli._flags import check_flags
     from mrag_eval.cli._plan_text import plan_text
     from mrag_eval.cli._task_files import expanded
+    from mrag_eval.config import ModelSpec
     from mrag_eval.core import ConfigError, tasks_folder
+    from mrag_eval.models import behind_api
     from mrag_eval.planning import leaves_of, listed_in, plan_for, unknown_name
 
+    check_flags({"tasks": tasks, "limit": limit})
+    if model is not None:
+        behind_api(ModelSpec(model=model), model)  # no other type of model exists
     if context.args and (pilot is None or not pilot.isdecimal()):
         raise typer.BadParameter(f"{context.args[0]}: unknown; options of a run go with --pilot N")
     given = None if include_path is None else Path(include_path)
@@ -59,8 +65,6 @@ def plan(
         raise ConfigError(f"--include_path {given} is not a folder", "name the folder that holds your task files")
     known = listed_in([tasks_folder(), *([] if given is None else [given])])
     names = [name.strip() for name in tasks.split(",") if name.strip()]
-    if not names:
-        raise typer.BadParameter("it is empty", param_hint="--tasks")
     names = expanded(names, known, with_functions=False)
     unknown = unknown_name(names, known)
     if unknown is not None:

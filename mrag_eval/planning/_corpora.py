@@ -53,7 +53,7 @@ def searched_languages(leaf: Leaf) -> tuple[str, ...]:
     """Return the languages that a task is sure to search, as far as that is known before its rows are read."""
     retrieval, agent, expected = leaf.blocks.retrieval, leaf.blocks.agent, leaf.expected
     roles = retrieval.roles
-    if retrieval.mode == "coral":
+    if retrieval.preset.source == "agents":
         roles = _FIXED.get(agent.corpora, ("all",))
     culture = expected.culture or expected.languages
     known = {"all": retrieval.pool or (), "query": expected.languages, "culture": culture}

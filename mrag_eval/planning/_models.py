@@ -74,7 +74,7 @@ def model_need(role: str, name: str, spec: ModelSpec) -> Need:
 def agents_of(leaf: Leaf) -> dict[str, Asked] | None:
     """Return planner and critic of a task; None if it has no loop. Raises ConfigError for a name that is unknown."""
     retrieval, agent = leaf.blocks.retrieval, leaf.blocks.agent
-    if retrieval.mode != "coral" or not searches_itself(retrieval):
+    if retrieval.preset.source != "agents" or not searches_itself(retrieval):
         return None
     config = load_config()
     planner = agent.planner or config.planner

@@ -18,6 +18,9 @@ from tests.worlds import (
     bordirlines as bordirlines_world,
 )
 from tests.worlds import (
+    first_number,
+)
+from tests.worlds import (
     mkqa as mkqa_rows,
 )
 from tests.worlds import (
@@ -26,6 +29,7 @@ from tests.worlds import (
 from tests.worlds import (
     xrag as xrag_rows,
 )
+from tests.worlds.model_server import ModelServer
 from tests.worlds.vectors import write_lines, write_table
 
 # The 13 languages of CORAL's pool: a sentence about a bridge in each, in its own script.
@@ -60,11 +64,14 @@ translator: {backend: lm, model: qwen}
 class Stage:
     """One page: ``prepare`` gets the folder of the page and the copies of all benchmarks (see :func:`write_copies`).
 
-    ``first`` lists commands that the reader has already run.
+    ``first`` lists commands that the reader has already run. With ``serve``, a server of models answers, at an address
+    that replaces the page's, and no model is replaced; ``check`` looks at what the commands left.
     """
 
     prepare: Callable[[Path, Path], None] = lambda folder, copies: None
     first: str = ""
+    serve: Callable[[], ModelServer] | None = None
+    check: Callable[[Path], None] = lambda folder: None
 
 
 def write_copies(home: Path, test_data: Path) -> Path:
@@ -222,8 +229,14 @@ def _quickstart(folder: Path, copies: Path) -> None:
     (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
 
 
+def _first_number(folder: Path, copies: Path) -> None:
+    (folder / "mrag.yaml").unlink()  # the page writes its own
+    first_number.write_files(folder, copies)
+
+
 STAGES: Mapping[str, Stage] = {
     "docs/building.md": Stage(_building),
+    "docs/first_number.md": Stage(_first_number, serve=first_number.server, check=first_number.check),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),
     "docs/settings.md": Stage(_settings),

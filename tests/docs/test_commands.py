@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,15 +117,33 @@ def _run_page(page: Path, tmp_path: Path, copies: Path, python: str) -> None:
     environment.pop("GITHUB_ACTIONS", None)
     write_everywhere(folder, copies)
     stage.prepare(folder, copies)
+    with ExitStack() as stack:
+        filled: Callable[[str], str] = str
+        if stage.serve is not None:
+            server = stack.enter_context(closing(stage.serve()))
+            environment["DOCS_PLAIN"] = "1"
+            filled = partial(_filled, address=server.url.partition("/v1")[0])
+        _run_blocks(page, stage, folder, environment, filled)
+    stage.check(folder)
+
+
+def _filled(text: str, address: str) -> str:
+    """Return a text of a page with the address of a server that is there, and fewer rows."""
+    return text.replace("http://localhost:8000", address).replace("--limit 20", "--limit 2")
+
+
+def _run_blocks(
+    page: Path, stage: Stage, folder: Path, environment: Mapping[str, str], filled: Callable[[str], str]
+) -> None:
     before = [Block(page, 0, "bash", stage.first)] if stage.first else []
     for block in [*before, *blocks_of(page)]:
         if block.mark == "file" and not (folder / block.said).exists():
             (folder / block.said).parent.mkdir(parents=True, exist_ok=True)
-            (folder / block.said).write_text(block.text, "utf-8")
+            (folder / block.said).write_text(filled(block.text), "utf-8")
         elif block.mark == "fails":
             _fails(block, folder, environment)
         elif block.executed:
-            done = _executed(block.text, folder, environment)
+            done = _executed(filled(block.text), folder, environment)
             said = f"{block}\n{block.text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
             assert done.returncode == 0, said
             assert "Traceback" not in done.stderr, said

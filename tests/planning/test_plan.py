@@ -353,7 +353,7 @@ def test_the_command_prints_needs_and_costs_and_exits_with_1_if_something_is_mis
     ("words", "said"),
     [
         (["--tasks", "xrag_mulit"], "no task 'xrag_mulit'; did you mean 'xrag_multi'?"),
-        (["--tasks", ","], "it is empty"),
+        (["--tasks", ","], "--tasks is empty"),
         (["--tasks", "xrag_multi", "--include_path", "nowhere"], "--include_path nowhere is not a folder"),
         (["--tasks", "xrag_multi", "--lmit", "3"], "--lmit: unknown"),
         (["--tasks", "xrag_multi", "--metadata", "retrieval.mode=al"], "unknown mode 'al'; did you mean 'all'?"),

@@ -174,7 +174,7 @@ def test_the_missing_corpus_offers_the_starter(dumps: Path) -> None:
     built(dumps, langs=["en"], dump="20251020")
     with pytest.raises(CorpusError) as caught:
         corpus_path("wikipedia")
-    assert "which you have:  --metadata retrieval.corpus=coral-small" in str(caught.value.next_step)
+    assert "--metadata retrieval.corpus=coral-small   (a part of it, which you have)" in str(caught.value.next_step)
     asked = Retrieval(mode="all", corpus="coral-small", pool=("en", "ko"))
     from mrag_eval.retrieval._corpora import check_pool
 

@@ -97,7 +97,7 @@ class ModelServer:
             with self._lock:
                 self._now -= 1
         handler.send_response(answer.status)
-        for name, value in answer.headers.items():
+        for name, value in {"Content-Type": "application/json", **answer.headers}.items():
             handler.send_header(name, value)
         handler.send_header("Content-Length", str(len(data) + (1000 if answer.reset else 0)))
         handler.end_headers()

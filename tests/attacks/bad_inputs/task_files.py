@@ -70,7 +70,6 @@ KEYS: dict[str, list[str]] = {
     "retrieval: {mode: all, rerank: {kind: nope}}": ["rerank.kind", "nope"],
     "retrieval: {mode: all, rerank: {kind: listwise}}": ["rerank", "'model'"],
     "retrieval: {mode: all, translator: {backend: nope}}": ["translator", "nope"],
-    "retrieval: {mode: all, query_translation: en}": ["translat"],
     "retrieval: {mode: all, corpus: nowhere}": ["corpus", "nowhere"],
     "retrieval: {mode: all, corpus: ./tasks}": ["corpus", "./tasks"],
     "retrieval: {mode: all, kind: dense, embedder: ''}": ["embedder", "name"],
@@ -102,6 +101,8 @@ KEYS: dict[str, list[str]] = {
     "data: {benchmark: xquad, languages: [klingonese]}": ["klingonese"],
     "data: {benchmark: xquad, path: gone}": ["gone"],
 }
+# Something that the task needs is not there.
+MISSING = {"retrieval: {mode: all, query_translation: en}": ["translat"]}
 
 
 def _yaml(keys: str) -> str:
@@ -139,6 +140,10 @@ CASES = [
         for what, (content, _) in FILES.items()
     ),
     *(Case(_RUN, [*named, "new"], {"mine/new.yaml": _yaml(keys)}, title=keys) for keys, named in KEYS.items()),
+    *(
+        Case(_RUN, [*named, "new"], {"mine/new.yaml": _yaml(keys)}, code=1, title=keys)
+        for keys, named in MISSING.items()
+    ),
     *(
         Case(_PATH, [name[:60], fault], {"mine/new.yaml": _yaml(f"task: '{name}'")}, title=f"task: {name}")
         for name, fault in {"my/task": "slash", "../../evil": "slash", "x" * 300: "too long"}.items()
