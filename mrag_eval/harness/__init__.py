@@ -1,0 +1,82 @@
+"""The one room that knows lm-evaluation-harness: its task class, its registry, its command and its result files.
+
+Everything here was written against lm-eval 0.4.13. Nothing else in this package imports ``lm_eval``; a new release of
+the harness is met here first. The model objects that it builds are also used in :mod:`mrag_eval.models`. Importing this
+room takes seconds; import it inside functions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+# first: the harness looks for its own models only while none is registered
+import lm_eval.models  # noqa: F401
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+from lm_eval.api.registry import register_model
+from lm_eval.tasks import TaskManager
+from lm_eval.utils import setup_logging
+
+from mrag_eval.harness._models import (
+    LOCAL_TYPES,
+    check_local_weights,
+    check_model,
+    known_model_types,
+    model_class,
+    parse_arguments,
+    register_model_type,
+    sends_by_http,
+)
+from mrag_eval.harness._result_files import hide_secrets_in_results
+from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table
+from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
+from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
+from mrag_eval.harness._under_way import Loaded, asked_tasks, evaluated_now, loaded_together, stock_run
+
+if TYPE_CHECKING:
+    from lm_eval.models.huggingface import HFLM
+
+__all__ = [
+    "HFLM",
+    "LM",
+    "LOCAL_TYPES",
+    "HarnessTask",
+    "Instance",
+    "Loaded",
+    "RowResult",
+    "TaskManager",
+    "asked_tasks",
+    "check_local_weights",
+    "check_model",
+    "check_tasks",
+    "config_file_settings",
+    "evaluate",
+    "evaluated_now",
+    "hide_secrets_in_results",
+    "known_model_types",
+    "listed_tasks",
+    "load_tasks",
+    "loaded_together",
+    "model_class",
+    "parse_arguments",
+    "read_task_file",
+    "register_model",
+    "register_model_type",
+    "run_parser",
+    "run_settings",
+    "score_table",
+    "sends_by_http",
+    "setup_logging",
+    "stock_run",
+    "task_keys",
+    "task_manager",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # loads torch
+    if name != "HFLM":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM

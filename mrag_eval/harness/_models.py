@@ -1,0 +1,77 @@
+"""The harness's model types, and what a model needs before it can be loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lm_eval.api import registry
+from lm_eval.utils import simple_parse_args_string
+
+from mrag_eval.core import ConfigError, check_weights, did_you_mean
+
+# Model types whose weights are loaded here.
+LOCAL_TYPES = ("hf", "hf-auto", "huggingface", "hf-greedy-path", "vllm")
+# The argument without which a model of this type ends, after the retrieval.
+_REQUIRED = {
+    **dict.fromkeys(LOCAL_TYPES, "pretrained"),
+    **dict.fromkeys(("local-completions", "local-chat-completions"), "base_url"),
+}
+# The variable without which a model whose type begins so refuses every call.
+_KEYS = {"openai-": "OPENAI_API_KEY", "anthropic-": "ANTHROPIC_API_KEY"}
+# Arguments with which the weights are in other files, or are not read from files.
+_OTHER_FILES = ("gguf_file", "subfolder", "cache_dir", "download_dir", "load_format")
+
+
+def model_class(model_type: str) -> type[Any]:
+    """Return the class of a model type; raise KeyError, ValueError or ImportError as the registry does."""
+    found: type[Any] = registry.get_model(model_type)
+    return found
+
+
+def known_model_types() -> list[str]:
+    """Return the names of all model types, of the harness and of other packages."""
+    return list(registry.model_registry.keys())
+
+
+def check_model(name: str, args: Mapping[str, Any], hint: str) -> None:
+    """Raise ConfigError for a model that a run would fail to load, after its retrieval; nothing is loaded here.
+
+    That is a name of no model type (with the closest one and a ``hint``), and an argument, a key or weights that are
+    missing.
+    """
+    if name not in registry.model_registry:
+        raise ConfigError(f"no model type '{name}'{did_you_mean(name, known_model_types())}", hint)
+    required = _REQUIRED.get(name)
+    if required and not args.get(required):
+        raise ConfigError(f"--model {name}: its argument '{required}' is missing", f"--model_args {required}=...")
+    key = next((variable for start, variable in _KEYS.items() if name.startswith(start)), None)
+    if key is not None and not os.environ.get(key) and not args.get("header"):
+        raise ConfigError(f"--model {name}: the environment variable {key} is not set", f"export {key}=...")
+    check_local_weights(name, args, f"--model {name}")
+
+
+def check_local_weights(name: str, args: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError, starting with ``where``, for a model with local weights that are not there."""
+    if name in LOCAL_TYPES and args.get("pretrained") and not {*_OTHER_FILES} & {*args}:
+        check_weights(str(args["pretrained"]), f"{where}, pretrained", args.get("revision"))
+
+
+def register_model_type(name: str, place: str) -> None:
+    """Make the model at ``place`` (``module:class``) known to ``--model``, unless the name is taken."""
+    if name not in registry.model_registry:
+        registry.model_registry.register(name, target=place)
+
+
+def sends_by_http(model: type[Any]) -> bool:
+    """Return whether a model class only describes HTTP requests and leaves sending them to its base class."""
+    from lm_eval.models.api_models import TemplateAPI
+
+    sending = ("generate_until", "model_call", "amodel_call")
+    return issubclass(model, TemplateAPI) and all(getattr(model, n) is getattr(TemplateAPI, n) for n in sending)
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """Parse ``key=value,key=value`` as ``--model_args`` and ``--metadata`` are parsed."""
+    return dict(simple_parse_args_string(text))

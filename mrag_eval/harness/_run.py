@@ -1,0 +1,147 @@
+"""The harness's command: its flags, an evaluation, and the table of scores."""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from inspect import signature
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lm_eval.tasks import TaskManager
+
+from mrag_eval.core import ConfigError, UnwrittenError, Wait, did_you_mean
+from mrag_eval.harness._result_files import hash_of, run_files
+
+_FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
+
+
+class _Flags(ArgumentParser):
+    """A parser that raises ConfigError for a wrong flag, instead of printing its usage."""
+
+    def error(self, message: str) -> NoReturn:
+        # the harness gives some values a type without a name
+        message = re.sub(r"invalid functools\.partial\(.*\) value: ", "not a valid value: ", " ".join(message.split()))
+        raise ConfigError(message.removeprefix("argument "), _FLAGS)
+
+
+def run_parser() -> ArgumentParser:
+    """Return a parser of ``run`` and its flags as the harness's command has them."""
+    from lm_eval._cli.run import Run
+
+    parser = _Flags(prog="mrag-eval", add_help=False)
+    Run.create(parser.add_subparsers(dest="command"))
+    return parser
+
+
+def config_file_settings(path: str) -> dict[str, Any]:
+    """Return the settings of a ``--config`` file; raise ConfigError if it cannot be read."""
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    fix = "write the flags of lm_eval run as YAML keys: mrag-eval run --help"
+    try:
+        found = dict(EvaluatorConfig.load_yaml_config(path))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise ConfigError(f"--config {path}: {' '.join(str(error).split())}", fix) from None
+    known = {field.name for field in fields(EvaluatorConfig)}
+    for key in found:
+        if key not in known:
+            raise ConfigError(f"--config {path}: unknown key '{key}'{did_you_mean(str(key), known)}", fix)
+    return found
+
+
+def run_settings(args: Namespace) -> tuple[dict[str, Any], Any]:
+    """Return the arguments of :func:`evaluate` that parsed flags ask for, and the harness's own record of them."""
+    from lm_eval import simple_evaluate
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    try:
+        config = EvaluatorConfig.from_cli(args)
+    except ValueError as error:
+        raise ConfigError(" ".join(str(error).split()), _FLAGS) from None
+    settings = {name: getattr(config, name) for name in signature(simple_evaluate).parameters if hasattr(config, name)}
+    requests: dict[str, Any] = config.cache_requests or {}
+    for name in ("cache_requests", "rewrite_requests_cache", "delete_requests_cache"):
+        settings[name] = requests.get(name, False)
+    seeds = zip(("random", "numpy_random", "torch_random", "fewshot_random"), config.seed or [None] * 4, strict=True)
+    return settings | {f"{name}_seed": seed for name, seed in seeds}, config
+
+
+def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
+    """Run ``lm_eval.simple_evaluate`` and write its result files as the harness's own command does.
+
+    Returns the results with their samples, None on every rank but the first. Raises UnwrittenError, after printing
+    the scores, if the files cannot be written.
+    """
+    from lm_eval import simple_evaluate
+    from lm_eval.loggers import EvaluationTracker
+
+    # without a path: it would only log what it cannot write
+    tracker = EvaluationTracker()
+    with _last_wait_named():
+        results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    if results is None:
+        return None
+    found = dict(results)
+    samples = found.pop("samples", None) if settings.get("log_samples") else None
+    run = tracker.general_config_tracker
+    run.log_end_time()
+    found["task_hashes"] = {task: hash_of(rows) for task, rows in (samples or {}).items()}
+    found |= asdict(run)
+    if output_path:
+        try:
+            run_files(output_path, run.model_name_sanitized).write(found, samples or {})
+        except UnwrittenError:
+            print(score_table(found))
+            raise
+    return found
+
+
+@contextmanager
+def _last_wait_named() -> Iterator[None]:
+    """Name the wait for the description of this machine, which the harness makes after every run."""
+    from lm_eval import evaluator
+
+    describe = evaluator.add_env_info
+
+    def described(results: dict[str, Any]) -> None:
+        with Wait("recording versions and hardware of this machine"):
+            describe(results)
+
+    evaluator.add_env_info = described
+    try:
+        yield
+    finally:
+        evaluator.add_env_info = describe
+
+
+def score_table(results: Mapping[str, Any]) -> str:
+    """Return the harness's table of scores, and that of the groups if there are any."""
+    from lm_eval.utils import make_table
+
+    parts = [make_table(results)]
+    if results.get("groups"):
+        parts.append(make_table(results, "groups"))
+    return "\n".join(parts)
+
+
+def ask_git_only_in_a_work_tree() -> None:
+    """Keep the harness from calling git outside a work tree, where git prints ``fatal: not a git repository``.
+
+    The harness asks for the commit of the current folder after every run, and passes on whatever git prints. Inside a
+    work tree it still does.
+    """
+    from lm_eval import evaluator
+    from lm_eval.loggers.utils import get_git_commit_hash
+
+    def commit() -> str | None:
+        here = Path.cwd()
+        inside = "GIT_DIR" in os.environ or any((folder / ".git").exists() for folder in (here, *here.parents))
+        found: str | None = get_git_commit_hash() if inside else None
+        return found
+
+    evaluator.get_git_commit_hash = commit

@@ -1,0 +1,41 @@
+"""Files of tasks, and the harness's manager of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from lm_eval.config.task import TaskConfig
+from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
+
+
+def read_task_file(path: Path, *, with_includes: bool = True, with_functions: bool = False) -> dict[str, Any]:
+    """Read a task's YAML, with the files it includes or without; functions are left as names, or imported."""
+    return dict(load_yaml(path, resolve_func=with_functions, recursive=with_includes))
+
+
+def task_keys() -> set[str]:
+    """Return the keys that a task's YAML may have, ours aside."""
+    return {field.name for field in fields(TaskConfig)}
+
+
+def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None) -> TaskManager:
+    """Return a task manager over ``folders`` alone: indexing the built-in tasks takes over ten seconds."""
+    return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
+
+
+def listed_tasks(manager: TaskManager) -> dict[str, tuple[Path | None, Mapping[str, Any]]]:
+    """Return the file and the content of every task and group that a task manager knows, by name; not the tags."""
+    return {name: (entry.yaml_path, entry.cfg) for name, entry in manager.task_index.items() if entry.cfg is not None}
+
+
+def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tasks and groups of these names, built, and all their tasks by name."""
+    loaded = manager.load(list(names))
+    groups = loaded.get("groups", {})
+    inner = {child for group in groups.values() for child in group.child_names}
+    items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]
+    return items, loaded["tasks"]
