@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,22 @@ class Building:
         self, passages: Sequence[Passage], vectors: Vectors | None, sparse: Sequence[SparseVector] | None = None
     ) -> None:
         """Write one batch; it survives a killed process."""
+        # writing vectors needs no interpreter, so the texts are hashed meanwhile
+        with ThreadPoolExecutor(1, "mrag-eval-vectors") as thread:
+            writing = self._append(passages, vectors, sparse, thread)
+        for written in writing:
+            written.result()
+        self.done += len(passages)
+        self._save()
+
+    def _append(
+        self,
+        passages: Sequence[Passage],
+        vectors: Vectors | None,
+        sparse: Sequence[SparseVector] | None,
+        thread: ThreadPoolExecutor,
+    ) -> list[Future[None]]:
+        writing = []
         by_language: dict[str, list[int]] = {}
         for position, passage in enumerate(passages):
             by_language.setdefault(passage.lang, []).append(position)
@@ -154,14 +171,16 @@ class Building:
         for lang, positions in by_language.items():
             is_whole = len(positions) == len(passages)
             own = passages if is_whole else [passages[position] for position in positions]
+            first = self.counts.get(lang, 0)
+            if vectors is not None:
+                rows = vectors if is_whole else vectors[positions]
+                writing.append(thread.submit(self._append_vectors, lang, own, rows, first))
             fields = _passages.encoded_fields(own)
             self.content.add_encoded(lang, fields)
             text_name = _passages.text_path(Path(), lang).as_posix()
             text, offsets = _passages.joined(fields, self.sizes.get(text_name, 0))
             self._write(text_name, text)
             self._write(_passages.offsets_path(Path(), lang).as_posix(), offsets)
-            if vectors is not None:
-                self._append_vectors(lang, own, vectors if is_whole else vectors[positions])
             if sparse is not None:
                 lengths, pairs = sparse_shard.encode([sparse[position] for position in positions])
                 self._write(lengths_name(lang), lengths)
@@ -174,11 +193,10 @@ class Building:
                     self._write(vocabulary_name(lang), words)
                 self._write(lengths_name(lang), lengths)
                 self._write(postings_name(lang), postings)
-            self.counts[lang] = self.counts.get(lang, 0) + len(own)
-        self.done += len(passages)
-        self._save()
+            self.counts[lang] = first + len(own)
+        return writing
 
-    def _append_vectors(self, lang: str, passages: Sequence[Passage], vectors: Vectors) -> None:
+    def _append_vectors(self, lang: str, passages: Sequence[Passage], vectors: Vectors, first: int) -> None:
         vectors = np.asarray(vectors, dtype=np.float32)
         norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max()))
         if not np.isfinite(norm):
@@ -187,7 +205,6 @@ class Building:
         # `not` also finds values that are no numbers
         if self.settings["store"] != FLOAT32 and not norm <= FLOAT16_MAX:
             check_range(passages, vectors)
-        first = self.counts.get(lang, 0)
         for name, content in encoded(lang, self.settings["store"], vectors, is_first=not first):
             self._write(name, content)
         if self.keeps_sample and len(kept := kept_rows(first, first + len(vectors))):

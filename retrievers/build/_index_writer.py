@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from mrag_eval.retrievers.build._approximating import approximate_shards, check_
 from mrag_eval.retrievers.build._building import AHEAD, Building, lengths_name, postings_name
 from mrag_eval.retrievers.build._chunk_workers import cut
 from mrag_eval.retrievers.build._dense_files import WORK, finish_dense, vectors_name
+from mrag_eval.retrievers.build._hashed_files import HashedFiles
 from mrag_eval.retrievers.build._intake import checked_passage
 from mrag_eval.retrievers.build._passages_finish import finish_passages
 from mrag_eval.retrievers.build._progress import Progress
@@ -39,7 +39,6 @@ from mrag_eval.retrievers.shards._manifest import (
     LanguageRecord,
     Manifest,
     StoredRecord,
-    file_record,
     library_versions,
     write_manifest,
 )
@@ -154,7 +153,6 @@ class IndexWriter:
     def _finish(self) -> None:
         building = self.building
         order = tuple(sorted(building.counts))
-        documents = finish_passages(self.folder, order)
         if self.record is not None and self.settings.kind == "sparse":
             for lang in order:
                 files = self.folder / lengths_name(lang), self.folder / postings_name(lang)
@@ -162,10 +160,18 @@ class IndexWriter:
         elif self.record is not None:
             for lang in order:
                 finish_dense(self.folder, self.settings.store, lang, building.counts[lang], self.record.dim)
-        if self.settings.is_lexical:
-            self._finish_lexical(order)
+        # hashing the vectors takes as long as finishing the passages
+        with HashedFiles(self.folder) as hashed:
+            hashed.begin(name for name in building.sizes if not name.startswith(f"{WORK}/"))
+            documents = finish_passages(self.folder, order)
+            if self.settings.is_lexical:
+                self._finish_lexical(order)
+            write_manifest(self.folder, self._manifest(self._languages(order, documents), hashed.records()))
+
+    def _languages(self, order: Sequence[str], documents: dict[str, int]) -> dict[str, LanguageRecord]:
+        building = self.building
         stored, approximate = self._stored(), self._approximate()
-        languages = {
+        return {
             lang: LanguageRecord(
                 passages=building.counts[lang],
                 documents=documents[lang],
@@ -176,7 +182,6 @@ class IndexWriter:
             )
             for lang in order
         }
-        write_manifest(self.folder, self._manifest(languages))
 
     def _stored(self) -> dict[str, StoredRecord]:
         """Return the recall of coded dense shards, by language."""
@@ -217,15 +222,8 @@ class IndexWriter:
             vocabulary = list(self.building.postings[shard].vocabulary)
             bm25_shard.finish(self.folder / "bm25" / shard, sources, vocabulary, self.settings.bm25)
 
-    def _manifest(self, languages: dict[str, LanguageRecord]) -> Manifest:
+    def _manifest(self, languages: dict[str, LanguageRecord], files: dict[str, FileRecord]) -> Manifest:
         source, wanted = self.settings.source, self.settings.approximation
-        files: dict[str, FileRecord] = {}
-        for file in sorted(self.folder.rglob("*")):
-            name = file.relative_to(self.folder).as_posix()
-            if file.is_file() and not name.startswith(f"{WORK}/"):
-                with file.open("rb") as handle:
-                    os.fsync(handle.fileno())
-                files[name] = file_record(file)
         return Manifest.model_validate(
             {
                 **self._recorded,

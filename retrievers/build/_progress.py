@@ -92,8 +92,12 @@ class Progress:
     def taking(self, passages: Iterable[T]) -> Iterator[T]:
         """Yield ``passages`` and count them as taken; they may be finished much later."""
         for passage in passages:
-            self._taken += 1
+            self.take(1)
             yield passage
+
+    def take(self, count: int) -> None:
+        """Count ``count`` passages as taken."""
+        self._taken += count
 
     def expected(self) -> int | None:
         """Return the expected number of passages, or None if neither it nor the size of the source is known."""

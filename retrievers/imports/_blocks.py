@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,12 @@ from mrag_eval.core import DataError, Passage, check_id
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.index._hashing import SeenIds
 
+T = TypeVar("T")
+
 # Rows read and written at a time.
 BLOCK = 4_096
+# Blocks made before they are asked for: the last one of a row group is small.
+_AHEAD = 2
 # Norms this close to 1 differ from it by the rounding of float16.
 _ROUNDING = 1e-3
 
@@ -59,13 +64,17 @@ class Source(Protocol):
         ...
 
 
-def read_ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Yield blocks while a thread reads the next one."""
-    with ThreadPoolExecutor(1, "mrag-eval-import") as thread:
-        coming = thread.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = thread.submit(next, blocks, None)
-            yield block
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items while a thread makes the next two."""
+    thread = ThreadPoolExecutor(1, "mrag-eval-import")
+    try:
+        coming = deque(thread.submit(next, items, None) for _ in range(_AHEAD))
+        while (item := coming.popleft().result()) is not None:
+            coming.append(thread.submit(next, items, None))
+            yield item
+    finally:
+        # no waiting: the thread itself may be the one that collects an iterator nobody uses any more
+        thread.shutdown(wait=False, cancel_futures=True)
 
 
 def without_empty(block: Block, *, skip: bool) -> Block:

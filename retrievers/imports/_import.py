@@ -117,7 +117,7 @@ class _Import:
 
     def run(self, embedder: Any, *, store: str, resume: bool, progress: bool, device: str) -> None:
         source = self.opened.source
-        first = next(self._blocks(0, Reading()), None)
+        first = next(self._with_text(source.blocks(0, Reading())), None)
         if first is None:
             raise DataError(f"{source.name} holds no passages", "name another source, or other languages")
         checked = checked_first(first, embedder, device=device, unverified=self.unverified)
@@ -136,10 +136,10 @@ class _Import:
         shown = Progress(f"import {self.target.name}", None, lambda: reading.share, shown=progress)
         writer.run(lambda: self._made(writer, checked, reading, shown), shown)
 
-    def _blocks(self, done: int, reading: Reading) -> Iterator[Block]:
+    def _with_text(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Yield the blocks with passages that have text."""
         self.left_out = 0
-        for block in read_ahead(self.opened.source.blocks(done, reading)):
+        for block in blocks:
             kept = without_empty(block, skip=self.skip_empty)
             self.left_out += len(block) - len(kept)
             if len(kept):
@@ -150,16 +150,18 @@ class _Import:
         building = writer.building
         done = building.done
         sample = None if building.is_complete else Sample(writer.folder / DRAWN, done)
-        seen = SeenIds()
         started = False
-        for block in self._left(writer, self._blocks(done, reading), seen):
+        seen = SeenIds()
+        blocks = self._with_text(read_ahead(self.opened.source.blocks(done, reading)))
+        for block in self._left(writer, blocks, seen):
             if not started:
                 shown.start(done)
                 started = True
             vectors, _ = checked_vectors(block, checked.record.dim, unit=checked.unit)
             if sample is not None:
                 sample.add(block.passages, vectors)
-            yield Made(list(shown.taking(block.passages)), vectors)
+            shown.take(len(block))
+            yield Made(block.passages, vectors)
             shown.add(len(block))
         if sample is not None:
             shown.phase(f"embedding {len(sample.drawn)} passages again")

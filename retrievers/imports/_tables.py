@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 from mrag_eval.core import ConfigError, DataError, did_you_mean, is_language, normalize_language
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.corpora._reading import Reading
-from mrag_eval.retrievers.imports._blocks import BLOCK, Block
+from mrag_eval.retrievers.imports._blocks import BLOCK, Block, read_ahead
 from mrag_eval.retrievers.imports._columns import Layout, vectors_of
 from mrag_eval.retrievers.imports._hub_files import HubDataset
 
@@ -25,7 +25,7 @@ class Table:
 
     name: str
     lang: str | None
-    open: Callable[[], IO[bytes]]
+    open: Callable[[], Any]
 
 
 class ParquetSource:
@@ -70,6 +70,8 @@ class ParquetSource:
 
     def _kept(self, block: Block, taken: dict[str, int]) -> Block:
         """Return the rows of wanted languages within the limit."""
+        if self._limit is None and not self._langs:
+            return block
         rows = []
         for row, passage in enumerate(block.passages):
             if self._langs and passage.lang not in self._langs:
@@ -95,14 +97,11 @@ class ParquetSource:
                     )
                 count = file.metadata.num_rows
                 with reading.part(1.0, lambda: row / max(count, 1)):
-                    for group in range(file.num_row_groups):
-                        wanted = dict(columns)
-                        if row + file.metadata.row_group(group).num_rows <= written:
-                            del wanted["vectors"]
-                        for batch in file.iter_batches(BLOCK, row_groups=[group], columns=list(wanted.values())):
-                            block = self._block(table, wanted, batch, row)
-                            row += len(batch)
-                            yield block
+                    # Arrow decodes without the interpreter, which makes passages meanwhile
+                    for wanted, batch in read_ahead(_batches(file, columns, written)):
+                        block = self._block(table, wanted, batch, row)
+                        row += len(batch)
+                        yield block
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _cut_off(table.name, row, error) from None
 
@@ -124,6 +123,17 @@ class ParquetSource:
         return Block(passages, vectors, table.name, range(row + 1, row + 1 + len(batch)))
 
 
+def _batches(file: Any, columns: dict[str, str], written: int) -> Iterator[tuple[dict[str, str], Any]]:
+    """Yield the batches of an open file, each with its columns by field."""
+    first = 0
+    for group in range(file.num_row_groups):
+        last = first + file.metadata.row_group(group).num_rows
+        wanted = {field: column for field, column in columns.items() if field != "vectors" or last > written}
+        for batch in file.iter_batches(BLOCK, row_groups=[group], columns=list(wanted.values())):
+            yield wanted, batch
+        first = last
+
+
 def _cut_off(name: str, row: int, error: Exception) -> DataError:
     return DataError(
         f"{name}: cannot be read after row {row:,}: {said(error)}",
@@ -138,8 +148,15 @@ def local_tables(root: Path, langs: Collection[str], lang: str | None = None) ->
     # of the folders above the files, only the innermost may name a language
     names = {path: f"{folder.resolve().name}/{path.relative_to(folder).as_posix()}" for path in paths}
     held = {path: lang or language_of(name) for path, name in names.items()}
-    tables = [Table(str(path), held[path], lambda path=path: path.open("rb")) for path in paths]  # type: ignore[misc]
+    tables = [Table(str(path), held[path], lambda path=path: _native(path)) for path in paths]  # type: ignore[misc]
     return _wanted(tables, langs, str(root))
+
+
+def _native(path: Path) -> Any:
+    """Open a file that Arrow reads without the interpreter, which other threads may hold."""
+    import pyarrow as pa
+
+    return pa.OSFile(str(path))
 
 
 def hub_tables(dataset: HubDataset, langs: Collection[str], lang: str | None = None) -> list[Table]:

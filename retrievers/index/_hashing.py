@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 from mrag_eval.core import Passage
 
 _MODULUS = 1 << 256
+_MASK = (1 << 64) - 1
 _LENGTH = struct.Struct("<Q").pack
+_LENGTH_SIZE = 8
 
 
 def _packed(fields: Iterable[str]) -> bytes:
@@ -44,6 +48,32 @@ def hashes64(names: Iterable[bytes]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64, copy=False)
 
 
+def joined_rows(columns: Sequence[Any]) -> tuple[memoryview, list[int]]:
+    """Return the rows of Arrow arrays of bytes, one after the other, and where they begin and the last one ends.
+
+    A column may be one value for all rows.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = pa.large_binary()
+    arrays = [pa.scalar(column, kind) if isinstance(column, bytes) else column for column in columns]
+    rows = pc.binary_join_element_wise(*arrays, pa.scalar(b"", kind))
+    _, ends, content = rows.buffers()
+    bounds: list[int] = np.frombuffer(ends, dtype="<i8", count=len(rows) + 1).tolist()
+    return memoryview(content)[: bounds[-1]], bounds
+
+
+def _lengths(field: Any) -> Any:
+    """Return the lengths of an Arrow array of bytes as :func:`_packed` writes them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.binary_length(field).to_numpy().astype("<u8")
+    fixed = pa.Array.from_buffers(pa.binary(_LENGTH_SIZE), len(lengths), [None, pa.py_buffer(lengths)])
+    return fixed.cast(pa.large_binary())
+
+
 class ContentHash:
     """Hash of a multiset of passages, independent of their order and resumable from its hex form.
 
@@ -58,18 +88,13 @@ class ContentHash:
         record = _packed((passage.id, passage.doc_id, passage.lang, passage.title, passage.text))
         self._sum = (self._sum + int.from_bytes(hashlib.sha256(record).digest(), "little")) % _MODULUS
 
-    def add_encoded(self, lang: str, fields: Sequence[bytes]) -> None:
-        """Add passages of one language by their id, document id, title and text in UTF-8, one after the other."""
+    def add_encoded(self, lang: str, fields: Sequence[Any]) -> None:
+        """Add passages of one language: ids, document ids, titles and texts, as Arrow arrays of bytes in UTF-8."""
         code = lang.encode()
-        code = _LENGTH(len(code)) + code
-        total = 0
-        for at in range(0, len(fields), 4):
-            one, doc, title, text = fields[at : at + 4]
-            record = b"".join(
-                (_LENGTH(len(one)), one, _LENGTH(len(doc)), doc, code, _LENGTH(len(title)), title, _LENGTH(len(text)),
-                 text)
-            )  # fmt: skip
-            total += int.from_bytes(hashlib.sha256(record).digest(), "little")
+        one, doc, title, text = ((_lengths(field), field) for field in fields)
+        records, bounds = joined_rows([*one, *doc, _LENGTH(len(code)) + code, *title, *text])
+        digests = [hashlib.sha256(records[start:end]).digest() for start, end in pairwise(bounds)]
+        total = sum(int.from_bytes(digest, "little") for digest in digests)
         self._sum = (self._sum + total) % _MODULUS
 
     def add_all(self, hexdigest: str) -> None:
@@ -82,9 +107,10 @@ class ContentHash:
 
 
 class SeenIds:
-    """Set of seen ids in about 8 bytes each: sorted runs of 64-bit hashes, merged as they grow.
+    """Set of seen ids in about 8 bytes each: sorted runs of Python's 64-bit hashes, merged as they grow.
 
-    Two ids with the same hash count as a repetition: a chance of one in 90,000 at 20 million ids.
+    Two ids with the same hash count as a repetition: a chance of one in 90,000 at 20 million ids, and in another
+    process two others would.
     """
 
     _RECENT = 65_536
@@ -95,7 +121,7 @@ class SeenIds:
 
     def add(self, identifier: str) -> bool:
         """Remember ``identifier``; return False if it is known already."""
-        value = hash64(identifier)
+        value = hash(identifier) & _MASK
         if value in self._recent or any(self._holds(run, value) for run in self._runs):
             return False
         self._recent.add(value)
@@ -105,7 +131,7 @@ class SeenIds:
 
     def add_many(self, identifiers: Sequence[str]) -> str | None:
         """Remember ``identifiers``; return the first that is known already, or None. Then some may be remembered."""
-        hashes = hashes64(identifier.encode() for identifier in identifiers)
+        hashes = np.fromiter(map(hash, identifiers), dtype=np.int64, count=len(identifiers)).view(np.uint64)
         values = hashes.tolist()
         distinct = set(values)
         is_new = len(distinct) == len(values) and distinct.isdisjoint(self._recent)

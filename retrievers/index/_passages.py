@@ -14,13 +14,13 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import CorpusError, Passage, read_array
-from mrag_eval.retrievers.index._hashing import hash64
+from mrag_eval.retrievers.index._hashing import hash64, joined_rows
 
 Rows = NDArray[np.int64]
 Record = tuple[str, str, str, str]
@@ -67,18 +67,26 @@ def offsets_path(folder: Path, lang: str) -> Path:
     return folder / "passages" / f"{lang}.offsets"
 
 
-def encoded_fields(passages: Sequence[Passage]) -> list[bytes]:
-    """Return id, document id, title and text of every passage in UTF-8, one after the other."""
-    fields: list[bytes] = []
-    for passage in passages:
-        fields += (passage.id.encode(), passage.doc_id.encode(), passage.title.encode(), passage.text.encode())
-    return fields
+def encoded_fields(passages: Sequence[Passage]) -> list[Any]:
+    """Return ids, document ids, titles and texts of passages in UTF-8, as four Arrow arrays of bytes."""
+    import pyarrow as pa
+
+    columns = (
+        [passage.id for passage in passages],
+        [passage.doc_id for passage in passages],
+        [passage.title for passage in passages],
+        [passage.text for passage in passages],
+    )
+    return [pa.array(column, pa.large_binary()) for column in columns]
 
 
-def joined(fields: Sequence[bytes], start: int) -> tuple[bytes, bytes]:
+def joined(fields: Sequence[Any], start: int) -> tuple[memoryview, bytes]:
     """Return the bytes to append to the two files of a language, whose text file has ``start`` bytes."""
-    ends = np.cumsum(np.fromiter(map(len, fields), dtype=np.int64, count=len(fields))) + start
-    return b"".join(fields), ends.astype("<i8").tobytes()
+    import pyarrow.compute as pc
+
+    lengths = np.stack([pc.binary_length(field).to_numpy() for field in fields], axis=1)
+    text, _ = joined_rows(fields)
+    return text, (lengths.ravel().cumsum() + start).astype("<i8").tobytes()
 
 
 def check_offsets(folder: Path, counts: dict[str, int]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Event
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -272,11 +273,12 @@ def library_versions() -> dict[str, str]:
     return found
 
 
-def file_record(path: Path) -> FileRecord:
+def file_record(path: Path, stop: Event | None = None) -> FileRecord:
+    """Return size and SHA-256 of a file; once ``stop`` is set, of its beginning, for callers that have given up."""
     digest = hashlib.sha256()
     size = 0
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
+        while (block := file.read(1 << 20)) and not (stop is not None and stop.is_set()):
             digest.update(block)
             size += len(block)
     return FileRecord(bytes=size, sha256=digest.hexdigest())

@@ -48,8 +48,11 @@ def test_sorting_them_grows_with_their_number_and_not_its_square(kinds: int, mon
 
 
 def test_a_text_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    import pyarrow as pa
+
     (tmp_path / "passages").mkdir()
-    text, offsets = joined([b"1", b"", b"", b"caf\xe9"], 0)
+    fields = [pa.array([field], pa.large_binary()) for field in (b"1", b"", b"", b"caf\xe9")]
+    text, offsets = joined(fields, 0)
     (tmp_path / "passages" / "fr.text").write_bytes(text)
     (tmp_path / "passages" / "fr.offsets").write_bytes(offsets)
     with pytest.raises(CorpusError, match=r"passages/fr\.text is damaged \(it is not UTF-8\)"):
