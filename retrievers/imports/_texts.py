@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from mrag_eval.core import DataError, JsonFault, Passage, json_value, lines_of, normalize_language
@@ -44,6 +45,11 @@ def _passage(raw: bytes, layout: Layout, where: str, number: int) -> Passage:
     values = {field: [record[column]] for field, column in columns.items() if field != "vectors"}
     if not isinstance(values["text"][0], str):
         raise DataError(f"{where}: the text is {type(values['text'][0]).__name__}", "correct that line")
+    try:
+        "".join(map(str, chain.from_iterable(values.values()))).encode()
+    except UnicodeEncodeError:
+        fix = "correct the text: it was cut inside a character"
+        raise DataError(f"{where}: holds half a surrogate pair, which is not text", fix) from None
     return layout.passages(values, lang, number)[0]
 
 

@@ -169,6 +169,10 @@ def _cut(folder: Path, rows: Rows) -> None:
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"id": "1"}\n'), r"line 1: no column 'text'"),
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"text": "a"}\n'), r"line 1: no language"),
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"text": 3, "lang": "en"}\n'), r"the text is int"),
+        (
+            lambda folder, rows: (folder / "wiki.jsonl").write_text('{"text": "a\\ud800", "lang": "en"}\n'),
+            r"line 1: holds half a surrogate pair",
+        ),
     ],
 )
 def test_rows_and_lines_that_do_not_fit_are_one_line(
