@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def plan(
     context: typer.Context,
     tasks: Annotated[
-        str, typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, wildcards or files, as in `run`.")
-    ],
+        str | None,
+        typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, wildcards or files, as in `run`."),
+    ] = None,
     metadata: Annotated[
         list[str] | None,
         typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
@@ -55,16 +56,16 @@ def plan(
     from mrag_eval.models import behind_api
     from mrag_eval.planning import leaves_of, listed_in, plan_for, unknown_name
 
+    if context.args and (pilot is None or not pilot.isdecimal()):
+        raise typer.BadParameter(f"{context.args[0]}: unknown; options of a run go with --pilot N")
     check_flags({"tasks": tasks, "limit": limit})
     if model is not None:
         behind_api(ModelSpec(model=model), model)  # no other type of model exists
-    if context.args and (pilot is None or not pilot.isdecimal()):
-        raise typer.BadParameter(f"{context.args[0]}: unknown; options of a run go with --pilot N")
     given = None if include_path is None else Path(include_path)
     if given is not None and not given.is_dir():
         raise ConfigError(f"--include_path {given} is not a folder", "name the folder that holds your task files")
     known = listed_in([tasks_folder(), *([] if given is None else [given])])
-    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    names = [name.strip() for name in (tasks or "").split(",") if name.strip()]
     names = expanded(names, known, with_functions=False)
     unknown = unknown_name(names, known)
     if unknown is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from mrag_eval.config import SUFFICIENCY, VERDICTS, ListwiseRerank, ModelSpec, load_config
+from mrag_eval.core import MragError
 from mrag_eval.planning._corpora import searches_itself
 from mrag_eval.planning._models import agents_of, judged_metrics, judges_of, labels_by_panel, translates
 from mrag_eval.planning._need import Cost
@@ -88,7 +89,11 @@ def costs_of(
     specs: dict[tuple[str, str], ModelSpec | None] = {}
     for leaf in leaves:
         seen = pilot.get(leaf.name)
-        for (role, name), (spec, row) in _roles(leaf, evaluated).items():
+        try:
+            roles = _roles(leaf, evaluated)
+        except MragError:  # an unknown model, which is among the needs
+            continue
+        for (role, name), (spec, row) in roles.items():
             key = name if role == "judge" else role
             share = row if seen is None else seen.by_role.get(key, Spent()).times(1 / seen.rows)
             spent[role, name] += share.times(leaf.rows or 0)

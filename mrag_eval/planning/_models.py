@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
-from mrag_eval.config import DEFAULT_NLLB, JUDGED, TRANSLATED, ListwiseRerank, ModelSpec, load_config
+from mrag_eval.config import DEFAULT_NLLB, EVALUATED, JUDGED, TRANSLATED, ListwiseRerank, ModelSpec, load_config
 from mrag_eval.core import MragError
 from mrag_eval.judging import named_judges
 from mrag_eval.models import key_variable, named_spec
@@ -17,12 +17,7 @@ from mrag_eval.planning._encoders import local, reranker_need
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import Leaf
 
-# In place of a name in agent.planner and agent.critic: the model that is evaluated.
-EVALUATED = "evaluated"
-_SERVED = (
-    "{model: local-chat-completions, model_args: {model: NAME, base_url: http://localhost:8000/v1/chat/completions}}"
-)
-PLANNER_LINE = f"in mrag.yaml:  models: {{agent: {_SERVED}}}\n               planner: agent"
+PLANNER_LINE = "in mrag.yaml:  planner: evaluated   # or the name of a model under models: docs/agents.md"
 _EVALUATED_LINE = "--metadata agent.planner=evaluated   (the evaluated model plans for itself)"
 JUDGE_LINE = "in mrag.yaml:  judges: [{model: openai-chat-completions, model_args: {model: gpt-4o-2024-08-06}}]"
 _TRANSLATOR_LINE = "--metadata retrieval.translator.backend=nllb"
@@ -136,7 +131,8 @@ def _judges(leaf: Leaf) -> Iterator[Need]:
     demanded = leaf.blocks.judge.relevance.labels == "judge" and labels
     if wanted:
         needed = leaf.blocks.judge.required
-        what = f"no judges; without them {', '.join(wanted)} {'is' if len(wanted) == 1 else 'are'} left out"
+        left_out = f"{', '.join(wanted)} {'is' if len(wanted) == 1 else 'are'} left out"
+        what = "no judges, and judge.required is true" if needed else f"no judges; without them {left_out}"
         yield Need("models", what, False, JUDGE_LINE, needed or demanded)
     elif demanded:
         yield Need("models", "no judges, which say what is relevant", False, JUDGE_LINE, True, _PROXY_LINE)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from mrag_eval.core import MragError
 
 
 class MissingError(MragError):
     """Something that the tasks of a run need is not on this machine."""
-
-    exit_code: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)

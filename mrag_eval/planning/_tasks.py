@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mrag_eval.config import TaskBlocks, TaskNames, names_of, read_task_yaml, split_config
-from mrag_eval.core import ConfigError, close_match
+from mrag_eval.core import ConfigError, close_match, naming
 from mrag_eval.datasets import LOADERS, DataBlock, Declaration, Expected, data_of_config, validate_data
 from mrag_eval.scoring import METRIC_NAMES
 
@@ -167,8 +167,9 @@ def _leaf(
     run: Mapping[str, TaskNames],
 ) -> Leaf:
     config = {**config, "metadata": {**config["metadata"], **metadata}}
-    _, blocks = split_config(config, METRIC_NAMES, data_of_config(), run=run)
-    data = validate_data(blocks.data)
+    with naming(name):
+        _, blocks = split_config(config, METRIC_NAMES, data_of_config(), run=run)
+        data = validate_data(blocks.data)
     loader = LOADERS[data.benchmark]
     expected = Expected() if loader.expected is None else loader.expected(data)
     return Leaf(

@@ -108,7 +108,7 @@ def preset_languages(preset: str | None) -> list[str]:
 
         known = [*PRESETS, *STARTERS]
         raise ConfigError(
-            f"--preset: no preset '{preset}'{did_you_mean(preset, known)}", f"there are {', '.join(known)}"
+            f"--preset: no preset '{preset}'{did_you_mean(preset, known)}", f"choose one of {', '.join(known)}"
         )
     return list(PRESETS[preset])
 

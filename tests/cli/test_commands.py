@@ -420,7 +420,7 @@ def test_run_builds_the_tasks_before_it_loads_the_model(cli: Run) -> None:
     """A model that only the hub could know is never loaded: the missing corpus is reported first."""
     corpus, model = "retrieval.corpus=wikipedia", ("--model", "hf", "--model_args", "pretrained=no-such/model")
     done = cli("run", *model, "--tasks", "mrag_demo", "--metadata", corpus, HF_HUB_OFFLINE="0")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "no corpus named 'wikipedia'" in done.stderr
     assert "Traceback" not in done.stderr
 

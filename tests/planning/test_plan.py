@@ -77,14 +77,14 @@ def test_everything_that_is_missing_is_listed_at_once_with_a_line_that_provides_
     assert all(code in corpus.what.rpartition("(")[2] for code in CORAL_POOL)
     assert (corpus.fix, len(corpus.tasks)) == ("mrag-eval corpus wikipedia --preset coral", 13)
     assert "--preset coral-small" in corpus.instead
-    assert "planner: agent" in planner.fix
+    assert "planner: evaluated" in planner.fix
     assert "agent.planner=evaluated" in planner.instead
     (judges,) = [need for need in plan.needs if "no judges" in need.what]
     assert not judges.needed
     assert judges.fix.startswith("in mrag.yaml:  judges: [")
     with pytest.raises(MissingError, match="4 things are missing for xrag_multi, blend_coral") as caught:
         plan.check()
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
     for need in plan.missing:
         assert need.what in str(caught.value)
         assert need.fix.splitlines()[0] in str(caught.value)

@@ -36,6 +36,8 @@ _NEEDED: dict[str, dict[str, Any]] = {
     "MilvusCorpus": {"kind": "milvus", "uri": "x.db"},
     "ModelSpec": _MODEL,
     "Imbalance": {"keep_english": 0.5},
+    "GivenVectors": {"source": "vectors.parquet"},
+    "Price": {"input": 1.0, "output": 1.0},
 }
 # Values out of the range of settings whose range is not in their declaration.
 _RANGES: dict[str, Any] = {
