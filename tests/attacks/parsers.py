@@ -102,7 +102,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
 EXEMPT = {
     "metrics._choices._check": "looks at the type only",
     "metrics._choices_official._check": "looks at the type only",
-    "harness.parse_arguments": "reads what the user wrote",
+    "harness._models.parse_arguments": "reads what the user wrote",
     "prompts._render._fenced": "measured as fence, fence_build and defuse",
     "building.qa._qa_replies.read_pair": "parse_tag twice, and a detector of languages",
 }
