@@ -96,7 +96,8 @@ def _notes(scores: Iterable[Score]) -> Iterator[str]:
 
 
 def _cell(score: Score | None, task: str, metric: str) -> Cell:
-    if score is not None and score.value is not None:
-        return percent_cell(score, task, metric)
-    reasons = score.unscored or score.reason if score is not None else None
-    return Cell(None, reasons or f"{metric} is no metric of this task", task=task, metric=metric)
+    if score is None:
+        return Cell(None, "", task=task, metric=metric)  # a metric of other tasks
+    if score.value is None:
+        return Cell(None, score.unscored or score.reason, task=task, metric=metric)
+    return percent_cell(score, task, metric)
