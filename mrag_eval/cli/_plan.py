@@ -53,13 +53,14 @@ def plan(
     from mrag_eval.cli._task_files import expanded
     from mrag_eval.config import ModelSpec
     from mrag_eval.core import ConfigError, tasks_folder
-    from mrag_eval.models import behind_api
+    from mrag_eval.models import behind_api, register_model_types
     from mrag_eval.planning import leaves_of, listed_in, plan_for, unknown_name
 
     if context.args and (pilot is None or not pilot.isdecimal()):
         raise typer.BadParameter(f"{context.args[0]}: unknown; options of a run go with --pilot N")
     check_flags({"tasks": tasks, "limit": limit})
     if model is not None:
+        register_model_types()
         behind_api(ModelSpec(model=model), model)  # no other type of model exists
     given = None if include_path is None else Path(include_path)
     if given is not None and not given.is_dir():

@@ -167,8 +167,8 @@ def _leaf(
     run: Mapping[str, TaskNames],
 ) -> Leaf:
     config = {**config, "metadata": {**config["metadata"], **metadata}}
+    _, blocks = split_config(config, METRIC_NAMES, data_of_config(), run=run)
     with naming(name):
-        _, blocks = split_config(config, METRIC_NAMES, data_of_config(), run=run)
         data = validate_data(blocks.data)
     loader = LOADERS[data.benchmark]
     expected = Expected() if loader.expected is None else loader.expected(data)
