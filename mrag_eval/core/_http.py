@@ -141,8 +141,8 @@ class Transport(Generic[Request, A]):
     ) -> None:
         """Send every request that ``refuse`` allows, and pass each response, good or failed, to ``accept``.
 
-        There are ``most`` requests at most. One is taken from the iterable when there is a free slot for it. Batches
-        that are sent at the same time share the slots.
+        There are ``most`` requests at most. One is taken from the iterable when there is a free slot for it. Of batches
+        that are sent at the same time, the first has all slots until its last requests leave some free.
         """
         import asyncio
 
@@ -153,11 +153,8 @@ class Transport(Generic[Request, A]):
         slots, waiting = self._slots, iter(enumerate(requests))
 
         async def work() -> None:
-            while True:
-                async with slots:
-                    if (following := next(waiting, None)) is None:
-                        return
-                    position, request = following
+            async with slots:
+                for position, request in waiting:
                     refusal = self._stopped() or refuse()
                     answer = await self._request(session, request) if refusal is None else Response[A](None, refusal)
                     await accept(position, answer)

@@ -20,7 +20,7 @@ from mrag_eval.models import AuxModel, Ledger, Reply, get, total
 from mrag_eval.models._asking import generate_all
 from mrag_eval.models._reply import split_thinking
 from tests.models.conftest import ask
-from tests.worlds.model_server import Answer, ModelServer, echo, said
+from tests.worlds.model_server import Answer, ModelServer, asked, echo, said
 
 Start = Callable[..., ModelServer]
 ModelOf = Callable[..., AuxModel]
@@ -48,6 +48,46 @@ def test_batches_asked_at_once_share_the_slots_and_pay_once(start: Start, model_
     assert [reply.text for reply in found["b"]] == [f"re: q{i}" for i in range(10, 30)]
     assert (server.most_at_once, len(server.requests)) == (4, 30)
     assert (model.ledger.calls, model.ledger.cached) == (30, 10)
+
+
+def test_first_of_two_batches_is_sent_whole_before_the_second(start: Start, model_of: ModelOf) -> None:
+    begun = threading.Event()
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        begun.set()
+        return replace(echo(body, attempt), delay=0.02)
+
+    server = start(script)
+    model = model_of(server, max_in_flight=4)
+
+    def second() -> list[Any]:
+        begun.wait(10)
+        return model.generate(ask(*(f"second {i}" for i in range(10))))
+
+    at_once({"first": partial(model.generate, ask(*(f"first {i}" for i in range(40)))), "second": second})
+    sent = [asked(body).split()[0] for _, _, body in server.requests]
+    assert sent == ["first"] * 40 + ["second"] * 10
+
+
+def test_batch_ends_with_its_own_last_reply_while_another_has_slots(start: Start, model_of: ModelOf) -> None:
+    ended = threading.Event()
+    waited: list[bool] = []
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        if asked(body).startswith("slow"):
+            waited.append(ended.wait(10))
+        return echo(body, attempt)
+
+    model = model_of(start(script), max_in_flight=4)
+
+    def short() -> list[Any]:
+        replies = model.generate(ask(*(f"q{i}" for i in range(12))))
+        ended.set()
+        return replies
+
+    found = at_once({"long": partial(model.generate, ask("slow 1", "slow 2", "slow 3")), "short": short})
+    assert [len(replies) for replies in found.values()] == [3, 12]
+    assert waited == [True] * 3
 
 
 def test_in_flight_limit_is_used_and_kept(start: Start, model_of: ModelOf) -> None:

@@ -100,7 +100,7 @@ class Coral:
         """Return the outcome of every question, in order. A model that fails ends or shortens a loop, never the run.
 
         With models behind an API, two halves of the questions go through their rounds side by side: the calls of one
-        fill the slots while the other waits for its last replies or prepares its next prompts.
+        fill the slots while the other prepares its next prompts.
         """
         if len(starts) < 2 or not (self._planner.behind_api and self._critic.behind_api):
             return self._rounds(starts)
