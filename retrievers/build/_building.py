@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import CorpusError, Passage, json_value, write_whole
-from mrag_eval.retrievers.build._dense_files import WORK, check_range, encoded
+from mrag_eval.retrievers.build._dense_files import WORK, check_range, encoded, norms_of
 from mrag_eval.retrievers.build._replacing import move_into_place, remove_unfinished
 from mrag_eval.retrievers.build._stored_recall import kept_rows, sample_name
+from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.embedding._embedders import Vectors
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from mrag_eval.retrievers.index import _passages
 from mrag_eval.retrievers.index._hashing import ContentHash
+from mrag_eval.retrievers.index._passage_columns import PassageColumns, joined
 from mrag_eval.retrievers.shards import _sparse_shard as sparse_shard
 from mrag_eval.retrievers.shards._bm25_shard import Postings, chosen, read_vocabulary
 from mrag_eval.retrievers.shards._codes import FLOAT16_MAX, FLOAT32
@@ -141,44 +142,34 @@ class Building:
         assert self._analyzer is not None
         return Postings(self._analyzer.tokenizer(None if self._joint else shard), vocabulary)
 
-    def append(
-        self, passages: Sequence[Passage], vectors: Vectors | None, sparse: Sequence[SparseVector] | None = None
-    ) -> None:
+    def append(self, made: Made) -> None:
         """Write one batch; it survives a killed process."""
         # writing vectors needs no interpreter, so the texts are hashed meanwhile
         with ThreadPoolExecutor(1, "mrag-eval-vectors") as thread:
-            writing = self._append(passages, vectors, sparse, thread)
+            writing = self._append(made, thread)
         for written in writing:
             written.result()
-        self.done += len(passages)
+        self.done += len(made.passages)
         self._save()
 
-    def _append(
-        self,
-        passages: Sequence[Passage],
-        vectors: Vectors | None,
-        sparse: Sequence[SparseVector] | None,
-        thread: ThreadPoolExecutor,
-    ) -> list[Future[None]]:
+    def _append(self, made: Made, thread: ThreadPoolExecutor) -> list[Future[None]]:
         writing = []
-        by_language: dict[str, list[int]] = {}
-        for position, passage in enumerate(passages):
-            by_language.setdefault(passage.lang, []).append(position)
+        columns, vectors, sparse = PassageColumns.of(made.passages), made.vectors, made.sparse
         if self._analyzer is not None and self._joint:
             # encoded together, so that token numbers follow the corpus and not the batch size
-            all_lengths, all_postings, words = self._shard("joint").encode([passage.text for passage in passages])
+            all_lengths, all_postings, words = self._shard("joint").encode(columns.texts.to_pylist())
             self._write(vocabulary_name("joint"), words)
-        for lang, positions in by_language.items():
-            is_whole = len(positions) == len(passages)
-            own = passages if is_whole else [passages[position] for position in positions]
+        for lang, positions, own in columns.by_language():
             first = self.counts.get(lang, 0)
             if vectors is not None:
-                rows = vectors if is_whole else vectors[positions]
-                writing.append(thread.submit(self._append_vectors, lang, own, rows, first))
-            fields = _passages.encoded_fields(own)
+                whole = own is columns
+                rows = vectors if whole else vectors[positions]
+                norms = made.norms if made.norms is None or whole else made.norms[positions]
+                writing.append(thread.submit(self._append_vectors, lang, own, rows, norms, first))
+            fields = own.encoded()
             self.content.add_encoded(lang, fields)
             text_name = _passages.text_path(Path(), lang).as_posix()
-            text, offsets = _passages.joined(fields, self.sizes.get(text_name, 0))
+            text, offsets = joined(fields, self.sizes.get(text_name, 0))
             self._write(text_name, text)
             self._write(_passages.offsets_path(Path(), lang).as_posix(), offsets)
             if sparse is not None:
@@ -189,16 +180,18 @@ class Building:
                 if self._joint:
                     lengths, postings = chosen(all_lengths, all_postings, positions)
                 else:
-                    lengths, postings, words = self._shard(lang).encode([passage.text for passage in own])
+                    lengths, postings, words = self._shard(lang).encode(own.texts.to_pylist())
                     self._write(vocabulary_name(lang), words)
                 self._write(lengths_name(lang), lengths)
                 self._write(postings_name(lang), postings)
             self.counts[lang] = first + len(own)
         return writing
 
-    def _append_vectors(self, lang: str, passages: Sequence[Passage], vectors: Vectors, first: int) -> None:
+    def _append_vectors(
+        self, lang: str, passages: Sequence[Passage], vectors: Vectors, norms: Vectors | None, first: int
+    ) -> None:
         vectors = np.asarray(vectors, dtype=np.float32)
-        norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max()))
+        norm = float((norms_of(vectors) if norms is None else norms).max())
         if not np.isfinite(norm):
             # the squares are too large for float32; in double precision this takes ten times as long
             norm = float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64).max()))

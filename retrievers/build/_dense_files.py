@@ -70,6 +70,12 @@ def _blocks(path: Path, dimension: int) -> Iterator[Vectors]:
             yield codes.decode(np.frombuffer(raw, dtype=np.uint8).reshape(-1, codes.width))
 
 
+def norms_of(vectors: Vectors) -> Vectors:
+    """Return the length of every vector."""
+    norms: Vectors = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    return norms
+
+
 def check_range(passages: Sequence[Passage], vectors: Vectors) -> None:
     """Raise DataError for a value that float16 cannot hold, naming the passage."""
     largest = np.abs(vectors).max(axis=1)

@@ -88,7 +88,7 @@ class IndexWriter:
             for made in produce():
                 if building.is_complete:
                     raise _other_corpus(f"the corpus continues after the {building.done} passages", self.folder)
-                building.append(made.passages, made.vectors, made.sparse)
+                building.append(made)
             if not building.done:
                 shutil.rmtree(self.folder)
                 raise DataError(
@@ -108,7 +108,7 @@ class IndexWriter:
         self.building.keeps_sample &= not are_decoded
         self.building.start(resume=False)
         for made in batches:
-            self.building.append(made.passages, made.vectors, made.sparse)
+            self.building.append(made)
         self._finish()
         self.building.publish(self.target)
 

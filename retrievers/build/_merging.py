@@ -9,20 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, Passage, Wait, build_lock, room_on_disk
+from mrag_eval.core import ConfigError, CorpusError, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
 from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._linking import Part, link_parts
 from mrag_eval.retrievers.build._merge_checks import check_alike, check_disjoint, check_ids
-from mrag_eval.retrievers.build._passages_finish import read_records
+from mrag_eval.retrievers.build._passages_finish import read_passages
 from mrag_eval.retrievers.build._replacing import check_replaceable, move_into_place, remove_unfinished
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
-from mrag_eval.retrievers.index._passages import Record
 from mrag_eval.retrievers.shards._codes import FLOAT32
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._manifest import (
@@ -185,20 +184,20 @@ def _share(wanted: Approximation | None, counts: dict[str, int], rewritten: Sequ
 def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Iterator[Made]:
     """Yield the passages of one language with their stored vectors, batch by batch."""
     count = manifest.languages[lang].passages
-    records = read_records(folder, lang)
+    records = read_passages(folder, lang)
     if manifest.kind == "sparse":
         shutil.rmtree(scratch, ignore_errors=True)
         try:
             for batch, vectors in zip(
                 records, vectors_by_passage(folder / "sparse" / lang, count, scratch), strict=True
             ):
-                yield Made(_passages(batch, lang), None, vectors)
+                yield Made(batch, None, vectors)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return
     if manifest.embedder is None:
         for batch in records:
-            yield Made(_passages(batch, lang), None, None)
+            yield Made(batch, None, None)
         return
     shard = FaissShard(folder / vectors_name(lang), count, manifest.embedder.dim, store=manifest.store)
     width = shard.codes.width
@@ -206,8 +205,4 @@ def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Itera
         file.seek(shard.path.stat().st_size - width * count)
         for batch in records:
             raw = np.frombuffer(file.read(width * len(batch)), dtype=np.uint8)
-            yield Made(_passages(batch, lang), shard.codes.decode(raw.reshape(len(batch), width)), None)
-
-
-def _passages(records: list[Record], lang: str) -> list[Passage]:
-    return [Passage(identifier, lang, text, title, doc_id) for identifier, doc_id, title, text in records]
+            yield Made(batch, shard.codes.decode(raw.reshape(len(batch), width)), None)

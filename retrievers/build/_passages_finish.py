@@ -7,7 +7,7 @@ while the lookup is sorted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,10 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import CorpusError, save_array
 from mrag_eval.retrievers.index._hashing import hashes64
-from mrag_eval.retrievers.index._passages import FIELDS, LOOKUP_HASHES, LOOKUP_ROWS, Record, offsets_path, text_path
+from mrag_eval.retrievers.index._passage_columns import PassageColumns
+from mrag_eval.retrievers.index._passages import FIELDS, LOOKUP_HASHES, LOOKUP_ROWS, offsets_path, text_path
 
 _BATCH = 4_096
-
-
-def read_records(folder: Path, lang: str) -> Iterator[list[Record]]:
-    """Yield the passages of a language in order, batch by batch."""
-    with text_path(folder, lang).open("rb") as text, offsets_path(folder, lang).open("rb") as offsets:
-        last = 0
-        while raw := offsets.read(8 * FIELDS * _BATCH):
-            ends = np.frombuffer(raw, dtype="<i8")
-            bounds = [0, *(ends - last).tolist()]
-            content = text.read(bounds[-1])
-            fields = [str(content[low:high], "utf-8") for low, high in pairwise(bounds)]
-            yield list(zip(*(fields[number::FIELDS] for number in range(FIELDS)), strict=True))
-            last = int(ends[-1])
 
 
 def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
@@ -44,7 +32,8 @@ def finish_passages(folder: Path, languages: tuple[str, ...]) -> dict[str, int]:
     first = 0
     for lang in languages:
         of_documents = _Distinct()
-        for identifiers, doc_ids in _written_as_parquet(folder, lang):
+        for held in _written_as_parquet(folder, lang):
+            identifiers, doc_ids = held.ids, held.doc_ids
             own = np.arange(first, first + len(identifiers))
             of_ids = _hashes(identifiers)
             named = pc.and_(pc.not_equal(doc_ids, ""), pc.not_equal(doc_ids, identifiers)).to_numpy(
@@ -92,11 +81,11 @@ def _hashes(names: Any) -> NDArray[np.uint64]:
     """Return the hashes of an Arrow array of texts."""
     import pyarrow as pa
 
-    return hashes64(names.cast(pa.binary()).to_pylist())
+    return hashes64(names.cast(pa.large_binary()).to_pylist())
 
 
-def _columns(folder: Path, lang: str) -> Iterator[list[Any]]:
-    """Yield ids, document ids, titles and texts as Arrow arrays, batch by batch, without an object per text."""
+def read_passages(folder: Path, lang: str) -> Iterator[PassageColumns]:
+    """Yield the passages of a language in order, batch by batch."""
     import pyarrow as pa
 
     with text_path(folder, lang).open("rb") as text, offsets_path(folder, lang).open("rb") as offsets:
@@ -112,19 +101,34 @@ def _columns(folder: Path, lang: str) -> Iterator[list[Any]]:
                 raise CorpusError(
                     f"index {folder}: passages/{lang}.text is damaged (it is not UTF-8)", "rebuild the index"
                 ) from None
-            yield [fields.take(pa.array(np.arange(number, len(ends), FIELDS))).cast(pa.string())
-                   for number in range(FIELDS)]  # fmt: skip
+            columns = [fields.take(pa.array(np.arange(number, len(ends), FIELDS))) for number in range(FIELDS)]
+            yield PassageColumns([lang] * len(columns[0]), *columns)
             last = int(ends[-1])
 
 
-def _written_as_parquet(folder: Path, lang: str) -> Iterator[tuple[Any, Any]]:
-    """Write the Parquet copy of a language; yield ids and document ids."""
+def _written_as_parquet(folder: Path, lang: str) -> Iterator[PassageColumns]:
+    """Write the Parquet copy of a language; yield its passages."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.string()) for name in ("id", "doc_id", "lang", "title", "text")])
-    with pq.ParquetWriter(folder / "passages" / f"{lang}.parquet", schema, compression="zstd") as writer:
-        for identifiers, doc_ids, titles, texts in _columns(folder, lang):
-            langs = pa.repeat(pa.scalar(lang, pa.string()), len(identifiers))
-            writer.write_table(pa.Table.from_arrays([identifiers, doc_ids, langs, titles, texts], schema=schema))
-            yield identifiers, doc_ids
+
+    def write(held: PassageColumns) -> None:
+        langs = pa.repeat(pa.scalar(lang, pa.string()), len(held))
+        columns = [column.cast(pa.string()) for column in (held.ids, held.doc_ids, langs, held.titles, held.texts)]
+        writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+    path = folder / "passages" / f"{lang}.parquet"
+    # Arrow compresses without the interpreter, which hashes ids meanwhile
+    with (
+        pq.ParquetWriter(path, schema, use_dictionary=["doc_id", "lang", "title"]) as writer,
+        ThreadPoolExecutor(1, "mrag-eval-copy") as thread,
+    ):
+        writing: Future[None] | None = None
+        for held in read_passages(folder, lang):
+            if writing is not None:
+                writing.result()
+            writing = thread.submit(write, held)
+            yield held
+        if writing is not None:
+            writing.result()

@@ -21,11 +21,15 @@ WINDOW = 8
 
 @dataclass(frozen=True)
 class Made:
-    """Passages with their vectors, in corpus order; both kinds are None in a lexical index."""
+    """Passages with their vectors, in corpus order; both kinds are None in a lexical index.
 
-    passages: list[Passage]
+    ``norms`` are the lengths of the vectors, where they are known.
+    """
+
+    passages: Sequence[Passage]
     vectors: Vectors | None = None
     sparse: Sequence[SparseVector] | None = None
+    norms: Vectors | None = None
 
 
 class Ahead:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mrag_eval.core import DataError, Passage, missing_extra
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._blocks import BLOCK, Block
+from mrag_eval.retrievers.index._passage_columns import PassageColumns
 
 _CHUNK = re.compile(r"embedding_chunk_(\d+)\.pt")
 
@@ -108,9 +109,8 @@ class BesideSource:
             held = list(islice(passages, last - start))
             if len(held) < last - start:
                 raise self._other_count(f"{start + len(held):,}")
-            yield Block(
-                held, None if last <= done else self._rows.part(start, last), self._texts, range(start + 1, last + 1)
-            )
+            vectors = None if last <= done else self._rows.part(start, last)
+            yield Block(PassageColumns.of(held), vectors, self._texts, range(start + 1, last + 1))
         if self._limit is None and next(passages, None) is not None:
             raise self._other_count(f"more than {end:,}")
 

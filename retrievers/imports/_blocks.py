@@ -11,9 +11,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import DataError, Passage, check_id
+from mrag_eval.core import DataError, check_id
+from mrag_eval.retrievers.build._dense_files import norms_of
 from mrag_eval.retrievers.corpora._reading import Reading
+from mrag_eval.retrievers.embedding._embedders import Vectors
 from mrag_eval.retrievers.index._hashing import SeenIds
+from mrag_eval.retrievers.index._passage_columns import PassageColumns
 
 T = TypeVar("T")
 
@@ -33,7 +36,7 @@ class Block:
     1) are for messages.
     """
 
-    passages: list[Passage]
+    passages: PassageColumns
     vectors: NDArray[Any] | None
     file: str
     rows: Sequence[int]
@@ -50,7 +53,7 @@ class Block:
         if len(rows) == len(self):
             return self
         vectors = None if self.vectors is None else self.vectors[list(rows)]
-        return Block([self.passages[row] for row in rows], vectors, self.file, [self.rows[row] for row in rows])
+        return Block(self.passages.take(rows), vectors, self.file, [self.rows[row] for row in rows])
 
 
 class Source(Protocol):
@@ -79,7 +82,11 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 
 def without_empty(block: Block, *, skip: bool) -> Block:
     """Return a block of passages with text; raise DataError, naming the row, unless ``skip`` leaves the others out."""
-    empty = [row for row, passage in enumerate(block.passages) if not passage.text.strip()]
+    import pyarrow.compute as pc
+
+    texts = block.passages.texts
+    blank = pc.or_(pc.utf8_is_space(texts), pc.equal(texts, ""))
+    empty = np.flatnonzero(blank.to_numpy(zero_copy_only=False)).tolist()
     if not empty:
         return block
     if not skip:
@@ -89,8 +96,7 @@ def without_empty(block: Block, *, skip: bool) -> Block:
 
 def check_ids(block: Block, seen: SeenIds) -> None:
     """Raise DataError, naming the row, for an id that is empty, holds a control character or was ``seen``."""
-    identifiers = [passage.id for passage in block.passages]
-    documents = [passage.doc_id for passage in block.passages]
+    identifiers, documents = block.passages.ids.to_pylist(), block.passages.doc_ids.to_pylist()
     if not all(identifiers):
         raise DataError(f"{block.where(identifiers.index(''))}: the id is empty", "name another column: --key id=NAME")
     if not ("".join(identifiers).isprintable() and "".join(documents).isprintable()):
@@ -105,8 +111,8 @@ def check_ids(block: Block, seen: SeenIds) -> None:
         )
 
 
-def checked_vectors(block: Block, dimension: int, *, unit: bool) -> tuple[NDArray[np.float32], bool]:
-    """Return the vectors of a block as float32, and whether any was scaled.
+def checked_vectors(block: Block, dimension: int, *, unit: bool) -> tuple[Vectors, Vectors, bool]:
+    """Return the vectors of a block as float32, their lengths, and whether any was scaled.
 
     With ``unit``, vectors whose length is not 1 are scaled to it. Raises DataError, naming the row, for a vector of
     another dimension, with a value that is not finite, or without a direction.
@@ -117,8 +123,8 @@ def checked_vectors(block: Block, dimension: int, *, unit: bool) -> tuple[NDArra
             f"{block.where(0)}: the vector has {block.vectors.shape[1]:,} dimensions, expected {dimension:,}",
             "name the column of the vectors, and the embedder that made them: --vectors, --embedder",
         )
-    vectors: NDArray[np.float32] = block.vectors.astype(np.float32, copy=False)
-    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    vectors: Vectors = block.vectors.astype(np.float32, copy=False)
+    norms = norms_of(vectors)
     if not np.isfinite(norms).all():
         row = int(np.flatnonzero(~np.isfinite(norms))[0])
         raise DataError(f"{block.where(row)}: the vector holds a value that is not finite", "the file may be damaged")
@@ -127,7 +133,7 @@ def checked_vectors(block: Block, dimension: int, *, unit: bool) -> tuple[NDArra
         raise DataError(f"{block.where(row)}: the vector is zero", "the file may be damaged, or cut off")
     off = np.abs(norms - 1) > _ROUNDING
     if not unit or not off.any():
-        return vectors, False
+        return vectors, norms, False
     scaled = np.array(vectors)
     scaled[off] /= norms[off, None]
-    return scaled, True
+    return scaled, norms_of(scaled), True

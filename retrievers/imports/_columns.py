@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, DataError, Passage, did_you_mean, normalize_language
+from mrag_eval.core import ConfigError, DataError, did_you_mean, normalize_language
 from mrag_eval.retrievers.corpora._wikipedia import page_document_id
 from mrag_eval.retrievers.imports._presets import FIELDS, VECTORS
 from mrag_eval.retrievers.index._hashing import passage_id
+from mrag_eval.retrievers.index._passage_columns import PassageColumns
 
 
 @dataclass(frozen=True)
@@ -52,37 +53,93 @@ class Layout:
             raise _no_column(column, there, where, "--vectors COLUMN")
         return {**found, "vectors": column}
 
-    def passages(self, values: Mapping[str, Sequence[Any]], lang: str | None, first: int) -> list[Passage]:
-        """Return the passages of a batch, whose first row has the number ``first`` in its file or folder.
+    def passages(
+        self, values: Mapping[str, Any], lang: str | None, numbers: Sequence[int], where: str
+    ) -> PassageColumns:
+        """Return the passages of a batch, whose rows have the given numbers in their file or folder.
 
-        ``values`` are the columns by field; ``lang`` is the language of the file, None if there is a column of it.
+        ``values`` are the columns by field, as Arrow arrays or lists; ``lang`` is the language of the file, None if
+        there is a column of it. Raises DataError, beginning with ``where``, for an unknown language and for texts that
+        are none.
         """
-        texts = ["" if text is None else text for text in values["text"]]
-        count = len(texts)
-        titles = _texts(values.get("title"), count)
-        langs = [lang] * count if lang is not None else [normalize_language(str(one)) for one in values["lang"]]
-        given, named = _texts(values.get("id"), count), _texts(values.get("doc_id"), count)
-        documents = [self._document(*row) for row in zip(given, named, titles, langs, strict=True)]
+        texts = _strings(values["text"], len(numbers), f"{where}: the texts")
+        titles, given, named = (_strings(values.get(name), len(numbers)) for name in ("title", "id", "doc_id"))
+        langs = [lang] * len(numbers) if lang is not None else _languages(values["lang"], where)
+        documents = _first_named(self._pages(given, langs), named, _of_editions(titles, langs), given)
         if "id" not in values:
-            numbered = enumerate(zip(documents, langs, texts, strict=True), first)
-            given = [passage_id(document, one, number, text) for number, (document, one, text) in numbered]
+            rows = zip(documents.to_pylist(), langs, numbers, texts.to_pylist(), strict=True)
+            given = _strings([passage_id(*row) for row in rows], len(numbers))
         elif self.ids_by_language:
-            given = [page_document_id(one, identifier) for identifier, one in zip(given, langs, strict=True)]
-        rows = zip(given, langs, texts, titles, documents, strict=True)
-        return [Passage(*row) for row in rows]
+            given = _of_editions(given, langs)
+        return PassageColumns(langs, given, documents, titles, texts)
 
-    def _document(self, identifier: str, named: str, title: str, lang: str) -> str:
-        """Return the id of the page that a passage was cut from: by its number if the id has it."""
-        found = re.fullmatch(self.page, identifier) if self.page else None
-        if found is not None:
-            return page_document_id(lang, found[1])
-        return named or (page_document_id(lang, title) if title else identifier)
+    def _pages(self, identifiers: Any, langs: Sequence[str]) -> Any:
+        """Return the ids of the pages whose numbers are in the ids of their passages, else empty ones."""
+        if not self.page:
+            return _strings(None, len(identifiers))
+        found = [re.fullmatch(self.page, one) for one in identifiers.to_pylist()]
+        return _of_editions(_strings([one and one[1] for one in found], len(found)), langs)
 
 
-def _texts(values: Sequence[Any] | None, count: int) -> list[str]:
+def _strings(values: Any, count: int, what: str = "") -> Any:
+    """Return a column, of nothing if it is None, as strings without nulls.
+
+    Raises DataError if it is named ``what`` and holds anything else, ArrowInvalid for bytes that are not UTF-8.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if values is None:
-        return [""] * count
-    return [one if isinstance(one, str) else "" if one is None else str(one) for one in values]
+        return pa.repeat(pa.scalar("", pa.large_string()), count)
+    column = values if isinstance(values, pa.Array) else pa.array(map(_string, values), pa.large_string())
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        if what and not pa.types.is_null(column.type):
+            raise DataError(f"{what} are {column.type}", "name the column of the texts: --key text=COLUMN")
+        column = pa.array(map(_string, column.to_pylist()), pa.large_string())
+    column.validate(full=True)
+    return pc.fill_null(column.cast(pa.large_string()), "")
+
+
+def _string(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def _languages(values: Any, where: str) -> list[str]:
+    """Return a column of codes, normalised."""
+    import pyarrow as pa
+
+    codes = values.to_pylist() if isinstance(values, pa.Array) else values
+    try:
+        known = {code: normalize_language(str(code)) for code in set(codes)}
+    except ConfigError as error:
+        raise DataError(f"{where}: {error.message}", error.next_step) from None
+    return [known[code] for code in codes]
+
+
+def _of_editions(pages: Any, langs: Sequence[str]) -> Any:
+    """Return the document ids of pages by name or number; an empty one stays empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    prefixes = {lang: page_document_id(lang, "") for lang in set(langs)}
+    if not any(prefixes.values()):
+        return pages
+    kind = pa.large_string()
+    only = pa.scalar(next(iter(prefixes.values())), kind) if len(prefixes) == 1 else None
+    front = only or pa.array([prefixes[lang] for lang in langs], kind)
+    return pc.if_else(pc.equal(pages, ""), pages, pc.binary_join_element_wise(front, pages, pa.scalar("", kind)))
+
+
+def _first_named(*columns: Any) -> Any:
+    """Return for every row the first value that is not empty."""
+    import pyarrow.compute as pc
+
+    found = columns[-1]
+    for column in reversed(columns[:-1]):
+        found = pc.if_else(pc.equal(column, ""), found, column)
+    return found
 
 
 def _no_column(column: str, there: Collection[str], where: str, fix: str) -> DataError:

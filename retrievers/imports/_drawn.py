@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class Sample:
         """Return the sample, in the order of the passages."""
         return [self._held[number][1] for number in sorted(self._held)]
 
-    def add(self, passages: list[Passage], vectors: NDArray[np.float32]) -> None:
+    def add(self, passages: Sequence[Passage], vectors: NDArray[np.float32]) -> None:
         """Let a block pass by."""
         keys = self._random.random(len(passages))
         is_full = len(self._held) == self._count

@@ -61,7 +61,7 @@ def checked_first(first: Block, embedder: Any, *, device: str, unverified: bool)
     else:
         if not verdict.agree and not unverified:
             raise refused(verdict, model.name, first.file, f"import it all the same: {UNVERIFIED}")
-    scaled = checked_vectors(first, dimension, unit=unit)[1]
+    scaled = checked_vectors(first, dimension, unit=unit)[2]
     identity = None if spec is None else spec.identity()
     if identity is not None and (commit := getattr(model, "commit", None)):
         # queries must be embedded with the commit that was checked
@@ -80,6 +80,6 @@ def refused(verdict: Verdict, embedder: str, where: str, otherwise: str) -> Data
 
 
 def _spread(first: Block, dimension: int) -> list[Drawn]:
-    vectors, _ = checked_vectors(first, dimension, unit=False)
+    vectors, _, _ = checked_vectors(first, dimension, unit=False)
     rows = np.unique(np.linspace(0, len(first) - 1, _ROWS).astype(int)).tolist()
     return [Drawn(row, first.passages[row], vectors[row]) for row in rows]

@@ -157,11 +157,11 @@ class _Import:
             if not started:
                 shown.start(done)
                 started = True
-            vectors, _ = checked_vectors(block, checked.record.dim, unit=checked.unit)
+            vectors, norms, _ = checked_vectors(block, checked.record.dim, unit=checked.unit)
             if sample is not None:
                 sample.add(block.passages, vectors)
             shown.take(len(block))
-            yield Made(block.passages, vectors)
+            yield Made(block.passages, vectors, norms=norms)
             shown.add(len(block))
         if sample is not None:
             shown.phase(f"embedding {len(sample.drawn)} passages again")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, did_you_mean, is_language, normalize_language
+from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._blocks import BLOCK, Block, read_ahead
@@ -73,11 +73,11 @@ class ParquetSource:
         if self._limit is None and not self._langs:
             return block
         rows = []
-        for row, passage in enumerate(block.passages):
-            if self._langs and passage.lang not in self._langs:
+        for row, lang in enumerate(block.passages.langs):
+            if self._langs and lang not in self._langs:
                 continue
-            if self._limit is None or taken.get(passage.lang, 0) < self._limit:
-                taken[passage.lang] = taken.get(passage.lang, 0) + 1
+            if self._limit is None or taken.get(lang, 0) < self._limit:
+                taken[lang] = taken.get(lang, 0) + 1
                 rows.append(row)
         return block.of(rows)
 
@@ -113,14 +113,11 @@ class ParquetSource:
             for field, column in columns.items()
             if field not in ("vectors", "" if lang is None else "lang")
         }
-        values = {field: batch.column(column).to_pylist() for field, column in read.items()}
-        where = f"{table.name}, from row {row + 1:,}"
-        try:
-            passages = self._layout.passages(values, lang, row + 1)
-        except ConfigError as error:
-            raise DataError(f"{where}: {error.message}", error.next_step) from None
+        values = {field: batch.column(column) for field, column in read.items()}
+        where, numbers = f"{table.name}, from row {row + 1:,}", range(row + 1, row + 1 + len(batch))
+        passages = self._layout.passages(values, lang, numbers, where)
         vectors = vectors_of(batch.column(columns["vectors"]), where) if "vectors" in columns else None
-        return Block(passages, vectors, table.name, range(row + 1, row + 1 + len(batch)))
+        return Block(passages, vectors, table.name, numbers)
 
 
 def _batches(file: Any, columns: dict[str, str], written: int) -> Iterator[tuple[dict[str, str], Any]]:

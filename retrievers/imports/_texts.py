@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import groupby, islice
 from pathlib import Path
+from typing import Any
 
 from mrag_eval.core import DataError, JsonFault, Passage, json_value, lines_of, normalize_language
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
 from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
+from mrag_eval.retrievers.imports._blocks import BLOCK
 from mrag_eval.retrievers.imports._columns import Layout
 
 # The passages of Retrieval-augmented generation in multilingual settings.
@@ -21,17 +23,27 @@ LINES = (".jsonl", ".jsonl.gz", ".ndjson")
 def passage_lines(path: Path, layout: Layout, reading: Reading) -> Iterator[Passage]:
     """Yield the passages of a JSON Lines file, in order; raise DataError, naming the line, for one that is none."""
     reading.expect([path])
+    # one batch has the same fields in every line
+    for _, alike in groupby(_lines(path, layout, reading), lambda line: line[1].keys()):
+        while lines := list(islice(alike, BLOCK)):
+            numbers = [number for number, _ in lines]
+            values = {field: [line[field] for _, line in lines] for field in lines[0][1]}
+            yield from layout.passages(values, layout.lang, numbers, f"{path}, from line {numbers[0]:,}")
+
+
+def _lines(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number of every line that is not blank, and its values by field."""
     number = 0
     try:
         with reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
             for number, raw in enumerate(lines_of(lines, path), start=1):
                 if raw.strip():
-                    yield _passage(raw, layout, f"{path}, line {number:,}", number)
+                    yield number, _values(raw, layout, f"{path}, line {number:,}")
     except (OSError, EOFError) as error:
         raise DataError(f"{path}: cannot be read after line {number:,}: {error}", "it may be cut off") from None
 
 
-def _passage(raw: bytes, layout: Layout, where: str, number: int) -> Passage:
+def _values(raw: bytes, layout: Layout, where: str) -> dict[str, Any]:
     try:
         record = json_value(raw.decode("utf-8-sig"))
     except (JsonFault, UnicodeDecodeError) as error:
@@ -39,18 +51,17 @@ def _passage(raw: bytes, layout: Layout, where: str, number: int) -> Passage:
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected an object with id, lang and text", "correct that line")
     columns = layout.columns({*record, "embedding"}, where)
-    lang = layout.lang
-    if lang is None and not isinstance(record.get(columns.get("lang", "")), str):
+    if layout.lang is None and not isinstance(record.get(columns.get("lang", "")), str):
         raise DataError(f"{where}: no language", "name the language of all passages: --lang CODE")
-    values = {field: [record[column]] for field, column in columns.items() if field != "vectors"}
-    if not isinstance(values["text"][0], str):
-        raise DataError(f"{where}: the text is {type(values['text'][0]).__name__}", "correct that line")
+    values = {field: record[column] for field, column in columns.items() if field != "vectors"}
+    if not isinstance(values["text"], str):
+        raise DataError(f"{where}: the text is {type(values['text']).__name__}", "correct that line")
     try:
-        "".join(map(str, chain.from_iterable(values.values()))).encode()
+        "".join(map(str, values.values())).encode()
     except UnicodeEncodeError:
         fix = "correct the text: it was cut inside a character"
         raise DataError(f"{where}: holds half a surrogate pair, which is not text", fix) from None
-    return layout.passages(values, lang, number)[0]
+    return values
 
 
 def hundred_words(texts: str, lang: str, reading: Reading) -> Iterator[Passage]:

@@ -94,7 +94,9 @@ class ContentHash:
         one, doc, title, text = ((_lengths(field), field) for field in fields)
         records, bounds = joined_rows([*one, *doc, _LENGTH(len(code)) + code, *title, *text])
         digests = [hashlib.sha256(records[start:end]).digest() for start, end in pairwise(bounds)]
-        total = sum(int.from_bytes(digest, "little") for digest in digests)
+        # 256-bit numbers as eight columns of 32 bits, whose sums fit 64
+        words = np.frombuffer(b"".join(digests), "<u4").reshape(-1, 8).sum(axis=0, dtype=np.uint64)
+        total = sum(word << 32 * place for place, word in enumerate(words.tolist()))
         self._sum = (self._sum + total) % _MODULUS
 
     def add_all(self, hexdigest: str) -> None:
@@ -158,5 +160,7 @@ class SeenIds:
 
 def _common(run: NDArray[np.uint64], values: NDArray[np.uint64]) -> bool:
     """Return whether a sorted array holds one of the values."""
+    # ascending, so that each is looked for near the one before, and not all over the memory
+    values = np.sort(values)
     places = np.searchsorted(run, values)
     return bool((run[np.minimum(places, len(run) - 1)] == values).any())

@@ -14,13 +14,13 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import CorpusError, Passage, read_array
-from mrag_eval.retrievers.index._hashing import hash64, joined_rows
+from mrag_eval.retrievers.index._hashing import hash64
 
 Rows = NDArray[np.int64]
 Record = tuple[str, str, str, str]
@@ -65,28 +65,6 @@ def text_path(folder: Path, lang: str) -> Path:
 
 def offsets_path(folder: Path, lang: str) -> Path:
     return folder / "passages" / f"{lang}.offsets"
-
-
-def encoded_fields(passages: Sequence[Passage]) -> list[Any]:
-    """Return ids, document ids, titles and texts of passages in UTF-8, as four Arrow arrays of bytes."""
-    import pyarrow as pa
-
-    columns = (
-        [passage.id for passage in passages],
-        [passage.doc_id for passage in passages],
-        [passage.title for passage in passages],
-        [passage.text for passage in passages],
-    )
-    return [pa.array(column, pa.large_binary()) for column in columns]
-
-
-def joined(fields: Sequence[Any], start: int) -> tuple[memoryview, bytes]:
-    """Return the bytes to append to the two files of a language, whose text file has ``start`` bytes."""
-    import pyarrow.compute as pc
-
-    lengths = np.stack([pc.binary_length(field).to_numpy() for field in fields], axis=1)
-    text, _ = joined_rows(fields)
-    return text, (lengths.ravel().cumsum() + start).astype("<i8").tobytes()
 
 
 def check_offsets(folder: Path, counts: dict[str, int]) -> None:

@@ -13,6 +13,7 @@ from mrag_eval.retrievers import ContentHash, Index
 from mrag_eval.retrievers.build import _passages_finish
 from mrag_eval.retrievers.index import _passages
 from mrag_eval.retrievers.index._hashing import SeenIds, hash64, passage_id
+from mrag_eval.retrievers.index._passage_columns import PassageColumns
 
 
 def test_passage_ids_depend_on_each_part_and_not_on_how_parts_join() -> None:
@@ -58,7 +59,7 @@ def test_the_hash_of_encoded_fields_is_that_of_their_passages() -> None:
     one, other = ContentHash("ff"), ContentHash("ff")
     for passage in passages:
         one.add(passage)
-    other.add_encoded("zh-Hans", _passages.encoded_fields(passages))
+    other.add_encoded("zh-Hans", PassageColumns.of(passages).encoded())
     assert one.hexdigest == other.hexdigest
 
 

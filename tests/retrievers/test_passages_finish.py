@@ -10,7 +10,8 @@ import pytest
 from mrag_eval.core import CorpusError, Passage
 from mrag_eval.retrievers.build import _passages_finish
 from mrag_eval.retrievers.build._passages_finish import _Distinct, finish_passages
-from mrag_eval.retrievers.index._passages import PassageStore, encoded_fields, joined
+from mrag_eval.retrievers.index._passage_columns import PassageColumns, joined
+from mrag_eval.retrievers.index._passages import PassageStore
 
 
 def test_distinct_hashes_are_counted_whenever_they_come_again() -> None:
@@ -66,7 +67,7 @@ def test_the_copy_and_the_lookup_are_those_of_the_passages(tmp_path: Path, monke
     (tmp_path / "passages").mkdir()
     named = [("1", "d1"), ("2", "d1"), ("3", ""), ("4", "4"), ("5", "d2"), ("6", "d1"), ("강", "d2")]
     passages = [Passage(one, "ko", f"본문 {one}", title="t" * n, doc_id=doc) for n, (one, doc) in enumerate(named)]
-    text, offsets = joined(encoded_fields(passages), 0)
+    text, offsets = joined(PassageColumns.of(passages).encoded(), 0)
     (tmp_path / "passages" / "ko.text").write_bytes(text)
     (tmp_path / "passages" / "ko.offsets").write_bytes(offsets)
     # d1, d2, and the two passages that are documents of their own
