@@ -14,7 +14,7 @@ from mrag_eval.retrievers.shards._manifest import FileRecord, file_record
 
 
 class HashedFiles:
-    """The files of ``folder``, each flushed to the disk and hashed once by two threads.
+    """The files of ``folder``, each hashed once, and flushed to the disk meanwhile.
 
     Leaving the block stops them.
     """
@@ -22,6 +22,7 @@ class HashedFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._found: dict[str, Future[FileRecord]] = {}
+        self._flushed: list[Future[None]] = []
         self._stop = Event()
         # while one waits for the disk, the other hashes
         self._threads = ThreadPoolExecutor(2, "mrag-eval-hash")
@@ -39,7 +40,8 @@ class HashedFiles:
         """Hash finished files, which must not change any more."""
         for name in names:
             if name not in self._found:
-                self._found[name] = self._threads.submit(self._hashed, self._folder / name)
+                self._found[name] = self._threads.submit(file_record, self._folder / name, self._stop)
+                self._flushed.append(self._threads.submit(_flush, self._folder / name))
 
     def records(self) -> dict[str, FileRecord]:
         """Return the record of every file of the index, in the order of their names."""
@@ -47,9 +49,11 @@ class HashedFiles:
         names = [path.relative_to(self._folder).as_posix() for path in files]
         names = [name for name in names if not name.startswith(f"{WORK}/")]
         self.begin(names)
+        for flushed in self._flushed:
+            flushed.result()
         return {name: self._found[name].result() for name in names}
 
-    def _hashed(self, path: Path) -> FileRecord:
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-        return file_record(path, self._stop)
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Event
@@ -28,6 +29,8 @@ DENSE_KINDS: tuple[str, ...] = ("dense", "hybrid")
 _BY_RELEASE = (".parquet", "params.index.json")
 # Smaller files are read and compared whenever an index is opened.
 _SMALL = 1 << 20
+# bytes hashed at a time: many, since other threads may keep the interpreter for milliseconds in between
+_HASHED = 4 << 20
 _REBUILD = "rebuild it: mrag-eval index build --overwrite ..."
 _LINK = "copy the index with its files (cp -rL), if you know what the link leads to"
 _FOREIGN = "mrag-eval did not write this index so; do not use it"
@@ -277,10 +280,11 @@ def file_record(path: Path, stop: Event | None = None) -> FileRecord:
     """Return size and SHA-256 of a file; once ``stop`` is set, of its beginning, for callers that have given up."""
     digest = hashlib.sha256()
     size = 0
-    with path.open("rb") as file:
-        while (block := file.read(1 << 20)) and not (stop is not None and stop.is_set()):
-            digest.update(block)
-            size += len(block)
+    with path.open("rb", buffering=0) as file:
+        block = memoryview(bytearray(min(_HASHED, max(1, os.fstat(file.fileno()).st_size))))
+        while (read := file.readinto(block)) and not (stop is not None and stop.is_set()):
+            digest.update(block[:read])
+            size += read
     return FileRecord(bytes=size, sha256=digest.hexdigest())
 
 
