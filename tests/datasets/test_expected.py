@@ -24,26 +24,26 @@ def test_every_loader_tells_what_it_expects() -> None:
 @pytest.mark.parametrize(
     ("data", "rows", "languages", "culture"),
     [
-        ({"benchmark": "blend"}, 5081, {"en"}, 13),
-        ({"benchmark": "blend", "language": "ko"}, 366 + 290, {"en"}, 1),
-        ({"benchmark": "blend", "source": "annotations"}, None, {"en"}, 13),
-        ({"benchmark": "blend_saq", "country": "UK"}, 456, {"en"}, 1),
-        ({"benchmark": "blend_saq", "language": "ko", "question_language": "en"}, 475 + 444, {"en"}, 1),
-        ({"benchmark": "click", "category": "law"}, 219, {"ko"}, 1),
-        ({"benchmark": "mkqa", "language": "fi"}, 2827, {"fi"}, 0),
-        ({"benchmark": "xrag", "setting": "multi", "language": "de"}, 300, {"de"}, 0),
-        ({"benchmark": "xrag", "setting": "multi", "language": "de", "split": "dev"}, 164, {"de"}, 0),
-        ({"benchmark": "xquad", "question_language": "de"}, 119, {"de"}, 0),
-        ({"benchmark": "xquad", "question_language": "de", "parallel": True}, 1190, {"de"}, 0),
-        ({"benchmark": "xlcost", "domain": "legal", "sample": 100}, 100, {"ar", "en"}, 0),
-        ({"benchmark": "bordirlines"}, 720, set(), 0),
-        ({"benchmark": "bordirlines", "languages": ["ko"]}, None, {"ko"}, 0),
+        ({"benchmark": "blend"}, 5081, "en", 13),
+        ({"benchmark": "blend", "language": "ko"}, 366 + 290, "en", 1),
+        ({"benchmark": "blend", "source": "annotations"}, None, "en", 13),
+        ({"benchmark": "blend_saq", "country": "UK"}, 456, "en", 1),
+        ({"benchmark": "blend_saq", "language": "ko", "question_language": "en"}, 475 + 444, "en", 1),
+        ({"benchmark": "click", "category": "law"}, 219, "ko", 1),
+        ({"benchmark": "mkqa", "language": "fi"}, 2827, "fi", 0),
+        ({"benchmark": "xrag", "setting": "multi", "language": "de"}, 300, "de", 0),
+        ({"benchmark": "xrag", "setting": "multi", "language": "de", "split": "dev"}, 164, "de", 0),
+        ({"benchmark": "xquad", "question_language": "de"}, 119, "de", 0),
+        ({"benchmark": "xquad", "question_language": "de", "parallel": True}, 1190, "de", 0),
+        ({"benchmark": "xlcost", "domain": "legal", "sample": 100}, 100, "ar en", 0),
+        ({"benchmark": "bordirlines"}, 720, "", 0),
+        ({"benchmark": "bordirlines", "languages": ["ko"]}, None, "ko", 0),
     ],
     ids=str,
 )
-def test_the_published_counts(data: dict[str, Any], rows: int | None, languages: set[str], culture: int) -> None:
+def test_the_published_counts(data: dict[str, Any], rows: int | None, languages: str, culture: int) -> None:
     found = expected(**data)
-    assert (found.rows, set(found.languages), len(found.culture)) == (rows, languages, culture)
+    assert (found.rows, set(found.languages), len(found.culture)) == (rows, set(languages.split()), culture)
 
 
 @pytest.mark.parametrize("data", [{"benchmark": "demo"}, {"benchmark": "demo", "language": "de"}], ids=str)
