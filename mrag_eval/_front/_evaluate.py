@@ -67,6 +67,8 @@ def evaluate(
     if isinstance(model, str):
         hint = 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})'
         harness.check_model(model, arguments, hint)
+        for fault in harness.model_faults(model, arguments):
+            raise fault
     named = named_blocks(settings or {})
     manager = manager_over(include, arguments | blocks | named)
     with evaluating(model, arguments):

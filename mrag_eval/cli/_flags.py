@@ -154,7 +154,7 @@ def _check_tasks(tasks: Any) -> None:
 
 
 def check_model(asked: Mapping[str, Any]) -> None:
-    """Raise ConfigError for an evaluated model that cannot be loaded, or an address or key that no request can carry.
+    """Raise ConfigError for an evaluated model that does not exist, or an address or key that no request can carry.
 
     The flags were checked by :func:`check_flags`.
     """

@@ -115,14 +115,16 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
 def _check_needs(
     wanted: Sequence[str], manager: TaskManager, asked: Mapping[str, Any], given: Sequence[str], *, ahead: bool = False
 ) -> None:
-    """Raise MissingError if any of our tasks lacks something; say in a line how many calls their models get.
+    """Raise MissingError if our tasks or the evaluated model lack something; say in a line how many calls their models
+    get.
 
     ``ahead``: the tasks are only retrieved for, so that no model answers and none judges.
     """
-    from mrag_eval.harness import listed_tasks
+    from mrag_eval.harness import listed_tasks, model_faults
     from mrag_eval.planning import Listed, plan_for
 
     model = None if ahead else (asked.get("model", "hf"), pairs_of(asked.get("model_args")))
+    faults = [] if model is None else model_faults(*model)
     known = {name: Listed(*found) for name, found in listed_tasks(manager).items()}
     with blaming(given):
         plan = plan_for(
@@ -131,9 +133,12 @@ def _check_needs(
             manager.metadata or {},
             limit=asked.get("limit"),
             model=model,
+            faults=faults,
             judged=not (ahead or asked.get("predict_only")),
         )
     plan.check()
+    for fault in faults:  # of a run without tasks of ours
+        raise fault
     if plan.line:
         log.info("%s", plan.line)
 

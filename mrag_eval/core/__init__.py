@@ -86,7 +86,7 @@ from mrag_eval.core._trust import (
     users_alone,
 )
 from mrag_eval.core._waits import Wait, waits_are_shown
-from mrag_eval.core._weights import check_weights
+from mrag_eval.core._weights import OTHER_FILES, check_weights
 
 __all__ = [
     "CONTROL",
@@ -100,6 +100,7 @@ __all__ = [
     "NAMED",
     "NO_SPACES",
     "OPTIONAL",
+    "OTHER_FILES",
     "PAGE",
     "RESOURCE_GROUPS",
     "SHARE",

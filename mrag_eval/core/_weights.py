@@ -9,6 +9,8 @@ from mrag_eval.core._errors import ConfigError
 
 # A model has one of them: transformers, an adapter, Mistral's own format.
 _DESCRIPTIONS = ("config.json", "adapter_config.json", "params.json")
+# Arguments of a model whose weights are in other files, or are not read from files.
+OTHER_FILES = ("gguf_file", "subfolder", "cache_dir", "download_dir", "load_format")
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 

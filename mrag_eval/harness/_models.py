@@ -9,7 +9,7 @@ from typing import Any
 from lm_eval.api import registry
 from lm_eval.utils import simple_parse_args_string
 
-from mrag_eval.core import ConfigError, check_weights, did_you_mean
+from mrag_eval.core import OTHER_FILES, ConfigError, check_weights, did_you_mean
 
 # Model types whose weights are loaded here.
 LOCAL_TYPES = ("hf", "hf-auto", "huggingface", "hf-greedy-path", "vllm")
@@ -20,8 +20,6 @@ _REQUIRED = {
 }
 # The variable without which a model whose type begins so refuses every call.
 _KEYS = {"openai-": "OPENAI_API_KEY", "anthropic-": "ANTHROPIC_API_KEY"}
-# Arguments with which the weights are in other files, or are not read from files.
-_OTHER_FILES = ("gguf_file", "subfolder", "cache_dir", "download_dir", "load_format")
 
 
 def model_class(model_type: str) -> type[Any]:
@@ -36,25 +34,33 @@ def known_model_types() -> list[str]:
 
 
 def check_model(name: str, args: Mapping[str, Any], hint: str) -> None:
-    """Raise ConfigError for a model that a run would fail to load, after its retrieval; nothing is loaded here.
-
-    That is a name of no model type (with the closest one and a ``hint``), and an argument, a key or weights that are
-    missing.
-    """
+    """Raise ConfigError for a name of no model type (with the closest one and a ``hint``), or a missing argument."""
     if name not in registry.model_registry:
         raise ConfigError(f"no model type '{name}'{did_you_mean(name, known_model_types())}", hint)
     required = _REQUIRED.get(name)
     if required and not args.get(required):
         raise ConfigError(f"--model {name}: its argument '{required}' is missing", f"--model_args {required}=...")
+
+
+def model_faults(name: str, args: Mapping[str, Any]) -> list[ConfigError]:
+    """Return the errors for what a model lacks that a run would miss after its retrieval: its key, its weights.
+
+    Nothing is loaded.
+    """
+    faults = []
     key = next((variable for start, variable in _KEYS.items() if name.startswith(start)), None)
     if key is not None and not os.environ.get(key) and not args.get("header"):
-        raise ConfigError(f"--model {name}: the environment variable {key} is not set", f"export {key}=...")
-    check_local_weights(name, args, f"--model {name}")
+        faults.append(ConfigError(f"--model {name}: the environment variable {key} is not set", f"export {key}=..."))
+    try:
+        check_local_weights(name, args, f"--model {name}")
+    except ConfigError as fault:
+        faults.append(fault)
+    return faults
 
 
 def check_local_weights(name: str, args: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError, starting with ``where``, for a model with local weights that are not there."""
-    if name in LOCAL_TYPES and args.get("pretrained") and not {*_OTHER_FILES} & {*args}:
+    if name in LOCAL_TYPES and args.get("pretrained") and not {*OTHER_FILES} & {*args}:
         check_weights(str(args["pretrained"]), f"{where}, pretrained", args.get("revision"))
 
 

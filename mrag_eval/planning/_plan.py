@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import cache_dir
+from mrag_eval.core import MragError, cache_dir
 from mrag_eval.planning._corpora import corpus_needs
 from mrag_eval.planning._data import data_needs
 from mrag_eval.planning._estimate import Pilot, costs_of
-from mrag_eval.planning._models import agents_of, evaluated_need, evaluated_spec, judges_of, model_needs
+from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spec, judges_of, model_needs
 from mrag_eval.planning._need import Need, Plan
 from mrag_eval.planning._tasks import Leaf, Listed, leaves_of
 
@@ -24,6 +24,7 @@ def plan_for(
     *,
     limit: float | None = None,
     model: tuple[str, Mapping[str, Any]] | None = None,
+    faults: Sequence[MragError] | None = None,
     judged: bool = True,
     pilot: Pilot | None = None,
 ) -> Plan:
@@ -35,6 +36,7 @@ def plan_for(
         metadata: the settings of ``--metadata``.
         limit: the value of ``--limit``.
         model: type and arguments of the evaluated model, if it is known.
+        faults: what this model lacks; None if nobody looked, and it is told from type and arguments.
         judged: whether replies are judged; a retrieval ahead of a run judges nothing.
         pilot: what rows of the tasks took.
 
@@ -45,7 +47,7 @@ def plan_for(
     spec: ModelSpec | None = None
     if model is not None and leaves:
         spec = evaluated_spec(*model)
-        needs.append(evaluated_need(*model))
+        needs += evaluated_needs(*model, faults)
     uncounted = [leaf.name for leaf in leaves if leaf.rows is None]
     rows = None if uncounted else sum(leaf.rows or 0 for leaf in leaves)
     folder = next(place for place in (cache_dir(), *cache_dir().parents) if place.exists())

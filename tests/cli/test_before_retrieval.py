@@ -176,6 +176,16 @@ def test_a_model_that_will_not_do_is_found_before_anything_is_retrieved(
         assert word in caught.value.message
 
 
+def test_what_the_model_lacks_is_listed_with_what_the_tasks_lack(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "run --model openai-chat-completions --model_args model=m --include_path . --tasks mine"
+    said = "\n".join(_said(f"{command} --metadata retrieval.corpus=nowhere", capsys))
+    assert "2 things are missing for mine" in said
+    assert "no corpus named 'nowhere'" in said
+    assert "export OPENAI_API_KEY=..." in said
+
+
 def test_weights_are_looked_for_and_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.json").write_text("{}", "utf-8")
     check_weights(str(tmp_path), "model")

@@ -90,6 +90,28 @@ def test_everything_that_is_missing_is_listed_at_once_with_a_line_that_provides_
         assert need.fix.splitlines()[0] in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("model", "arguments", "missing"),
+    [
+        ("openai-chat-completions", {"model": "m"}, "OPENAI_API_KEY not set"),
+        ("openai-chat-completions", {"model": "m", "header": {"Authorization": "x"}}, None),
+        ("hf", {"pretrained": "no-such/model"}, "weights not in the cache of the hub"),
+        ("hf", {"pretrained": "no-such/model", "cache_dir": "/elsewhere"}, None),
+        ("hf", {"pretrained": "no-such/model", "gguf_file": "a.gguf"}, None),
+    ],
+)
+def test_the_evaluated_model_needs_its_key_or_weights_unless_they_are_elsewhere(
+    bare: Path, model: str, arguments: dict[str, Any], missing: str | None
+) -> None:
+    found = [need.what for need in planned(["mrag_demo_multirag"], model=(model, arguments)).missing]
+    assert len(found) == (missing is not None)
+    assert all(str(missing) in what for what in found)
+    assert not planned(["mrag_demo_multirag"], model=(model, arguments), faults=[]).missing
+    fault = ConfigError("--model m: no key", "export KEY=...")
+    (need,) = planned(["mrag_demo_multirag"], model=(model, arguments), faults=[fault]).missing
+    assert (need.what, need.fix) == (fault.message, fault.next_step)
+
+
 def test_the_printed_lines_for_the_config_file_are_settings_that_work(bare: Path) -> None:
     plan = planned(CARD)
     lines = [line for need in plan.needs for line in need.fix.splitlines() if "mrag.yaml" in need.fix]
