@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +24,18 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # a model of one worker, and the servers that it starts, would compete for the cores of the other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# several strings in braces, without the colon of a dictionary
+_SET = re.compile(r"\{'[^':]*'(, '[^':]*')+\}")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with real models first: they take longest, and one that starts last keeps a single core busy."""
+    """Run the files with real models first: they take longest, and one that starts last keeps a single core busy.
+
+    Refuse names of cases that hold a set: its order differs between processes, and all workers need the same names.
+    """
+    unstable = [item.nodeid for item in items if _SET.search(item.nodeid)]
+    if unstable:
+        raise pytest.UsageError(f"name this case by something else than a set: {unstable[0]}")
     long = {item.path for item in items if item.get_closest_marker("model")}
     items.sort(key=lambda item: item.path not in long)
 
