@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+
 from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.corpora._reading import Reading
@@ -122,13 +124,13 @@ class ParquetSource:
 
 def _batches(file: Any, columns: dict[str, str], written: int) -> Iterator[tuple[dict[str, str], Any]]:
     """Yield the batches of an open file, each with its columns by field."""
-    first = 0
-    for group in range(file.num_row_groups):
-        last = first + file.metadata.row_group(group).num_rows
-        wanted = {field: column for field, column in columns.items() if field != "vectors" or last > written}
-        for batch in file.iter_batches(BLOCK, row_groups=[group], columns=list(wanted.values())):
-            yield wanted, batch
-        first = last
+    ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
+    known = int(np.searchsorted(ends, written, side="right"))
+    texts = {field: column for field, column in columns.items() if field != "vectors"}
+    for groups, wanted in ((range(known), texts), (range(known, len(ends)), columns)):
+        if groups:
+            for batch in file.iter_batches(BLOCK, row_groups=list(groups), columns=list(wanted.values())):
+                yield wanted, batch
 
 
 def _cut_off(name: str, row: int, error: Exception) -> DataError:

@@ -72,11 +72,14 @@ class PassageColumns(Sequence[Passage]):
 
     def by_language(self) -> Iterator[tuple[str, Sequence[int], PassageColumns]]:
         """Yield every language, in the order of its first row, with its rows and their numbers."""
+        if len(set(self.langs)) == 1:
+            yield self.langs[0], range(len(self)), self
+            return
         places: dict[str, list[int]] = {}
         for row, lang in enumerate(self.langs):
             places.setdefault(lang, []).append(row)
         for lang, rows in places.items():
-            yield lang, rows, self if len(places) == 1 else self.take(rows)
+            yield lang, rows, self.take(rows)
 
     def encoded(self) -> list[Any]:
         """Return ids, document ids, titles and texts in UTF-8, as four Arrow arrays of bytes."""

@@ -273,7 +273,7 @@ def _nan(vectors: list[Any]) -> list[Any]:
         ({"embedding": lambda v: list(np.array(v)[:, :16])}, {}, "the vector has 16 dimensions, expected 32"),
         ({"embedding": _nan}, {}, "en/0000.parquet, row 6: the vector holds a value that is not finite"),
         ({"embedding": _at(3, np.zeros(32, np.float32))}, {}, "row 4: the vector is zero"),
-        ({"embedding": _at(8, None)}, {}, "1 of 3 rows have no vector"),
+        ({"embedding": _at(8, None)}, {}, "en/0000.parquet, from row 8: 1 of 7 rows have no vector"),
         ({"embedding": _at(8, np.ones(31, np.float32))}, {}, "vectors have different lengths"),
         ({"id": _twice}, {}, "en/0001.parquet, row 14: passage id '0_0' appears a second time"),
         ({"id": _at(2, "")}, {"preset": None}, "row 3: the id is empty"),
