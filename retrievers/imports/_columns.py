@@ -127,8 +127,9 @@ def _of_editions(pages: Any, langs: Sequence[str]) -> Any:
     if not any(prefixes.values()):
         return pages
     kind = pa.large_string()
-    only = pa.scalar(next(iter(prefixes.values())), kind) if len(prefixes) == 1 else None
-    front = only or pa.array([prefixes[lang] for lang in langs], kind)
+    front = pa.array([prefixes[lang] for lang in langs], kind)
+    if len(prefixes) == 1:
+        front = front[0]
     return pc.if_else(pc.equal(pages, ""), pages, pc.binary_join_element_wise(front, pages, pa.scalar("", kind)))
 
 
