@@ -104,7 +104,9 @@ class Plan:
         if not missing:
             return
         if len(missing) == 1:
-            message, lines = f"{_named(missing[0].tasks or self.tasks)}: {missing[0].what}", ways(missing[0])
+            (need,) = missing
+            # the evaluated model is not a matter of the tasks
+            message, lines = f"{_named(need.tasks)}: {need.what}" if need.tasks else need.what, ways(need)
         else:
             message, lines = f"{len(missing)} things are missing for {_few(self.asked)}", _lines(missing)
             lines.append(f"mrag-eval plan --tasks {','.join(self.asked)}   shows optional ones too, and the costs")

@@ -108,8 +108,10 @@ def test_the_evaluated_model_needs_its_key_or_weights_unless_they_are_elsewhere(
     assert all(str(missing) in what for what in found)
     assert not planned(["mrag_demo_multirag"], model=(model, arguments), faults=[]).missing
     fault = ConfigError("--model m: no key", "export KEY=...")
-    (need,) = planned(["mrag_demo_multirag"], model=(model, arguments), faults=[fault]).missing
-    assert (need.what, need.fix) == (fault.message, fault.next_step)
+    plan = planned(["mrag_demo_multirag"], model=(model, arguments), faults=[fault])
+    with pytest.raises(MissingError) as caught:
+        plan.check()
+    assert (caught.value.message, caught.value.next_step) == (fault.message, fault.next_step)
 
 
 def test_the_printed_lines_for_the_config_file_are_settings_that_work(bare: Path) -> None:
