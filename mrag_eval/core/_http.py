@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 # After this many failures in a row for a reason that all requests share, with no earlier success, no more are sent.
 _FIRST_FAILURES = 5
 _LONGEST_BACKOFF = 30.0
+_ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 
 A = TypeVar("A")
 Request = TypeVar("Request")
@@ -164,9 +165,13 @@ class Transport(Generic[Request, A]):
         async with aiohttp.ClientSession(
             connector=connector, timeout=limit, proxy=self._proxy, auto_decompress=False
         ) as session:
-            workers = [asyncio.create_task(work()) for _ in range(min(self.max_in_flight, most))]
+            workers: list[asyncio.Task[None]] = []
             self._batches += 1
             try:
+                for _ in range(min(self.max_in_flight, most)):
+                    workers.append(asyncio.create_task(work()))
+                    # each request is on its way before the next is prepared: started together, all would wait for all
+                    await asyncio.sleep(0)
                 await asyncio.gather(*workers)
             finally:
                 self._batches -= 1
@@ -212,7 +217,7 @@ class Transport(Generic[Request, A]):
 
         try:
             # serialised here, since aiohttp's errors and debug lines would contain the whole body otherwise
-            body = json.dumps(self._payload(request), ensure_ascii=False)
+            body = _ENCODED(self._payload(request))
         except Exception as err:
             detail = f"no request can be made of it ({type(err).__name__}: {err})"
             raise HttpFault("rejected", detail, again=0) from None

@@ -100,6 +100,8 @@ def keep_secrets_of(settings: Any, key: str = "") -> None:
 
 def hide(text: str) -> str:
     """Return ``text`` without the secrets that are known by value, in any of their written forms."""
+    if not text:
+        return text
     for form in _forms(frozenset(_known) | _ENVIRONMENT.keys()):
         if form in text:
             text = text.replace(form, HIDDEN)

@@ -30,6 +30,7 @@ def content_key(*parts: Any) -> str:
 
 # Milliseconds for which a statement waits for another process.
 _PATIENCE = 60_000
+_ENCODED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -157,7 +158,7 @@ class Store:
 
         Without ``wait``, return False if that cannot be done at once, as another thread or process is writing.
         """
-        rows = [(k, hide(json.dumps(v, ensure_ascii=False, separators=(",", ":")))) for k, v in entries.items()]
+        rows = [(key, hide(_ENCODED(value))) for key, value in entries.items()]
         if not self._lock.acquire(blocking=wait):
             return False
         try:
