@@ -138,8 +138,9 @@ def _guess(code: str) -> str | None:
     head, _, tail = code.partition("-")
     if tail and is_language(head):
         return normalize_language(head)
-    # a country's code: jp, cn, cz
-    if (likely := LIKELY_SUBTAGS.get(f"und-{code.upper()}")) is not None:
+    # a country's code: jp, cn, cz; Antarctica's (aq) has no language
+    likely = LIKELY_SUBTAGS.get(f"und-{code.upper()}")
+    if likely is not None and is_language(likely):
         return base_language(likely)
     wanted = code.title()
     names = {

@@ -201,6 +201,12 @@ def test_any_text_is_a_language_or_refused(text: str) -> None:
     assert all(len(script) == 4 for script in language_scripts(code))
 
 
+def test_a_country_without_a_language_suggests_none() -> None:
+    with pytest.raises(ConfigError, match="unknown language 'AQ'") as caught:
+        normalize_language("AQ")
+    assert caught.value.next_step == "use a BCP 47 code, such as en, zh-Hans or ml"
+
+
 def test_a_language_without_a_known_script() -> None:
     assert (language_name("quy"), language_scripts("quy")) == ("Ayacucho Quechua", ())
 
