@@ -5,7 +5,7 @@ from mrag_eval.retrievers.build._build import build_index
 from mrag_eval.retrievers.build._cached import cached_index
 from mrag_eval.retrievers.build._merging import join_indexes, merge_indexes
 from mrag_eval.retrievers.build._progress import log
-from mrag_eval.retrievers.build._replacing import check_replaceable
+from mrag_eval.retrievers.build._replacing import check_replaceable, finish_removal, recover, remove_marked
 from mrag_eval.retrievers.build._settings import RayEngine
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.chunking._token_counters import named_token_counter
@@ -83,6 +83,7 @@ __all__ = [
     "chunk_documents",
     "embedder_as_named",
     "equal_quotas",
+    "finish_removal",
     "import_vectors",
     "index_info",
     "join_indexes",
@@ -112,6 +113,8 @@ __all__ = [
     "read_kilt",
     "read_parquet",
     "reciprocal_rank_fusion",
+    "recover",
+    "remove_marked",
     "share_quotas",
     "vectors_arriving",
     "verify_index",

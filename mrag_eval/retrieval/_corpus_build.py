@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,10 +62,13 @@ def build_corpus(
     ``add``, does not), and if the disk is full.
     """
     target = corpora_folder() / _checked(name)
+    parts = target.with_name(f"{name}.parts")
+    from mrag_eval.retrievers import check_replaceable, finish_removal, join_indexes, recover, remove_marked
+
+    recover(target)
+    finish_removal(parts)
     there = target.exists()
     if there and overwrite and not add:
-        from mrag_eval.retrievers import check_replaceable
-
         check_replaceable(target)
     if add and not there:
         raise CorpusError(f"there is no corpus '{name}' to add a language to ({target})", "build it: leave out --add")
@@ -76,7 +79,6 @@ def build_corpus(
         )
     _check_languages(name, editions, target if add else None)
     chosen = _settings(settings or CorpusSettings(), target if add else None)
-    parts = target.with_name(f"{name}.parts")
     again = (
         "free some space, and give the same command again: it goes on where it stopped\n"
         f"    or build elsewhere: export MRAG_CACHE=FOLDER, after moving {parts} there"
@@ -89,10 +91,9 @@ def build_corpus(
             folders.append(index.path)
             if on_part is not None:
                 on_part(part, index)
-        from mrag_eval.retrievers import join_indexes
-
         joined = join_indexes([*([target] if add else []), *folders], target, overwrite=add or overwrite)
-    shutil.rmtree(parts, ignore_errors=True)
+    with suppress(OSError):
+        remove_marked(parts)
     return joined
 
 

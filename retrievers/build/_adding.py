@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.core import CorpusError, DataError, Passage
 from mrag_eval.retrievers.build._build import build_at
 from mrag_eval.retrievers.build._merging import merge_indexes
-from mrag_eval.retrievers.build._replacing import check_replaceable, remove_unfinished
+from mrag_eval.retrievers.build._replacing import (
+    check_replaceable,
+    finish_removal,
+    recover,
+    remove_marked,
+    remove_unfinished,
+)
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.embedding._allowed import Spec, allowed_spec
@@ -48,6 +54,7 @@ def add_documents(
             interrupted call is reused.
     """
     target = Path(path).resolve()
+    recover(target)
     manifest = parse_manifest(target, manifest_bytes(target))
     check_files(target, manifest)
     record = manifest.embedder
@@ -58,6 +65,7 @@ def add_documents(
         )
     new = target.with_name(target.name + ".adding")
     half_made = new.with_name(new.name + ".building")
+    finish_removal(new)
     if new.exists():
         # finished but not merged: resuming compares its documents with the ones given now
         check_replaceable(new)
@@ -80,10 +88,15 @@ def add_documents(
         merged = merge_indexes([target, new], target, overwrite=True)
     except DataError as error:
         # the documents must change, so their vectors cannot be reused
-        shutil.rmtree(new, ignore_errors=True)
+        _remove(new)
         said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
         raise DataError(said, "leave them out of the documents; the index is unchanged") from None
-    shutil.rmtree(new, ignore_errors=True)
+    _remove(new)
     if embedder is None and not embedders:
         return merged
     return load_index(target, device=device, embedder=embedder, embedders=embedders)
+
+
+def _remove(folder: Path) -> None:
+    with suppress(OSError):
+        remove_marked(folder)

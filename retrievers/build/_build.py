@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import CorpusError, Passage, build_lock, room_on_disk
+from mrag_eval.core import Passage, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import check_wanted
 from mrag_eval.retrievers.build._build_ray import RayCluster, ray_cluster
 from mrag_eval.retrievers.build._factory import DEFAULT_RECALL, approximation
@@ -16,7 +16,7 @@ from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._intake import checked_batch, checked_passages
 from mrag_eval.retrievers.build._progress import Progress
 from mrag_eval.retrievers.build._ray_work import Loading
-from mrag_eval.retrievers.build._replacing import check_replaceable
+from mrag_eval.retrievers.build._replacing import check_target
 from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine, specified
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
@@ -140,10 +140,7 @@ def build_at(
 ) -> Index:
     """Build an index with these settings, and open it; see :func:`build_index`."""
     with build_lock(target):
-        if target.exists() and not overwrite:
-            raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
-        if target.exists():
-            check_replaceable(target)
+        check_target(target, overwrite=overwrite)
         return build_unlocked(corpus, target, settings)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mrag_eval.core import CorpusError, Passage, json_value, write_whole
 from mrag_eval.retrievers.build._dense_files import WORK, check_range, encoded, norms_of
-from mrag_eval.retrievers.build._replacing import move_into_place, remove_unfinished
+from mrag_eval.retrievers.build._replacing import UNFINISHED, begin, is_void, move_into_place
 from mrag_eval.retrievers.build._stored_recall import kept_rows, sample_name
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.embedding._embedders import Vectors
@@ -75,6 +75,7 @@ class Building:
         the existing build has other settings or is damaged.
         """
         state_path = self.folder / WORK / _STATE
+        resume &= not is_void(self.folder)
         if resume and state_path.exists():
             try:
                 state = json_value(state_path.read_bytes())
@@ -95,10 +96,11 @@ class Building:
             self.done, self.content = manifest.passages, ContentHash(manifest.content_hash)
             self.is_complete = True
         else:
-            remove_unfinished(self.folder)
+            begin(self.folder)
             for name in ("passages", WORK):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                (self.folder / name).mkdir()
             self._save()
+            (self.folder / UNFINISHED).unlink()
 
     def publish(self, target: Path) -> None:
         """Rename the finished folder to ``target``, replacing an existing index."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -17,6 +16,7 @@ from mrag_eval.retrievers.build._hashed_files import HashedFiles
 from mrag_eval.retrievers.build._intake import checked_passage
 from mrag_eval.retrievers.build._passages_finish import finish_passages
 from mrag_eval.retrievers.build._progress import Progress
+from mrag_eval.retrievers.build._replacing import remove_unfinished
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.build._stored_recall import stored_recall
 from mrag_eval.retrievers.build._windows import Ahead, Made, made_in_windows
@@ -90,7 +90,7 @@ class IndexWriter:
                     raise _other_corpus(f"the corpus continues after the {building.done} passages", self.folder)
                 building.append(made)
             if not building.done:
-                shutil.rmtree(self.folder)
+                remove_unfinished(self.folder)
                 raise DataError(
                     "the corpus holds no passages",
                     "look at the documents: one JSON object a line with id, lang and text",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mrag_eval.retrievers.build._factory import Approximation
 from mrag_eval.retrievers.build._passages_finish import finish_passages
-from mrag_eval.retrievers.build._replacing import UNFINISHED, remove_unfinished
+from mrag_eval.retrievers.build._replacing import UNFINISHED, begin
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
@@ -50,9 +50,7 @@ def link_parts(
         wanted: the approximation to record in the manifest.
         approximate: builds new approximate shards in the folder; None keeps those of the parts.
     """
-    remove_unfinished(building)
-    building.mkdir(parents=True)
-    (building / UNFINISHED).touch()
+    begin(building)
     files: dict[str, FileRecord] = {}
     languages: dict[str, LanguageRecord] = {}
     for part in parts:

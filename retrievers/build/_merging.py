@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, Wait, build_lock, room_on_disk
+from mrag_eval.core import ConfigError, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
 from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
@@ -17,7 +18,7 @@ from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._linking import Part, link_parts
 from mrag_eval.retrievers.build._merge_checks import check_alike, check_disjoint, check_ids
 from mrag_eval.retrievers.build._passages_finish import read_passages
-from mrag_eval.retrievers.build._replacing import check_replaceable, move_into_place, remove_unfinished
+from mrag_eval.retrievers.build._replacing import check_target, move_into_place, remove_marked, remove_unfinished
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.index._index import Index
@@ -97,10 +98,7 @@ def _merge(
     if len(set(folders)) < len(folders):
         raise ConfigError("an index is named twice among those to merge", "name each once")
     with build_lock(target):
-        if target.exists() and not overwrite:
-            raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
-        if target.exists():
-            check_replaceable(target)
+        check_target(target, overwrite=overwrite)
         manifests = [parse_manifest(folder, manifest_bytes(folder)) for folder in folders]
         for folder, manifest in zip(folders, manifests, strict=True):
             check_files(folder, manifest)
@@ -141,7 +139,9 @@ def _write(
     ]
     building = target.with_name(target.name + ".building")
     written = target.with_name(target.name + ".merging")
-    remove_unfinished(written)
+    scratch = written, written.with_name(written.name + ".building")
+    for folder in scratch:
+        remove_unfinished(folder)
     try:
         if rewritten:
             batches = (
@@ -167,9 +167,11 @@ def _write(
 
         # rewritten languages had a share of the memory budget; the manifest records the whole
         link_parts(parts, building, whole=manifests, wanted=wanted, approximate=None if keep else approximate)
-        move_into_place(building, target)
     finally:
-        shutil.rmtree(written, ignore_errors=True)
+        for folder in scratch:
+            with suppress(OSError):
+                remove_marked(folder)
+    move_into_place(building, target)
 
 
 def _share(wanted: Approximation | None, counts: dict[str, int], rewritten: Sequence[str]) -> Approximation | None:

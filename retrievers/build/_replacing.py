@@ -1,16 +1,29 @@
-"""Replacement of an index: nothing is removed but what a manifest of ours lists."""
+"""Replacement and removal of an index: only what is ours, and so that a killed process leaves nothing in the way."""
 
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
-from mrag_eval.core import CorpusError
+from mrag_eval.core import CorpusError, build_lock
 from mrag_eval.retrievers.shards._manifest import MANIFEST, manifest_bytes, parse_manifest
 
-# A file in a folder of ours that is not finished.
+# A file in a folder of ours that holds nothing whole: it was begun, or is being removed.
 UNFINISHED = ".mrag_eval-unfinished"
 _BY_HAND = "choose another path, or remove it yourself"
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Raise CorpusError unless an index may be written to ``target``; the caller holds its lock.
+
+    What a killed replacement of ``target`` left is put right first.
+    """
+    _recover(target)
+    if target.exists():
+        if not overwrite:
+            raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
+        check_replaceable(target)
 
 
 def check_replaceable(target: Path) -> None:
@@ -39,28 +52,83 @@ def check_unfinished(folder: Path) -> None:
         raise CorpusError(f"{folder} is not an unfinished index, so it is not removed", _BY_HAND) from None
 
 
+def is_void(folder: Path) -> bool:
+    """Return whether ``folder`` holds nothing whole: it is empty, or a killed process began or partly removed it."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return (folder / UNFINISHED).is_file() or not any(folder.iterdir())
+
+
+def begin(folder: Path) -> None:
+    """Make the folder of a new index, marked as unfinished; an unfinished index that is there is removed."""
+    remove_unfinished(folder)
+    folder.mkdir(parents=True)
+    (folder / UNFINISHED).touch()
+
+
 def remove_index(folder: Path) -> None:
-    """Remove the index in ``folder``, if there is one; raise CorpusError for anything else."""
+    """Remove the index in ``folder``, or what is left of it; raise CorpusError for anything else."""
     if folder.exists():
-        check_replaceable(folder)
-        shutil.rmtree(folder)
+        if not is_void(folder):
+            check_replaceable(folder)
+        remove_marked(folder)
 
 
 def remove_unfinished(folder: Path) -> None:
     """Remove the unfinished index in ``folder``, if there is one; raise CorpusError for anything else."""
     check_unfinished(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        remove_marked(folder)
+
+
+def remove_marked(folder: Path) -> None:
+    """Remove a folder of ours. Its mark comes first and goes last, so that a killed removal can be finished."""
+    # no room for the mark is no reason to keep the rest
+    with suppress(OSError):
+        (folder / UNFINISHED).touch()
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != UNFINISHED:
+            path.unlink()
+    shutil.rmtree(folder)
+
+
+def finish_removal(folder: Path) -> None:
+    """Remove what a killed removal left of ``folder``."""
+    if is_void(folder):
+        remove_marked(folder)
+
+
+def recover(target: Path) -> None:
+    """Put right what a killed replacement of ``target`` left."""
+    if _replaced(target).exists():
+        with build_lock(target):
+            _recover(target)
+
+
+def _recover(target: Path) -> None:
+    replaced, finished = _replaced(target), target.with_name(target.name + ".building") / MANIFEST
+    finish_removal(replaced)
+    # killed between the two renames: the old index was moved away, and the new one is not there yet
+    if replaced.exists() and finished.exists() and not target.exists():
+        check_replaceable(replaced)
+        replaced.rename(target)
 
 
 def move_into_place(folder: Path, target: Path) -> None:
     """Rename a finished folder to ``target``; an index that is there is removed afterwards."""
-    replaced = target.with_name(target.name + ".replaced")
+    replaced = _replaced(target)
     if target.exists():
         check_replaceable(target)
         remove_index(replaced)
         target.rename(replaced)
     folder.rename(target)
     remove_index(replaced)
+
+
+def _replaced(target: Path) -> Path:
+    return target.with_name(target.name + ".replaced")
 
 
 def _check_holds_only(folder: Path, ours: set[str]) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, build_lock, room_on_disk
+from mrag_eval.core import ConfigError, DataError, Passage, build_lock, room_on_disk
 from mrag_eval.retrievers.build._building import DRAWN
 from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._progress import Progress
-from mrag_eval.retrievers.build._replacing import check_replaceable
+from mrag_eval.retrievers.build._replacing import check_target
 from mrag_eval.retrievers.build._settings import BuildSettings, specified
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig
@@ -85,10 +85,7 @@ def import_vectors(
     asked = Asked(source, preset, vectors, keys or {}, texts, tuple(langs), lang, limit)
     target = Path(path).resolve()
     with build_lock(target):
-        if target.exists() and not overwrite:
-            raise CorpusError(f"{target} exists already", "choose another path, or replace it: --overwrite")
-        if target.exists():
-            check_replaceable(target)
+        check_target(target, overwrite=overwrite)
         opened = open_source(asked)
         again = f"free some space, then give the same command with --resume; {target}.building keeps the finished part"
         with room_on_disk(target, again):

@@ -295,6 +295,11 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def manifest_bytes(path: Path) -> bytes:
     """Return the raw manifest; raise CorpusError if there is no index."""
     if not path.exists():
+        if path.with_name(path.name + ".replaced").exists():
+            raise CorpusError(
+                f"index {path} was moved away to be replaced, and the new one is not there yet",
+                "wait for it; if that process was killed, give its command once more",
+            )
         building = path.with_name(path.name + ".building")
         if building.exists():
             raise CorpusError(
