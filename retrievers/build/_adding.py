@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.core import CorpusError, DataError, Passage
-from mrag_eval.retrievers.build._build import build_at
+from mrag_eval.core import CorpusError, DataError, Passage, build_lock
+from mrag_eval.retrievers.build._build import build_unlocked
 from mrag_eval.retrievers.build._merging import merge_indexes
 from mrag_eval.retrievers.build._replacing import (
     check_replaceable,
@@ -63,14 +63,6 @@ def add_documents(
             f"index {target} was built with an embedder '{record.name}' that cannot be loaded by name",
             "pass it: add_documents(path, corpus, embedder=...)",
         )
-    new = target.with_name(target.name + ".adding")
-    half_made = new.with_name(new.name + ".building")
-    finish_removal(new)
-    if new.exists():
-        # finished but not merged: resuming compares its documents with the ones given now
-        check_replaceable(new)
-        remove_unfinished(half_made)
-        new.rename(half_made)
     settings = replace(
         BuildSettings.like(manifest),
         batch_size=batch_size,
@@ -83,18 +75,32 @@ def add_documents(
         settings = replace(settings, embedder=allowed_spec(record.spec, embedders, f"index {target}"))
     elif record is not None and embedder is not None:
         settings = replace(settings, embedder=embedder)
-    build_at(corpus, new, settings)
-    try:
-        merged = merge_indexes([target, new], target, overwrite=True)
-    except DataError as error:
-        # the documents must change, so their vectors cannot be reused
+    new = target.with_name(target.name + ".adding")
+    # held until the merge is done: another call would take the finished documents away from it
+    with build_lock(new):
+        _reopen(new)
+        build_unlocked(corpus, new, settings)
+        try:
+            merged = merge_indexes([target, new], target, overwrite=True)
+        except DataError as error:
+            # the documents must change, so their vectors cannot be reused
+            _remove(new)
+            said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
+            raise DataError(said, "leave them out of the documents; the index is unchanged") from None
         _remove(new)
-        said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
-        raise DataError(said, "leave them out of the documents; the index is unchanged") from None
-    _remove(new)
     if embedder is None and not embedders:
         return merged
     return load_index(target, device=device, embedder=embedder, embedders=embedders)
+
+
+def _reopen(new: Path) -> None:
+    """Take up what a killed call finished but did not merge: resuming compares its documents with the ones given."""
+    finish_removal(new)
+    if new.exists():
+        half_made = new.with_name(new.name + ".building")
+        check_replaceable(new)
+        remove_unfinished(half_made)
+        new.rename(half_made)
 
 
 def _remove(folder: Path) -> None:

@@ -132,13 +132,7 @@ def build_index(
         recall_queries=queries,
         engine=engine,
     )
-    return build_at(corpus, Path(path).resolve(), settings, overwrite=overwrite)
-
-
-def build_at(
-    corpus: Iterable[Passage | Document], target: Path, settings: BuildSettings, *, overwrite: bool = False
-) -> Index:
-    """Build an index with these settings, and open it; see :func:`build_index`."""
+    target = Path(path).resolve()
     with build_lock(target):
         check_target(target, overwrite=overwrite)
         return build_unlocked(corpus, target, settings)

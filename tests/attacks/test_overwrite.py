@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import CorpusError, Passage
-from mrag_eval.retrieval import build_corpus
-from mrag_eval.retrievers import build_index, join_indexes, load_index, merge_indexes
-from mrag_eval.retrievers.build._replacing import move_into_place
+from mrag_eval.core import CorpusError, Passage, build_lock
+from mrag_eval.retrieval import CorpusSettings, build_corpus
+from mrag_eval.retrievers import Document, Edition, add_documents, build_index, join_indexes, load_index, merge_indexes
+from mrag_eval.retrievers.build._replacing import UNFINISHED, move_into_place, remove_marked
 
 PASSAGES = [Passage(id=str(n), lang="en", text=f"word{n} bridge") for n in range(5)]
 
@@ -95,3 +95,92 @@ def test_an_index_is_replaced(tmp_path: Path) -> None:
     shutil.copytree(target, tmp_path / "target.replaced")  # as an interrupted replacement leaves it
     build(target, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["target"]
+
+
+# ---------------------------------------------------------------- what a killed process left
+
+
+def put_half_removed(folder: Path) -> Path:
+    """An index whose manifest is gone already."""
+    (build(folder) / "manifest.json").unlink()
+    (folder / UNFINISHED).touch()
+    return folder
+
+
+def put_empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("put", [put_half_removed, put_empty])
+@pytest.mark.parametrize("suffix", [".building", ".replaced"])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_that_holds_nothing_whole_is_cleared(tmp_path: Path, put: object, suffix: str, resume: bool) -> None:
+    target = build(tmp_path / "target")
+    put(tmp_path / f"target{suffix}")  # type: ignore[operator]
+    build_index(PASSAGES[:2], target, kind="bm25", progress=False, overwrite=True, resume=resume)
+    assert len(load_index(target)) == 2
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("put", [put_half_removed, put_empty])
+def test_documents_are_added_after_a_killed_addition(tmp_path: Path, put: object) -> None:
+    target = build(tmp_path / "target")
+    put(tmp_path / "target.adding")  # type: ignore[operator]
+    add_documents(target, [Document(id="new", lang="en", text="a new bridge")], progress=False)
+    assert len(load_index(target)) == 6
+    assert names(tmp_path) == ["target"]
+
+
+def test_a_corpus_is_built_after_its_parts_were_half_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path))
+    parts = tmp_path / "corpora" / "wiki.parts"
+    parts.mkdir(parents=True)
+    (parts / UNFINISHED).touch()
+    put_photos(parts / "en-0123")
+    edition = Edition("en", "a page", lambda: iter([Document(id="1", lang="en", text="a bridge")]))
+    build_corpus("wiki", [edition], CorpusSettings(kind="bm25"))
+    assert names(tmp_path / "corpora") == ["wiki"]
+
+
+def test_an_index_that_was_moved_away_is_put_back(tmp_path: Path) -> None:
+    target, other = build(tmp_path / "target"), tmp_path / "other"
+    build_index(PASSAGES[:2], other, kind="bm25", progress=False)
+    target.rename(tmp_path / "target.replaced")
+    other.rename(tmp_path / "target.building")
+    with pytest.raises(CorpusError, match="target was moved away to be replaced") as refused:
+        load_index(target)
+    assert "give its command once more" in str(refused.value)
+    with pytest.raises(CorpusError, match="target exists already"):
+        build(target)
+    assert len(load_index(target)) == 5
+    build_index(PASSAGES[:2], target, kind="bm25", progress=False, overwrite=True, resume=True)
+    assert len(load_index(target)) == 2
+    assert names(tmp_path) == ["target"]
+
+
+def test_a_foreign_folder_is_not_put_back(tmp_path: Path) -> None:
+    put_photos(tmp_path / "target.replaced")
+    build(tmp_path / "target.building")
+    with pytest.raises(CorpusError, match=r"target\.replaced is not"):
+        build(tmp_path / "target", resume=True)
+    assert mine(tmp_path / "target.replaced") == b"mine"
+
+
+def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
+    """Removing an unfinished folder removes the link in it, not what it points to."""
+    photos, folder = put_photos(tmp_path / "photos"), put_half_removed(tmp_path / "folder")
+    (folder / "link").symlink_to(photos)
+    remove_marked(folder)
+    assert mine(photos) == b"mine"
+    assert names(tmp_path) == ["photos"]
+
+
+def test_only_one_process_adds(tmp_path: Path) -> None:
+    target = build(tmp_path / "target")
+    with build_lock(tmp_path / "target.adding"), pytest.raises(CorpusError, match="another process is building"):
+        add_documents(target, [Document(id="new", lang="en", text="a new bridge")], progress=False)

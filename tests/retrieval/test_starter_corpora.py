@@ -270,7 +270,8 @@ def test_a_killed_build_goes_on_to_the_same_fingerprint(tmp_path: Path) -> None:
             time.sleep(0.005)
         process.kill()
         assert process.wait() == -signal.SIGKILL
-    assert subprocess.run(command, env=environment("killed"), capture_output=True, text=True).stdout == whole
+    repeated = subprocess.run(command, env=environment("killed"), capture_output=True, text=True)
+    assert (repeated.stdout, repeated.returncode) == (whole, 0), repeated.stderr
 
 
 # ------------------------------------------------------------------ the plan
