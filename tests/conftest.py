@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mrag_eval.core import _secrets
 from tests import remembered
@@ -23,6 +24,10 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # a model of one worker, and the servers that it starts, would compete for the cores of the other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# a busy machine is no fault of ours
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 # several strings in braces, without the colon of a dictionary
 _SET = re.compile(r"\{'[^':]*'(, '[^':]*')+\}")

@@ -79,7 +79,7 @@ TITLES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TITLES, st.integers(1, 3), st.integers(0, 20), st.integers(2, 12))
 def test_the_outcome_is_that_of_trying_all_pairs(
     titles: list[tuple[int, list[str]]], shared: int, max_days: int, max_titles: int

@@ -188,7 +188,7 @@ def test_an_unknown_language_is_refused_with_a_suggestion(wrong: str, meant: str
     assert caught.value.next_step == suggestion(wrong)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=12) | st.from_regex(r"[a-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}", fullmatch=True))
 def test_any_text_is_a_language_or_refused(text: str) -> None:
     if not is_language(text):

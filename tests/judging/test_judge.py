@@ -157,7 +157,7 @@ def test_thousands_of_braces_and_tags_cost_little() -> None:
     assert read(verdict_rubric(), case, verdict("incorrect")) is False
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(reply=st.text(max_size=200) | st.from_regex(r"[{}\[\]<>/\"':, a-z]{0,80}"), answer=st.text(max_size=60))
 def test_no_reply_and_no_answer_raises(reply: str, answer: str) -> None:
     case = Case("r", "q", "de", ("g",), answer)
@@ -166,7 +166,7 @@ def test_no_reply_and_no_answer_raises(reply: str, answer: str) -> None:
         assert rubric.parser(case)(reply).value is None or rubric.parser(case)(reply).error is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     before=st.text(max_size=20),
     word=st.sampled_from(["correct", "incorrect"]),

@@ -46,7 +46,7 @@ _VOCABULARY = ["the", "old", "new", "red", "fish", "bridge", "旧桥", "河流",
 _WORDS = st.lists(st.sampled_from(_VOCABULARY), max_size=12).map(" ".join)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(_WORDS, min_size=1, max_size=25), _WORDS, st.integers(1, 5))
 def test_same_scores_as_bm25s(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str, size: int

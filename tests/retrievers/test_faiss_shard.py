@@ -99,7 +99,7 @@ def test_a_query_gets_the_same_hits_alone_and_in_a_batch(tmp_path: Path, store: 
         assert alone[1].tolist() == rows[position : position + 1].tolist()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 60), st.integers(1, 70), st.integers(0, 1_000), st.sampled_from(STORES))
 def test_ties_across_the_last_place_go_by_id(
     tmp_path_factory: pytest.TempPathFactory, k: int, n: int, seed: int, store: str

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mrag_eval.core import ConfigError
@@ -47,7 +47,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @example("\n\n\n", 1)
 @given(st.lists(PIECES, max_size=25).map("".join), st.integers(1, 9))
 def test_any_text_is_cut_the_same_way(text: str, size: int) -> None:

@@ -80,7 +80,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TEXTS, st.sampled_from([None, "en", "fr", "tr", "yi", "ks", "ti", "be"]), st.booleans())
 def test_folding_twice_and_canonical_forms(text: str, language: str | None, search: bool) -> None:
     folded = fold(text, language, search=search)

@@ -405,7 +405,7 @@ _SCORES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(_PLANS, min_size=1, max_size=6),
     st.lists(_SCORES, min_size=1, max_size=9),
