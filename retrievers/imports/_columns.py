@@ -54,17 +54,17 @@ class Layout:
         return {**found, "vectors": column}
 
     def passages(
-        self, values: Mapping[str, Any], lang: str | None, numbers: Sequence[int], where: str
+        self, values: Mapping[str, Any], lang: str | None, numbers: Sequence[int], file: str, unit: str = "row"
     ) -> PassageColumns:
         """Return the passages of a batch, whose rows have the given numbers in their file or folder.
 
         ``values`` are the columns by field, as Arrow arrays or lists; ``lang`` is the language of the file, None if
-        there is a column of it. Raises DataError, beginning with ``where``, for an unknown language and for texts that
-        are none.
+        there is a column of it. Raises DataError, naming ``file``, for a column of texts that holds no strings, and for
+        an unknown language with the number of its row (``unit``: what the file calls a row).
         """
-        texts = _strings(values["text"], len(numbers), f"{where}: the texts")
+        texts = _strings(values["text"], len(numbers), f"{file}: the texts")
         titles, given, named = (_strings(values.get(name), len(numbers)) for name in ("title", "id", "doc_id"))
-        langs = [lang] * len(numbers) if lang is not None else _languages(values["lang"], where)
+        langs = [lang] * len(numbers) if lang is not None else _languages(values["lang"], numbers, f"{file}, {unit}")
         documents = _first_named(self._pages(given, langs), named, _of_editions(titles, langs), given)
         if "id" not in values:
             rows = zip(documents.to_pylist(), langs, numbers, texts.to_pylist(), strict=True)
@@ -106,15 +106,18 @@ def _string(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else str(value)
 
 
-def _languages(values: Any, where: str) -> list[str]:
+def _languages(values: Any, numbers: Sequence[int], where: str) -> list[str]:
     """Return a column of codes, normalised."""
     import pyarrow as pa
 
     codes = values.to_pylist() if isinstance(values, pa.Array) else values
-    try:
-        known = {code: normalize_language(str(code)) for code in set(codes)}
-    except ConfigError as error:
-        raise DataError(f"{where}: {error.message}", error.next_step) from None
+    known: dict[Any, str] = {}
+    for code in dict.fromkeys(codes):
+        try:
+            known[code] = normalize_language(str(code))
+        except ConfigError as error:
+            number = numbers[codes.index(code)]
+            raise DataError(f"{where} {number:,}: {error.message}", error.next_step) from None
     return [known[code] for code in codes]
 
 

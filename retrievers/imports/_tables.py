@@ -99,7 +99,7 @@ class ParquetSource:
                     )
                 count = file.metadata.num_rows
                 with reading.part(1.0, lambda: row / max(count, 1)):
-                    # Arrow decodes without the interpreter, which makes passages meanwhile
+                    # Arrow decodes outside the interpreter lock, while passages are made of the last batch
                     for wanted, batch in read_ahead(_batches(file, columns, written)):
                         block = self._block(table, wanted, batch, row)
                         row += len(batch)
@@ -116,8 +116,9 @@ class ParquetSource:
             if field not in ("vectors", "" if lang is None else "lang")
         }
         values = {field: batch.column(column) for field, column in read.items()}
-        where, numbers = f"{table.name}, from row {row + 1:,}", range(row + 1, row + 1 + len(batch))
-        passages = self._layout.passages(values, lang, numbers, where)
+        numbers = range(row + 1, row + 1 + len(batch))
+        passages = self._layout.passages(values, lang, numbers, table.name)
+        where = f"{table.name}, from row {row + 1:,}"
         vectors = vectors_of(batch.column(columns["vectors"]), where) if "vectors" in columns else None
         return Block(passages, vectors, table.name, numbers)
 

@@ -28,7 +28,7 @@ def passage_lines(path: Path, layout: Layout, reading: Reading) -> Iterator[Pass
         while lines := list(islice(alike, BLOCK)):
             numbers = [number for number, _ in lines]
             values = {field: [line[field] for _, line in lines] for field in lines[0][1]}
-            yield from layout.passages(values, layout.lang, numbers, f"{path}, from line {numbers[0]:,}")
+            yield from layout.passages(values, layout.lang, numbers, str(path), "line")
 
 
 def _lines(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:

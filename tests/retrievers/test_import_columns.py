@@ -93,8 +93,8 @@ def test_numbers_are_ids_and_titles_but_no_texts() -> None:
 
 def test_a_language_that_is_none_is_named() -> None:
     values = {"text": pa.array(["a", "b"]), "lang": pa.array(["en", "no such"])}
-    with pytest.raises(DataError, match=r"here: .*no such"):
-        Layout().passages(values, None, [1, 2], "here")
+    with pytest.raises(DataError, match=r"here, line 7: .*no such"):
+        Layout().passages(values, None, [4, 7], "here", "line")
 
 
 def test_text_that_is_not_utf8_names_its_file(tmp_path: Path, token_hash: Any) -> None:

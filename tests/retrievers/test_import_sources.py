@@ -168,6 +168,12 @@ def _cut(folder: Path, rows: Rows) -> None:
         (lambda folder, rows: (folder / "wiki.jsonl").write_text("{", "utf-8"), r"line 1: not a line of JSON"),
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"id": "1"}\n'), r"line 1: no column 'text'"),
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"text": "a"}\n'), r"line 1: no language"),
+        (
+            lambda folder, rows: (folder / "wiki.jsonl").write_text(
+                '{"text": "a", "lang": "en"}\n\n{"text": "b", "lang": "no such"}\n'
+            ),
+            r"wiki.jsonl, line 3: .*no such",
+        ),
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"text": 3, "lang": "en"}\n'), r"the text is int"),
         (
             lambda folder, rows: (folder / "wiki.jsonl").write_text('{"text": "a\\ud800", "lang": "en"}\n'),
