@@ -27,6 +27,7 @@ from mrag_eval.harness._models import (
     parse_arguments,
     register_model_type,
     sends_by_http,
+    warnings_only,
 )
 from mrag_eval.harness._result_files import hide_secrets_in_results
 from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table
@@ -72,6 +73,7 @@ __all__ = [
     "stock_run",
     "task_keys",
     "task_manager",
+    "warnings_only",
 ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from lm_eval.api import registry
@@ -26,6 +28,21 @@ def model_class(model_type: str) -> type[Any]:
     """Return the class of a model type; raise KeyError, ValueError or ImportError as the registry does."""
     found: type[Any] = registry.get_model(model_type)
     return found
+
+
+@contextmanager
+def warnings_only() -> Iterator[None]:
+    """Leave out what the harness tells of an API model that it makes: a run makes many judges and planners."""
+    logger = logging.getLogger("lm_eval.models.api_models")
+
+    def is_warning(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING
+
+    logger.addFilter(is_warning)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_warning)
 
 
 def known_model_types() -> list[str]:

@@ -164,6 +164,8 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
 
     Raises ConfigError for an unknown argument, a missing base_url, or a key that is not in the environment.
     """
+    from mrag_eval.harness import warnings_only
+
     args = dict(spec.model_args)
     makers = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base) and base is not object]
     known = {parameter for maker in makers for parameter in inspect.signature(maker).parameters}
@@ -174,7 +176,8 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     if not args.get("tokenizer"):
         args.setdefault("tokenizer_backend", "none")
     try:
-        lm = _keyed(cls, spec, name)(**args)
+        with warnings_only():
+            lm = _keyed(cls, spec, name)(**args)
         headers = dict(lm.header)
     except ModuleNotFoundError as err:
         raise missing_extra("api", err.name or "one of aiohttp, requests, tenacity") from err

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
@@ -150,6 +151,8 @@ class RagTask(HarnessTask):
         parts = [f"{self.prompts} rows", *self._supply.described()]
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
+        if self._budget.limit is None:
+            parts.append("prompts not checked against a context length")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
         retrieval = self.blocks.retrieval
         if retrieval.searches and 0 < retrieval.rerank_depth <= retrieval.k:
@@ -160,11 +163,7 @@ class RagTask(HarnessTask):
                 retrieval.rerank_depth,
             )
         if self._budget.limit is None:
-            log.warning(
-                "[%s] the model's context length is unknown, so prompts are not checked against it: "
-                "set --metadata prompt.max_tokens=N, or max_length=N in --model_args",
-                self._name,
-            )
+            _warn_once()
 
     def conversation(
         self, row: Mapping[str, Any], system: str | None, chat_template: Callable[..., Any] | None, prefix: str | None
@@ -348,3 +347,12 @@ class RagTask(HarnessTask):
         models = {**self._supply.models(), **self._verdicts.models()}
         out["provenance"] = provenance(self.blocks, {**harness, **out}, texts, models, self._ran)
         return out
+
+
+@lru_cache(maxsize=1)
+def _warn_once() -> None:
+    """Log a warning once for all the tasks of a run."""
+    log.warning(
+        "the model's context length is unknown, so prompts are not checked against it: "
+        "set --metadata prompt.max_tokens=N, or max_length=N in --model_args"
+    )

@@ -16,6 +16,7 @@ import pytest
 
 from mrag_eval.config import ModelBudget, ModelSpec
 from mrag_eval.core import ConfigError, MissingExtraError, Store, at_once, cache_dir
+from mrag_eval.harness import model_class
 from mrag_eval.models import AuxModel, Ledger, Reply, get, total
 from mrag_eval.models._asking import generate_all
 from mrag_eval.models._reply import split_thinking
@@ -347,6 +348,17 @@ def test_no_key_no_header(start: Start, model_of: ModelOf) -> None:
     server = start()
     model_of(server).generate(ask("a"))
     assert "Authorization" not in server.requests[0][1]
+
+
+def test_the_harness_tells_of_the_evaluated_model_alone(
+    start: Start, model_of: ModelOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = start()
+    with caplog.at_level("INFO", logger="lm_eval"):
+        model_of(server).generate(ask("a"))
+        assert "Using max length" not in caplog.text
+        model_class("local-chat-completions")(model="m", base_url=server.url)
+    assert "Using max length" in caplog.text
 
 
 class TestImpossibleModels:

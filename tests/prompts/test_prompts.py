@@ -12,7 +12,7 @@ from lm_eval.models.api_models import JsonChatStr
 from mrag_eval.core import ConfigError
 from mrag_eval.prompts import Budget, budget_for, builtin_names, fence, fit, load_template
 from mrag_eval.prompts._budget import prompt_text
-from mrag_eval.task import RagTask
+from mrag_eval.task import RagTask, _hook
 from mrag_eval.text import estimated_tokens
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.small import ScriptedLM
@@ -277,8 +277,13 @@ def test_shortened_prompts_of_two_ranks_are_added_up(tasks: Path) -> None:
 
 
 def test_an_unknown_context_is_reported_once(tasks: Path, caplog: pytest.LogCaptureFixture) -> None:
-    results = run(tasks, limit=2)
-    assert sum("context length is unknown" in r.getMessage() for r in caplog.records) == 1
+    _hook._warn_once.cache_clear()
+    run(tasks, limit=1)
+    with caplog.at_level("INFO"):
+        results = run(tasks, limit=2)
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("context length is unknown" in line for line in said) == 1
+    assert any("2 rows" in line and "prompts not checked against a context length" in line for line in said)
     assert results["configs"]["small"]["scores"]["prompts"] == {
         "limit": None, "source": "unknown", "prompts": 2, "shortened": None,
     }  # fmt: skip
