@@ -74,37 +74,36 @@ def build_corpus(
     parts = target.with_name(f"{name}.parts")
     from mrag_eval.retrievers import check_replaceable, finish_removal, join_indexes, recover, remove_marked
 
-    # held to the end: another call for this corpus would take its parts away
-    with build_lock(parts):
-        recover(target)
-        finish_removal(parts)
-        there = target.exists()
-        if there and overwrite and not add:
-            check_replaceable(target)
-        if add and not there:
-            raise CorpusError(
-                f"there is no corpus '{name}' to add a language to ({target})", "build it: leave out --add"
-            )
-        if there and not add and not overwrite:
-            raise CorpusError(
-                f"corpus '{name}' is there already ({target})",
-                "add a language: --add     or rebuild it: --overwrite     or give another --name",
-            )
-        _check_languages(name, editions, target if add else None)
-        chosen = _settings(settings or CorpusSettings(), target if add else None)
-        again = (
-            "free some space, and give the same command again: it goes on where it stopped\n"
-            f"    or build elsewhere: export MRAG_CACHE=FOLDER, after moving {parts} there"
+    recover(target)
+    if parts.exists():
+        with build_lock(parts):
+            finish_removal(parts)
+    there = target.exists()
+    if there and overwrite and not add:
+        check_replaceable(target)
+    if add and not there:
+        raise CorpusError(f"there is no corpus '{name}' to add a language to ({target})", "build it: leave out --add")
+    if there and not add and not overwrite:
+        raise CorpusError(
+            f"corpus '{name}' is there already ({target})",
+            "add a language: --add     or rebuild it: --overwrite     or give another --name",
         )
-        with room_on_disk(parts, again):
-            folders = []
-            for edition in editions:
-                part = edition if prepare is None else prepare(edition, parts)
-                index = _build_part(part, parts, chosen)
-                folders.append(index.path)
-                if on_part is not None:
-                    on_part(part, index)
-            joined = join_indexes([*([target] if add else []), *folders], target, overwrite=add or overwrite)
+    _check_languages(name, editions, target if add else None)
+    chosen = _settings(settings or CorpusSettings(), target if add else None)
+    again = (
+        "free some space, and give the same command again: it goes on where it stopped\n"
+        f"    or build elsewhere: export MRAG_CACHE=FOLDER, after moving {parts} there"
+    )
+    # held to the end: another call for this corpus would take its parts away
+    with build_lock(parts), room_on_disk(parts, again):
+        folders = []
+        for edition in editions:
+            part = edition if prepare is None else prepare(edition, parts)
+            index = _build_part(part, parts, chosen)
+            folders.append(index.path)
+            if on_part is not None:
+                on_part(part, index)
+        joined = join_indexes([*([target] if add else []), *folders], target, overwrite=add or overwrite)
         with suppress(OSError):
             remove_marked(parts)
     return joined

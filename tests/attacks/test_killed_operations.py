@@ -15,8 +15,8 @@ from tests.attacks.killed_operations import SCENARIOS
 ROOT = Path(__file__).resolve().parents[2]
 # One operation of so many; the seed says where the first is.
 EVERY, SEED = 3, 1
-# Whole folders that are of no more use, and a lock that nobody holds: the next replacement or addition removes them.
-LEFT = {"index.replaced", "one.replaced", "wiki.replaced", "wiki.parts", ".wiki.lock"}
+# Whole folders that are of no more use, and locks that nobody holds: the next replacement or addition removes them.
+LEFT = {"index.replaced", "one.replaced", "wiki.replaced", "wiki.parts", ".wiki.lock", ".wiki.parts.lock"}
 
 
 @pytest.mark.slow
