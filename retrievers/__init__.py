@@ -5,7 +5,7 @@ from mrag_eval.retrievers.build._build import build_index
 from mrag_eval.retrievers.build._cached import cached_index
 from mrag_eval.retrievers.build._merging import join_indexes, merge_indexes
 from mrag_eval.retrievers.build._progress import log
-from mrag_eval.retrievers.build._replacing import check_replaceable, finish_removal, recover, remove_marked
+from mrag_eval.retrievers.build._replacing import check_replaceable, discard, finish_removal, recover
 from mrag_eval.retrievers.build._settings import RayEngine
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.chunking._token_counters import named_token_counter
@@ -81,6 +81,7 @@ __all__ = [
     "checked_scores",
     "choose",
     "chunk_documents",
+    "discard",
     "embedder_as_named",
     "equal_quotas",
     "finish_removal",
@@ -114,7 +115,6 @@ __all__ = [
     "read_parquet",
     "reciprocal_rank_fusion",
     "recover",
-    "remove_marked",
     "share_quotas",
     "vectors_arriving",
     "verify_index",

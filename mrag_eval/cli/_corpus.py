@@ -241,7 +241,8 @@ def list_corpora(
     """List every corpus with its languages, its settings, its dumps, its size and its folder."""
     from mrag_eval.retrieval import corpora_folder, described, known_corpora, unfinished_corpora
 
-    found = [described(name, where) for name, where in known_corpora().items()]
+    known = known_corpora()
+    found = [described(name, where) for name, where in known.items()]
     unfinished = unfinished_corpora()
     if as_json:
         import json
@@ -256,4 +257,7 @@ def list_corpora(
         for lang, source in corpus.get("sources", {}).items():
             typer.echo(f"    {lang:<8} {source}")
     for name, folder in unfinished.items():
-        typer.echo(f"{name}: unfinished ({folder}); run the command that began it again")
+        if name in known:
+            typer.echo(f"{name}: parts of a build are left ({folder}); the next --add or --overwrite clears them")
+        else:
+            typer.echo(f"{name}: unfinished ({folder}); run the command that began it again")

@@ -161,7 +161,7 @@ def _corpora() -> list[Need]:
     if not known:
         out.append(Need("corpora", "none indexed on this machine", False, build))
     unfinished = unfinished_corpora()
-    for name in unfinished:
+    for name in sorted(unfinished.keys() - known.keys()):
         out.append(Need("corpora", f"{name}: unfinished", False, "give the command that began it again"))
     if "wikipedia" not in {**known, **unfinished}:
         out.append(Need("corpora", "wikipedia: not built", False, wikipedia))

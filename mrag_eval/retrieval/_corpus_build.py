@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 # The passage length of Retrieval-augmented generation in multilingual settings (section 4), and of KILT.
 _WORDS = 100
+# How the folders beside an index end while it is written.
+_OURS = (".parts", ".building", ".replaced", ".adding", ".merging")
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,10 @@ def build_corpus(
     """
     target = corpora_folder() / _checked(name)
     parts = target.with_name(f"{name}.parts")
-    from mrag_eval.retrievers import check_replaceable, finish_removal, join_indexes, recover, remove_marked
+    from mrag_eval.retrievers import check_replaceable, discard, finish_removal, join_indexes, recover
 
     recover(target)
-    if parts.exists():
-        with build_lock(parts):
-            finish_removal(parts)
+    finish_removal(parts)
     there = target.exists()
     if there and overwrite and not add:
         check_replaceable(target)
@@ -104,8 +103,7 @@ def build_corpus(
             if on_part is not None:
                 on_part(part, index)
         joined = join_indexes([*([target] if add else []), *folders], target, overwrite=add or overwrite)
-        with suppress(OSError):
-            remove_marked(parts)
+        discard(parts)
     return joined
 
 
@@ -161,7 +159,7 @@ def unfinished_corpora() -> dict[str, Path]:
 
 
 def _checked(name: str) -> str:
-    if not name or name != Path(name).name or name.startswith(".") or name.endswith((".parts", ".building")):
+    if not name or name != Path(name).name or name.startswith(".") or name.endswith(_OURS):
         raise ConfigError(f"'{name}' is no name for a corpus", "letters, digits, '-' and '_', e.g. --name wikipedia")
     if name == "benchmark":
         raise ConfigError("'benchmark' means the passages that a benchmark brings itself", "give another --name")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +11,9 @@ from mrag_eval.retrievers.build._build import build_unlocked
 from mrag_eval.retrievers.build._merging import merge_indexes
 from mrag_eval.retrievers.build._replacing import (
     check_replaceable,
+    discard,
     finish_removal,
     recover,
-    remove_marked,
     remove_unfinished,
 )
 from mrag_eval.retrievers.build._settings import BuildSettings
@@ -54,7 +53,9 @@ def add_documents(
             interrupted call is reused.
     """
     target = Path(path).resolve()
+    new = target.with_name(target.name + ".adding")
     recover(target)
+    finish_removal(new)
     manifest = parse_manifest(target, manifest_bytes(target))
     check_files(target, manifest)
     record = manifest.embedder
@@ -75,7 +76,6 @@ def add_documents(
         settings = replace(settings, embedder=allowed_spec(record.spec, embedders, f"index {target}"))
     elif record is not None and embedder is not None:
         settings = replace(settings, embedder=embedder)
-    new = target.with_name(target.name + ".adding")
     # held until the merge is done: another call would take the finished documents away from it
     with build_lock(new):
         _reopen(new)
@@ -84,10 +84,10 @@ def add_documents(
             merged = merge_indexes([target, new], target, overwrite=True)
         except DataError as error:
             # the documents must change, so their vectors cannot be reused
-            _remove(new)
+            discard(new)
             said = error.message.replace(f"indexes {target} and {new}", f"index {target} and the documents to add")
             raise DataError(said, "leave them out of the documents; the index is unchanged") from None
-        _remove(new)
+        discard(new)
     if embedder is None and not embedders:
         return merged
     return load_index(target, device=device, embedder=embedder, embedders=embedders)
@@ -95,14 +95,8 @@ def add_documents(
 
 def _reopen(new: Path) -> None:
     """Take up what a killed call finished but did not merge: resuming compares its documents with the ones given."""
-    finish_removal(new)
     if new.exists():
         half_made = new.with_name(new.name + ".building")
         check_replaceable(new)
         remove_unfinished(half_made)
         new.rename(half_made)
-
-
-def _remove(folder: Path) -> None:
-    with suppress(OSError):
-        remove_marked(folder)

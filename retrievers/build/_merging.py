@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._linking import Part, link_parts
 from mrag_eval.retrievers.build._merge_checks import check_alike, check_disjoint, check_ids
 from mrag_eval.retrievers.build._passages_finish import read_passages
-from mrag_eval.retrievers.build._replacing import check_target, move_into_place, remove_marked, remove_unfinished
+from mrag_eval.retrievers.build._replacing import check_target, discard, move_into_place, remove_unfinished
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.index._index import Index
@@ -169,8 +168,7 @@ def _write(
         link_parts(parts, building, whole=manifests, wanted=wanted, approximate=None if keep else approximate)
     finally:
         for folder in scratch:
-            with suppress(OSError):
-                remove_marked(folder)
+            discard(folder)
     move_into_place(building, target)
 
 

@@ -1,4 +1,4 @@
-"""Replacement and removal of an index: only what is ours, and so that a killed process leaves nothing in the way."""
+"""Replacement and removal of indexes: only of ours, and so that a process may be killed at any moment."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from mrag_eval.core import CorpusError, build_lock
+from mrag_eval.retrievers.build._progress import log
 from mrag_eval.retrievers.shards._manifest import MANIFEST, manifest_bytes, parse_manifest
 
-# A file in a folder of ours that holds nothing whole: it was begun, or is being removed.
+# A file in a folder of ours that was begun, or is being removed: nothing in it is used.
 UNFINISHED = ".mrag_eval-unfinished"
 _BY_HAND = "choose another path, or remove it yourself"
 
@@ -53,7 +54,7 @@ def check_unfinished(folder: Path) -> None:
 
 
 def is_void(folder: Path) -> bool:
-    """Return whether ``folder`` holds nothing whole: it is empty, or a killed process began or partly removed it."""
+    """Return whether nothing in ``folder`` is used: it is empty, or a killed process began it or was removing it."""
     if folder.is_symlink() or not folder.is_dir():
         return False
     return (folder / UNFINISHED).is_file() or not any(folder.iterdir())
@@ -62,7 +63,7 @@ def is_void(folder: Path) -> bool:
 def begin(folder: Path) -> None:
     """Make the folder of a new index, marked as unfinished; an unfinished index that is there is removed."""
     remove_unfinished(folder)
-    folder.mkdir(parents=True)
+    folder.mkdir()
     (folder / UNFINISHED).touch()
 
 
@@ -71,49 +72,71 @@ def remove_index(folder: Path) -> None:
     if folder.exists():
         if not is_void(folder):
             check_replaceable(folder)
-        remove_marked(folder)
+        _remove(folder)
 
 
 def remove_unfinished(folder: Path) -> None:
     """Remove the unfinished index in ``folder``, if there is one; raise CorpusError for anything else."""
     check_unfinished(folder)
     if folder.exists():
-        remove_marked(folder)
+        _remove(folder)
 
 
-def remove_marked(folder: Path) -> None:
-    """Remove a folder of ours. Its mark comes first and goes last, so that a killed removal can be finished."""
+def discard(folder: Path) -> None:
+    """Remove what can be removed of a folder of ours; no error is raised.
+
+    Its mark comes first and goes last, so that the next command finishes a removal that is killed.
+    """
+    if folder.is_symlink():
+        return
     # no room for the mark is no reason to keep the rest
     with suppress(OSError):
         (folder / UNFINISHED).touch()
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != UNFINISHED:
-            path.unlink()
-    shutil.rmtree(folder)
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != UNFINISHED:
+                with suppress(OSError):
+                    path.unlink()
+        if not any(path.name != UNFINISHED for path in folder.iterdir()):
+            (folder / UNFINISHED).unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def finish_removal(folder: Path) -> None:
-    """Remove what a killed removal left of ``folder``."""
+    """Remove what a killed removal left of ``folder``; raise CorpusError if that cannot be done."""
     if is_void(folder):
-        remove_marked(folder)
+        with build_lock(folder):
+            if is_void(folder):
+                _remove(folder)
 
 
 def recover(target: Path) -> None:
     """Put right what a killed replacement of ``target`` left."""
-    if _replaced(target).exists():
+    target = target.resolve()
+    replaced = _replaced(target)
+    if is_void(replaced) or (replaced.exists() and not target.exists()):
         with build_lock(target):
             _recover(target)
 
 
 def _recover(target: Path) -> None:
-    replaced, finished = _replaced(target), target.with_name(target.name + ".building") / MANIFEST
-    finish_removal(replaced)
+    replaced = _replaced(target)
+    if is_void(replaced):
+        _remove(replaced)
     # killed between the two renames: the old index was moved away, and the new one is not there yet
-    if replaced.exists() and finished.exists() and not target.exists():
+    if replaced.exists() and not target.exists():
         check_replaceable(replaced)
         replaced.rename(target)
+        log.warning("put back %s, which a killed process had moved away to replace it", target)
+
+
+def _remove(folder: Path) -> None:
+    discard(folder)
+    if folder.exists():
+        left = next((path.name for path in folder.iterdir() if path.name != UNFINISHED), "")
+        raise CorpusError(f"{folder} cannot be removed ({left})", "look at its permissions, or remove it yourself")
 
 
 def move_into_place(folder: Path, target: Path) -> None:

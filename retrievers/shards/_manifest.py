@@ -298,7 +298,7 @@ def manifest_bytes(path: Path) -> bytes:
         if path.with_name(path.name + ".replaced").exists():
             raise CorpusError(
                 f"index {path} was moved away to be replaced, and the new one is not there yet",
-                "wait for it; if that process was killed, give its command once more",
+                "wait for it; if that process was killed, give its command once more (index build: with --resume)",
             )
         building = path.with_name(path.name + ".building")
         if building.exists():

@@ -21,8 +21,19 @@ from typing import Any
 
 from mrag_eval.core import MragError, Passage
 from mrag_eval.retrieval import CorpusSettings, build_corpus
-from mrag_eval.retrievers import Document, Edition, add_documents, build_index, index_info, merge_indexes
+from mrag_eval.retrievers import (
+    Document,
+    Edition,
+    add_documents,
+    build_index,
+    cached_index,
+    import_vectors,
+    index_info,
+    merge_indexes,
+)
+from tests.retrievers.conftest import TokenHashEmbedder
 from tests.retrievers.faulty_build import Lengths, documents
+from tests.worlds.vectors import made, write_upstash
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link"}
@@ -30,7 +41,7 @@ _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os
 
 @dataclass(frozen=True)
 class Scenario:
-    """``prepare`` fills a folder; ``act`` then writes the index ``target`` in it, once more after a kill."""
+    """``prepare`` fills a folder; ``act`` writes the index ``target`` (a pattern) in it, and once more after a kill."""
 
     prepare: Callable[[Path], Any]
     act: Callable[[Path], Any]
@@ -82,6 +93,24 @@ def stopped(folder: Path) -> None:
     assert (folder / "index.building" / "work" / "state.json").exists()
 
 
+def cached(folder: Path) -> None:
+    cached_index(documents(30), kind="bm25", cache_dir=folder, progress=False)
+
+
+def damaged(folder: Path) -> None:
+    cached(folder)
+    (next((folder / "indexes").glob("*")) / "passages" / "en.text").write_bytes(b"")
+
+
+def vectors(folder: Path) -> None:
+    write_upstash(folder / "set", made(TokenHashEmbedder().embed_passages, 12))
+
+
+def imported(folder: Path, **keys: bool) -> None:
+    settings = {"embedder": TokenHashEmbedder(), "preset": "upstash-bge-m3", "progress": False, **keys}
+    import_vectors(str(folder / "set"), folder / "index", **settings)
+
+
 SCENARIOS = {
     "build": Scenario(lambda folder: None, lambda folder: build(folder / "index", 30, resume=True)),
     "build anew": Scenario(stopped, lambda folder: build(folder / "index", 30)),
@@ -89,6 +118,9 @@ SCENARIOS = {
         lambda folder: build(folder / "index", 9),
         lambda folder: build(folder / "index", 30, resume=True, overwrite=True),
     ),
+    "import": Scenario(vectors, lambda folder: imported(folder, resume=True)),
+    "cache": Scenario(lambda folder: None, cached, target="indexes/*[0-9a-f]"),
+    "cache, damaged": Scenario(damaged, cached, target="indexes/*[0-9a-f]"),
     "merge": Scenario(parts, lambda folder: merge_indexes([folder / "one", folder / "two"], folder / "index")),
     "merge into a part": Scenario(
         parts,
@@ -153,16 +185,18 @@ def called(scenario: Scenario, folder: Path, operation: int = 0) -> tuple[int | 
     return count, error
 
 
-def held(path: Path) -> str:
+def held(folder: Path, target: str) -> str:
     """Return the fingerprint of an index, or what is said of a folder without one."""
     try:
-        return str(index_info(path)["fingerprint"])
+        return str(index_info(next(folder.glob(target), folder / target))["fingerprint"])
     except MragError as error:
         return f"none: {error}"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    """Return the bytes of every file, and nothing for every folder."""
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*")}
+    return {name: file.read_bytes() if file.is_file() else b"" for name, file in files.items()}
 
 
 def top(file: str) -> str:
@@ -175,25 +209,25 @@ def main(folder: Path, name: str, every: int, seed: int) -> None:
     scenario, base, whole = SCENARIOS[name], folder / "base", folder / "whole"
     base.mkdir(parents=True)
     scenario.prepare(base)
-    before = held(base / scenario.target)
+    before = held(base, scenario.target)
     warm = shutil.copytree(base, folder / "warm")
     scenario.act(warm)  # whatever is imported late
     shutil.copytree(base, whole)
     operations, error = called(scenario, whole)
     assert operations, error
     assert not error
-    expected, files = held(whole / scenario.target), contents(whole)
+    expected, files = held(whole, scenario.target), contents(whole)
     faults, left, killed = [], Counter[str](), 0
     for operation in range(1 + seed % every, operations + 1, every):
         place = shutil.copytree(base, folder / "place")
         killed += called(scenario, place, operation)[0] is None
-        found = held(place / scenario.target)
+        found = held(place, scenario.target)
         if found not in (before, expected) and not found.startswith("none: "):
             faults.append([operation, f"holds {found}"])
         _, error = called(scenario, place)
         if error and found != expected:
             faults.append([operation, error])
-        elif held(place / scenario.target) != expected:
+        elif held(place, scenario.target) != expected:
             faults.append([operation, "another index"])
         now = contents(place)
         faults += [[operation, f"{file} differs"] for file in files if now.get(file) != files[file]]

@@ -10,7 +10,7 @@ import pytest
 from mrag_eval.core import CorpusError, Passage, build_lock
 from mrag_eval.retrieval import CorpusSettings, build_corpus
 from mrag_eval.retrievers import Document, Edition, add_documents, build_index, join_indexes, load_index, merge_indexes
-from mrag_eval.retrievers.build._replacing import UNFINISHED, move_into_place, remove_marked
+from mrag_eval.retrievers.build._replacing import UNFINISHED, discard, move_into_place, remove_unfinished
 
 PASSAGES = [Passage(id=str(n), lang="en", text=f"word{n} bridge") for n in range(5)]
 
@@ -147,20 +147,38 @@ def test_a_corpus_is_built_after_its_parts_were_half_removed(tmp_path: Path, mon
     assert names(tmp_path / "corpora") == ["wiki"]
 
 
-def test_an_index_that_was_moved_away_is_put_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_new", [True, False])
+def test_an_index_that_was_moved_away_is_put_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, has_new: bool
+) -> None:
     target, other = build(tmp_path / "target"), tmp_path / "other"
-    build_index(PASSAGES[:2], other, kind="bm25", progress=False)
     target.rename(tmp_path / "target.replaced")
-    other.rename(tmp_path / "target.building")
+    if has_new:
+        build_index(PASSAGES[:2], other, kind="bm25", progress=False)
+        other.rename(tmp_path / "target.building")
     with pytest.raises(CorpusError, match="target was moved away to be replaced") as refused:
         load_index(target)
-    assert "give its command once more" in str(refused.value)
+    assert "give its command once more (index build: with --resume)" in str(refused.value)
     with pytest.raises(CorpusError, match="target exists already"):
         build(target)
+    assert f"put back {target}" in caplog.text
     assert len(load_index(target)) == 5
     build_index(PASSAGES[:2], target, kind="bm25", progress=False, overwrite=True, resume=True)
     assert len(load_index(target)) == 2
     assert names(tmp_path) == ["target"]
+
+
+def test_a_linked_corpus_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folders of its replacement are beside the folder that the link names."""
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path))
+    (tmp_path / "corpora").mkdir()
+    target = build(tmp_path / "disk")
+    (tmp_path / "corpora" / "wiki").symlink_to(target)
+    target.rename(tmp_path / "disk.replaced")
+    edition = Edition("ko", "a page", lambda: iter([Document(id="k", lang="ko", text="다리")]))
+    build_corpus("wiki", [edition], CorpusSettings(kind="bm25"), add=True)
+    assert load_index(target).counts == {"en": 5, "ko": 1}
+    assert names(tmp_path) == ["corpora", "disk"]
 
 
 def test_a_foreign_folder_is_not_put_back(tmp_path: Path) -> None:
@@ -175,9 +193,38 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     """Removing an unfinished folder removes the link in it, not what it points to."""
     photos, folder = put_photos(tmp_path / "photos"), put_half_removed(tmp_path / "folder")
     (folder / "link").symlink_to(photos)
-    remove_marked(folder)
+    discard(folder)
     assert mine(photos) == b"mine"
     assert names(tmp_path) == ["photos"]
+
+
+def test_linked_parts_keep_what_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of a corpus may be a link to a larger disk."""
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path))
+    disk = put_photos(tmp_path / "disk")
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "wiki.parts").symlink_to(disk)
+    edition = Edition("en", "a page", lambda: iter([Document(id="1", lang="en", text="a bridge")]))
+    build_corpus("wiki", [edition], CorpusSettings(kind="bm25"))
+    assert mine(disk) == b"mine"
+
+
+def test_a_folder_that_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = put_half_removed(tmp_path / "target.building")
+    kept = folder / "kept.jsonl"
+    kept.touch()
+    unlink = Path.unlink
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        if path == kept:
+            raise PermissionError(13, "Permission denied", str(path))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(CorpusError, match=r"target\.building cannot be removed \(kept\.jsonl\)"):
+        remove_unfinished(folder)
+    # the rest is gone, and the mark is there for the next command
+    assert names(folder) == [UNFINISHED, "kept.jsonl"]
 
 
 def test_only_one_process_adds(tmp_path: Path) -> None:

@@ -88,8 +88,14 @@ def test_wikipedia_is_built_added_to_and_listed(cli: Any, copies: Path) -> None:
     assert "zh       wikimedia/wikipedia, 20231101.zh (local copy)" in listed
     found = json.loads(cli("corpus", "list", "--json").stdout)
     assert found["corpora"][0]["languages"] == {"en": 2, "ko": 2, "zh": 1}
+    # what a killed addition left does not make the corpus unfinished
+    for name in ("wikipedia", "begun"):
+        (corpora_folder() / f"{name}.parts").mkdir()
     (line,) = (line for line in cli("doctor").stdout.splitlines() if "wikipedia" in line and "hub" not in line)
     assert line.startswith("corpora    ok wikipedia: 5 passages (en 2, ko 2, zh 1)")
+    listed = cli("corpus", "list").stdout
+    assert "wikipedia: parts of a build are left" in listed
+    assert "begun: unfinished" in listed
 
 
 def test_doctor_and_a_task_without_the_corpus_name_the_command(cli: Any, copies: Path) -> None:
@@ -124,6 +130,7 @@ def test_faults_are_one_line_with_a_next_step(cli: Any, copies: Path) -> None:
         ([], "no language is named"),
         (["--langs", "ko", "--from", str(copies), "--add"], "there is no corpus 'wikipedia' to add a language to"),
         (["--langs", "ko", "--from", str(copies), "--name", "a/b"], "'a/b' is no name for a corpus"),
+        (["--langs", "ko", "--from", str(copies), "--name", "a.replaced"], "'a.replaced' is no name for a corpus"),
     ):
         done = cli("corpus", "wikipedia", *arguments)
         assert done.returncode == 2, arguments
