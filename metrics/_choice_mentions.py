@@ -19,6 +19,7 @@ from mrag_eval.metrics._choice_words import (
     NOT,
     RIGHT,
     WRONG,
+    compiled,
 )
 
 # More characters than a negation or a connective has, with the spaces around it.
@@ -140,27 +141,27 @@ def says_right(text: str, mention: Mention) -> bool:
 @lru_cache(maxsize=1024)
 def _connection(gap: str) -> tuple[bool, bool]:
     """Return whether the text between two mentions connects them by a word, and by a comma."""
-    return JOINED.fullmatch(gap) is not None, LISTED.fullmatch(gap) is not None
+    return compiled(JOINED).fullmatch(gap) is not None, compiled(LISTED).fullmatch(gap) is not None
 
 
 @lru_cache(maxsize=1024)
 def _rules_out_behind(before: str) -> bool:
-    return NOT.search(before) is not None
+    return compiled(NOT).search(before) is not None
 
 
 @lru_cache(maxsize=1024)
 def _rules_out_before(behind: str) -> bool:
-    return WRONG.match(behind) is not None
+    return compiled(WRONG).match(behind) is not None
 
 
 @lru_cache(maxsize=1024)
 def _takes_back(gap: str) -> bool:
-    return CORRECTED.fullmatch(gap) is not None
+    return compiled(CORRECTED).fullmatch(gap) is not None
 
 
 @lru_cache(maxsize=1024)
 def _says_right(behind: str) -> bool:
-    return RIGHT.match(behind) is not None
+    return compiled(RIGHT).match(behind) is not None
 
 
 def first_proposed(found: Sequence[Mention]) -> Mention | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrag_eval.core import JsonFault, json_value
-from mrag_eval.metrics._choice_words import MARKER
+from mrag_eval.metrics._choice_words import MARKER, compiled
 
 OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _LOOSE_VALUE = re.compile(r":\s*[\"'“\[]*([^\"'”\]},]*)")
@@ -22,7 +22,7 @@ def object_claims(group: str) -> Iterator[str]:
         pairs = dict(_loose_pairs(group))
     for key, value in pairs.items():
         name = str(key).strip().lower()
-        if name in _KEYS or MARKER.fullmatch(name):
+        if name in _KEYS or compiled(MARKER).fullmatch(name):
             listed = value if isinstance(value, list) else [value]
             yield " , ".join(str(entry) for entry in listed if entry is not None)
 

@@ -1,10 +1,11 @@
-"""Patterns around a chosen option, compiled from the words of all languages."""
+"""Patterns around a chosen option, made of the words of all languages."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from mrag_eval.metrics._wording import Wording
@@ -19,6 +20,12 @@ _PART: Final = rf"[\w{marks()}]"
 def nfkc(text: str) -> str:
     # replies are compared in NFKC, which decomposes some Thai and Bengali letters
     return unicodedata.normalize("NFKC", text)
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern at its first use: those of all languages would take 0.4 s of every start."""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def words_of(*fields: str, languages: Iterable[str] = WORDING) -> list[str]:
@@ -103,29 +110,25 @@ _ENDING: Final = rf"(?:[dt][ıiuü]r(?:l[ae]r)?|[yn]?[ıiuüaeə]n?|[dn][ae]n?|�
 _PARTICLES: Final = alternatives(words_of("particle"), attached=True)
 _BEHIND: Final = rf"{_CLOSE}(?:['-]{_ENDING})?{_CLOSE}{_AFTER}?{_PARTICLES}?\s{{0,3}}"
 
-MARKER: Final = re.compile(alternatives(words_of("answer")), re.IGNORECASE)
-FILLER: Final = re.compile(_FILLER, re.IGNORECASE)
-RIGHT: Final = re.compile(_BEHIND + alternatives(words_of("right"), attached=True), re.IGNORECASE)
-WRONG: Final = re.compile(
-    rf"{_BEHIND}(?:[—–]\s{{0,3}})?(?:{alternatives(words_of('wrong'), attached=True)}|{_denied_praise()})",
-    re.IGNORECASE,
-)
+MARKER: Final = alternatives(words_of("answer"))
+FILLER: Final = _FILLER
+RIGHT: Final = _BEHIND + alternatives(words_of("right"), attached=True)
+WRONG: Final = rf"{_BEHIND}(?:[—–]\s{{0,3}})?(?:{alternatives(words_of('wrong'), attached=True)}|{_denied_praise()})"
 _NEGATION: Final = rf"(?:{_denials()}|{alternatives(words_of('not_'))})"
 # Announcements in it announce nothing: "No elijo la A".
-DENIED: Final = re.compile(_NEGATION, re.IGNORECASE)
-NOT: Final = re.compile(rf"(?:{_NEGATION}|n't){_LINKS}$", re.IGNORECASE)
+DENIED: Final = _NEGATION
+NOT: Final = rf"(?:{_NEGATION}|n't){_LINKS}$"
 _JOIN: Final = alternatives(words_of("joins"), attached=True)
 # Between two labels that are both proposed: a word, or a mark alone.
-JOINED: Final = re.compile(rf"{_BEHIND}[,،、፣]?\s{{0,3}}{_JOIN}{_LINKS}|{_CLOSE}[/&+]{_LINKS}", re.IGNORECASE)
-LISTED: Final = re.compile(rf"{_BEHIND}[,;、،፣]{_LINKS}", re.IGNORECASE)
+JOINED: Final = rf"{_BEHIND}[,،、፣]?\s{{0,3}}{_JOIN}{_LINKS}|{_CLOSE}[/&+]{_LINKS}"
+LISTED: Final = rf"{_BEHIND}[,;、،፣]{_LINKS}"
 # Between a label that is taken back and the one that replaces it: "A — no, B", "A. Sorry, I meant B".
 _GAP: Final = r"[\s.,;:!?…—–\-*_\"'«»“”、。，؛،۔።፣፤।()]"
 _RETRACTION: Final = alternatives(words_of("corrects"), attached=True)
-CORRECTED: Final = re.compile(
+CORRECTED: Final = (
     rf"{_BEHIND}{_GAP}{{0,6}}{_RETRACTION}"
     rf"(?:{_GAP}{{0,4}}{alternatives(words_of('corrects', 'filler', 'option', 'joins'), attached=True)}){{0,4}}"
-    rf"{_GAP}{{0,4}}",
-    re.IGNORECASE,
+    rf"{_GAP}{{0,4}}"
 )
 
 _locals = sorted(LOCAL_LABELS, key=len, reverse=True)

@@ -11,7 +11,15 @@ from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_mentions import Mention, first_proposed, mentions, says_right
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_texts import occurrences, plain_text, starts_with
-from mrag_eval.metrics._choice_words import DENIED, FILLER, LABEL_ENDING, LOCAL_LABELS, MARKER, SYLLABLE_ENDING
+from mrag_eval.metrics._choice_words import (
+    DENIED,
+    FILLER,
+    LABEL_ENDING,
+    LOCAL_LABELS,
+    MARKER,
+    SYLLABLE_ENDING,
+    compiled,
+)
 from mrag_eval.text import script
 
 # Circled and squared labels become "(1)", "(B)" (NFKC would leave a bare 1 or B); marks without width are removed.
@@ -113,8 +121,8 @@ def _last_marker_claim(text: str, after: int, n: int, texts: Sequence[str]) -> t
     """
     behind: dict[int, tuple[int, bool]] = {}
     open_at: set[tuple[int, bool]] = set()
-    markers = [match for match in MARKER.finditer(text) if match.start() > after]
-    denied = {at for match in DENIED.finditer(text) for at in range(*match.span())} if markers else set()
+    markers = [match for match in compiled(MARKER).finditer(text) if match.start() > after]
+    denied = {at for match in compiled(DENIED).finditer(text) for at in range(*match.span())} if markers else set()
     for match in reversed(markers):
         if match.start() in denied:
             continue
@@ -145,7 +153,7 @@ def _behind_fillers(text: str, position: int, behind: dict[int, tuple[int, bool]
     """
     passed: list[tuple[int, bool]] = []
     while position not in behind:
-        word = FILLER.match(text, position) if position < len(text) else None
+        word = compiled(FILLER).match(text, position) if position < len(text) else None
         gap = _SEPARATORS.match(text, word.end()) if word else None
         if gap is None or gap.end() == len(text):
             behind[position] = (position, False)

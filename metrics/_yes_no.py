@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 from mrag_eval.core import MetricError, base_language
-from mrag_eval.metrics._choice_words import FILLER, MARKER, WORDING, alternatives, words_of
+from mrag_eval.metrics._choice_words import FILLER, MARKER, WORDING, alternatives, compiled, words_of
 
 # Marks around a reply and between its words.
 _MARKS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:.,;!?¡¿。、，！；：؟،؛។۔።፣፤፡।॥…]*")
@@ -33,7 +33,7 @@ def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
     text = unicodedata.normalize("NFKC", text).replace("’", "'")
     code = "en" if lang is None else base_language(lang)
     said = _said(text, _skip(text, 0), code)
-    for match in MARKER.finditer(text):
+    for match in compiled(MARKER).finditer(text):
         if said is not None:
             break
         said = _announced(text, match.end(), code)
@@ -43,7 +43,8 @@ def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
 def _announced(text: str, position: int, code: str) -> bool | None:
     """Return what is said behind an announcement and the words that may follow it."""
     position = _skip(text, position)
-    while (said := _said(text, position, code)) is None and (word := FILLER.match(text, position)) is not None:
+    filler = compiled(FILLER)
+    while (said := _said(text, position, code)) is None and (word := filler.match(text, position)) is not None:
         position = _skip(text, word.end())
     return said
 
