@@ -20,6 +20,7 @@ from mrag_eval.core._errors import (
     suggesting,
 )
 from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
+from mrag_eval.core._failures import OUTCOMES, STAGES, Failure, ModelReply, Stage
 from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault
@@ -101,9 +102,11 @@ __all__ = [
     "NO_SPACES",
     "OPTIONAL",
     "OTHER_FILES",
+    "OUTCOMES",
     "PAGE",
     "RESOURCE_GROUPS",
     "SHARE",
+    "STAGES",
     "VOTED",
     "AgentUsage",
     "Claims",
@@ -112,6 +115,7 @@ __all__ = [
     "CriticScores",
     "DataError",
     "Endpoint",
+    "Failure",
     "GivenPassage",
     "Hit",
     "HttpFault",
@@ -123,6 +127,7 @@ __all__ = [
     "Labels",
     "MetricError",
     "MissingExtraError",
+    "ModelReply",
     "MragError",
     "Passage",
     "RagDoc",
@@ -137,6 +142,7 @@ __all__ = [
     "Searched",
     "Shares",
     "SheetRow",
+    "Stage",
     "Store",
     "Trace",
     "TracedHit",
