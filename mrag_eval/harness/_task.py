@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
+from lm_eval.config.task import TaskConfig
 from lm_eval.evaluator_utils import get_sample_size
 
 from mrag_eval.core import DataError, check_file_name
@@ -116,6 +117,7 @@ class HarnessTask(ConfigurableTask):
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._name = str(config.get("task", "?"))
+        self._set = frozenset(config)
         check_file_name(self._name, "the task's name")
         watch_tracker()
         watch_evaluate(_around)
@@ -365,6 +367,13 @@ class HarnessTask(ConfigurableTask):
         if self.predict_only:
             return dict(self._higher_is_better)
         return {UNSCORED: False, **self.value_names(), **self.task_score_names()}
+
+    def chosen_config(self) -> dict[str, Any]:
+        """Return the harness's keys of the task that its file sets, or that are not the harness's defaults any more."""
+        # of this type no generation settings are made up, which the harness would warn of
+        defaults = TaskConfig(task=self._name, output_type="loglikelihood").to_dict()
+        found: dict[str, Any] = self.config.to_dict()
+        return {key: value for key, value in found.items() if key in self._set or value != defaults.get(key)}
 
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""

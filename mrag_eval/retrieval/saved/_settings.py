@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import TaskBlocks, dotted
+from mrag_eval.config import Retrieval, TaskBlocks, dotted
 from mrag_eval.core import Retrieved, content_key
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
@@ -37,7 +37,7 @@ def settings_of_retrieval(
         chosen["rerank"] = {**block, "name": retrieval.rerank.name}
         if retrieval.rerank.kind == "listwise":
             chosen["rerank"]["prompt"] = prompt_identity(retrieval.rerank.prompt)
-            chosen["rerank"]["asked"] = portable_identity(named_spec(retrieval.rerank.model))
+            chosen["rerank"]["asked"] = reranker_identity(retrieval)
     data = validate_data(blocks.data).model_dump()
     out: dict[str, Any] = {
         "retrieval": chosen,
@@ -47,6 +47,14 @@ def settings_of_retrieval(
     if translator is not None:
         out["translator"] = translator.as_dict()["identity"]
     return {**out, **source}
+
+
+def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
+    """Return what the model of a listwise reranker is; None for any other, whose block says it."""
+    rerank = retrieval.rerank
+    if rerank is None or rerank.kind != "listwise":
+        return None
+    return portable_identity(named_spec(rerank.model))
 
 
 def prompt_identity(name: str) -> str:
