@@ -54,16 +54,17 @@ def packed(
 
 
 def halves(text: str, lang: str) -> list[str]:
-    """Return a text in two, cut between the sentences nearest its middle; a sentence is cut if it is most of it.
+    """Return a text in two, cut between the sentences nearest its middle.
 
-    A single letter stays one.
+    Without such an end in the middle half of the text, a sentence is cut. What cannot be cut stays one.
     """
-    parts = sentences(text, lang, lambda piece: 3 * len(piece) <= 2 * len(text))
-    ends = list(accumulate(map(len, parts)))[:-1]
-    if not ends:
-        return [text]
-    middle = min(ends, key=lambda end: abs(2 * end - len(text)))
-    return [text[:middle], text[middle:]]
+    for longest in (len(text), len(text) // 3):
+        ends = accumulate(map(len, sentences(text, lang, lambda piece, most=longest: len(piece) <= most)))
+        inner = [end for end in ends if len(text) <= 4 * end <= 3 * len(text)]
+        if inner:
+            middle = min(inner, key=lambda end: abs(2 * end - len(text)))
+            return [text[:middle], text[middle:]]
+    return [text]
 
 
 def joined(pieces: Sequence[str], translated: Sequence[str], target: str) -> str:
