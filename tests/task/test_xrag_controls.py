@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, DataError, RagDoc, Retrieved, RowScores
+from mrag_eval.core import ConfigError, DataError, Failure, RagDoc, Retrieved, RowScores
 from mrag_eval.datasets import Benchmark, load_benchmark, validate_data
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.saved._records import row_hash
@@ -97,14 +97,22 @@ def test_the_source_and_the_notes_name_the_translations(files: Path) -> None:
     assert not any("are not in English" in note for note in loaded.notes)
 
 
-def test_translations_that_are_none_are_noted(files: Path) -> None:
+def test_translations_that_are_none_are_noted_and_fail_where_they_are_shown(files: Path) -> None:
     lines = translations()
     for line in lines:
         item = row("de", "multi", int(line["id"].rpartition("-")[2]))
         line["text"] = item["articles"][line["article"]]
     write_translations(files / "translations.jsonl", lines)
     loaded = controlled(files, ("supporting",))
-    assert "12 of 12 translations are not in English by the detector" in loaded.notes
+    note = "12 of 12 translations are not in English by the detector: their rows have a failure"
+    assert note in loaded.notes
+    failure = Failure("translation", "translations.jsonl", "wrong_language", texts="documents")
+    for found in shown(loaded.docs, subset="all"):
+        assert found.failures == (failure,)
+        # nothing is said to be English, or a translation, that is not
+        assert all(hit.lang == ("de" if "Der Stadtrat" in hit.text else "en") for hit in found.passages)
+        assert {hit.original_lang for hit in found.passages} == {None}
+    assert all(found.failures == () for found in shown(loaded.docs, subset="none"))
 
 
 def test_a_missing_translation_names_the_file_and_the_row(files: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 
 from mrag_eval.core import base_language
@@ -59,12 +60,16 @@ def halves(text: str, lang: str) -> list[str]:
     Without such an end in the middle half of the text, a sentence is cut. What cannot be cut stays one.
     """
     for longest in (len(text), len(text) // 3):
-        ends = accumulate(map(len, sentences(text, lang, lambda piece, most=longest: len(piece) <= most)))
-        inner = [end for end in ends if len(text) <= 4 * end <= 3 * len(text)]
+        ends = accumulate(map(len, sentences(text, lang, partial(_is_within, longest))))
+        inner = [end for end in ends if len(text) <= 4 * end <= 3 * len(text) and text[:end].strip()]
         if inner:
             middle = min(inner, key=lambda end: abs(2 * end - len(text)))
             return [text[:middle], text[middle:]]
     return [text]
+
+
+def _is_within(limit: int, piece: str) -> bool:
+    return len(piece) <= limit
 
 
 def joined(pieces: Sequence[str], translated: Sequence[str], target: str) -> str:

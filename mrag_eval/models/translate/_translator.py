@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import Failure, Store, content_key, is_language, normalize_language, same_language
+from mrag_eval.core import Failure, Store, TextKind, content_key, is_language, normalize_language, same_language
 from mrag_eval.models.translate._backend import Backend, Outcome, Text
 from mrag_eval.models.translate._pieces import packed
 from mrag_eval.models.translate._table import add_to_table
@@ -64,6 +64,7 @@ class Translation:
         outcome: one of :data:`OUTCOMES`.
         detail: the known cause of a failure.
         by: the translator's label.
+        texts: what the text is.
     """
 
     text: str
@@ -71,6 +72,7 @@ class Translation:
     outcome: str
     detail: str | None = None
     by: str = ""
+    texts: TextKind = "queries"
 
     @property
     def is_translation(self) -> bool:
@@ -83,8 +85,8 @@ class Translation:
         if self.outcome in _REGULAR:
             return None
         if self.outcome == "failed" and self.detail:
-            return Failure.of("translation", self.by, self.detail)
-        return Failure("translation", self.by, self.outcome, self.detail or "")
+            return Failure.of("translation", self.by, self.detail, self.texts)
+        return Failure("translation", self.by, self.outcome, self.detail or "", self.texts)
 
 
 def _is_text(value: Any) -> bool:
@@ -118,13 +120,13 @@ class Translator:
         self._counted: dict[str, set[Text]] = {}
 
     def translate(
-        self, texts: Sequence[str], sources: Sequence[str], targets: str | Sequence[str], *, kind: str = "queries"
+        self, texts: Sequence[str], sources: Sequence[str], targets: str | Sequence[str], *, kind: TextKind = "queries"
     ) -> list[Translation]:
         """Translate each text into its target language; the result is aligned with ``texts``.
 
         ``sources`` and ``targets`` are language codes, one per text (or one target for all). A failure of a single text
         is an outcome with its reason; a failure of all (no model of that name, no credentials, a gap in a strict table)
-        is raised.
+        is raised. ``kind`` is what the texts are.
         """
         goals = [targets] * len(texts) if isinstance(targets, str) else list(targets)
         wanted = [
@@ -137,7 +139,7 @@ class Translator:
             add_to_table({text: done.text for text, done in found.items() if done.is_translation}, self._save)
         self._known |= found
         self._count(wanted, kind)
-        return [self._known[text] for text in wanted]
+        return [replace(self._known[text], texts=kind) for text in wanted]
 
     def _translated(self, texts: Sequence[Text]) -> dict[Text, Translation]:
         out: dict[Text, Translation] = {}

@@ -134,7 +134,7 @@ def test_pieces_that_come_back_unchanged_leave_the_text_untranslated(
 
     (text,) = articles(lang, 1)
     (done,) = translator(model_of(start(script))).translate([text], [lang], "en")
-    assert done.failure == Failure("translation", "lm m", "wrong_language")
+    assert done.failure == Failure("translation", "lm m", "wrong_language", texts="queries")
     assert done.text == text
 
 
@@ -144,7 +144,7 @@ def test_a_piece_without_text_is_no_translation(start: Start, model_of: ModelOf)
         return said(f"<translation>{'' if '1000' in piece else english(piece)}</translation>")
 
     (done,) = translator(model_of(start(script))).translate([LONG[0][0]], ["de"], "en")
-    assert done.failure == Failure("translation", "lm m", "empty")
+    assert done.failure == Failure("translation", "lm m", "empty", texts="queries")
 
 
 def test_what_never_ends_fails_with_the_limit_after_two_attempts(start: Start, model_of: ModelOf) -> None:
@@ -154,7 +154,7 @@ def test_what_never_ends_fails_with_the_limit_after_two_attempts(start: Start, m
     server = start(script)
     out = translator(model_of(server)).translate([LONG[0][0], "Wo?"], ["de", "de"], "en")
     assert {done.failure for done in out} == {
-        Failure("translation", "lm m", "length", "a reply was cut off at max_tokens=1024")
+        Failure("translation", "lm m", "length", "a reply was cut off at max_tokens=1024", "queries")
     }
     asked = [source_of(body) for *_, body in server.requests if len(body["messages"]) == 2]
     pieces = [text for text in asked if sum(text in other for other in asked) == 1 and text != "Wo?"]
