@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from tests.worlds.model_server import Answer, asked, said
+from tests.worlds.model_server import Answer, said
 
 # One sentence per language; {n} makes each unique.
 _SENTENCES = {
@@ -51,7 +51,8 @@ def outline(text: str) -> list[list[str]]:
 
 def source_of(body: dict[str, Any]) -> str:
     """Return the text that a request asks to be translated."""
-    return asked(body).removeprefix("<source_text>\n").removesuffix("\n</source_text>")
+    found = next(turn["content"] for turn in body["messages"] if turn["role"] == "user")
+    return str(found).removeprefix("<source_text>\n").removesuffix("\n</source_text>")
 
 
 def english(text: str) -> str:

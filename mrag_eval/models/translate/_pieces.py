@@ -42,9 +42,9 @@ def packed(
     """
     pieces: list[str] = []
     used = 0
-    for whole in sentences(text, lang, lambda piece: True):
-        fits = size(whole.rstrip()) <= (alone or limit)
-        for part in [whole] if fits else sentences(whole, lang, lambda piece: size(piece) <= limit):
+    for sentence in sentences(text, lang, lambda piece: True):
+        fits = size(sentence.rstrip()) <= (alone or limit)
+        for part in [sentence] if fits else sentences(sentence, lang, lambda piece: size(piece) <= limit):
             if pieces and used + size(part.rstrip()) <= limit:
                 pieces[-1] += part
                 used += size(part)

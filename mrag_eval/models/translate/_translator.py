@@ -49,8 +49,8 @@ _WORDS = {
 _JUDGED_FROM, _JUDGED_FROM_OFF_SCRIPT = 40, 10
 _OFF_SCRIPT = 0.95
 # Code points of the parts of a long translation, none of which may be in the language of the original. Parts with fewer
-# letters than the second figure are not judged: tables, and lists of names. XQuAD's paragraphs, five at a time, between
-# twelve languages: none of 4,320 is rejected; with 1,200 characters of the original among them 97 % are.
+# letters than the second figure are not judged: tables, and lists of names. Of five paragraphs each of XQuAD, between
+# its ten languages, none of 4,320 is rejected; with 1,200 characters of the original among them 97 % are.
 _PART, _LETTERS = 500, 200
 
 
