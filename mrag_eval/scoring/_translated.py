@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mrag_eval.core import Scored, is_language
+from mrag_eval.core import Failure, Scored, failed_in, is_language, way_to
 from mrag_eval.models import Translation, Translator
 
 # A language detector guesses below this many characters: such a reply is identified by its script alone.
@@ -22,9 +22,9 @@ def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> l
     ``correct_language`` detector, which is unreliable for 20 characters or fewer: such an
     answer in a script of the language is taken to be in it, another one in Latin letters to be English. Where there
     is no translation, ``untranslated`` says why. All answers are translated in one batch; rows without reference
-    answers are left alone.
+    answers are left alone, as are those on whose way to an answer a step failed.
     """
-    held = [i for i, row in enumerate(rows) if row.doc.answers]
+    held = [i for i, row in enumerate(rows) if row.doc.answers and failed_in(row.failures, way_to("answer")) is None]
     sources = _languages([rows[i] for i in held])
     out = list(rows)
     asked: list[tuple[int, str]] = []
@@ -45,7 +45,11 @@ def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> l
         if found.is_translation or found.outcome == "same_language":
             out[i] = replace(rows[i], translated=found.text)
         else:
-            out[i] = replace(rows[i], untranslated=_why(found))
+            error = (
+                found.detail if found.outcome == "failed" and found.detail else f"{found.outcome}: {found.detail or ''}"
+            )
+            failure = Failure.of("translation", translator.label, error, "answers")
+            out[i] = replace(rows[i], untranslated=_why(found), failures=(*rows[i].failures, failure))
     return out
 
 

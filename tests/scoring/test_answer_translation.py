@@ -79,7 +79,7 @@ def test_recall_is_that_of_the_translation(table: Path) -> None:
 def test_untranslatable_replies_are_unscored_with_the_reason(table: Path) -> None:
     missing = one(asked("de", "There is nothing of the kind in the table at all.", "Roggenbrot"), table)
     assert missing["match"] == 0.0
-    assert missing["match_translated"] == "no translation of the reply: missing"
+    assert missing["match_translated"] == "translation of answers failed (missing)"
     assert one(asked("de", ENGLISH), table)["match_translated"] == "the row has no reference answer"
     (scores,) = score_rows([asked("de", ENGLISH, "x")], METRICS, searched=False)
     assert scores.unscored["match_translated"] == "the reply was not translated"
@@ -87,6 +87,8 @@ def test_untranslatable_replies_are_unscored_with_the_reason(table: Path) -> Non
 
 class Broken:
     """Stands in for a translator: fails on every text, and records its calls."""
+
+    label = "broken"
 
     def __init__(self) -> None:
         self.calls: list[tuple[list[str], list[str], list[str], str]] = []
@@ -111,6 +113,8 @@ def test_all_answers_go_in_one_batch_and_failures_are_few_reasons(monkeypatch: p
     reason = "no translation of the reply: failed (timeout)"
     assert [row.untranslated for row in out] == [reason, None, reason, None]
     assert [row.translated for row in out] == [None, GERMAN, None, None]
+    failed = (Failure("translation", "broken", "timeout", "none in 5 s", "answers"),)
+    assert [row.failures for row in out] == [failed, (), failed, ()]
 
 
 def test_a_language_that_the_detector_cannot_tell_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
