@@ -46,6 +46,13 @@ class MetricScore(Estimate):
         """Return whether so few rows failed that the score may be a headline, and ranked."""
         return self.failed_share <= MOST_FAILED
 
+    @property
+    def no_headline(self) -> str | None:
+        """Return why the score is no headline and has no rank; None if it may be one."""
+        if self.headline_allowed:
+            return None
+        return f"{self.failed:,} of {self.n + self.failed:,} rows failed, more than {MOST_FAILED:.0%}"
+
     def cells(self, dimension: str) -> Mapping[str, Estimate]:
         """Return the scores of one dimension by cell, empty if it has none."""
         return self.by.get(dimension, {})

@@ -116,7 +116,10 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
     ranks counts once.
     """
     rows = list({r.row: r for r in records}.values())
-    names = list(dict.fromkeys(name for r in rows for name in r.values))
+    scored = dict.fromkeys(name for r in rows for name in r.values)
+    # a metric that failed in every row is there, without a value
+    lost = (name for r in rows if r.failures for name in r.unscored if name not in scored)
+    names = [*scored, *(name for name in dict.fromkeys(lost) if failed_rows(rows, name))]
     unscored: dict[str, Counter[str]] = defaultdict(Counter)
     for r in rows:
         for name, reason in r.unscored.items():
@@ -191,7 +194,7 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         **{part.name: getattr(whole, part.name) for part in fields(whole)},
         by=by,
         failed=failed,
-        bounds=None if whole.value is None else bounds_with(whole.value * whole.n, whole.n, failed, name),
+        bounds=bounds_with((whole.value or 0.0) * whole.n, whole.n, failed, name),
     )
     paired = [r for r in rows if "doc_lang" in r.cell]
     if not paired:

@@ -253,21 +253,18 @@ class RagTask(HarnessTask):
 
     def _read(self, row: str, replies: Sequence[Any]) -> Scored:
         doc, found = self._supply.docs[row], self._supply.found(row)
-        failure = _failure_of(replies)
-        if failure is not None:
-            self._as_read[row] = self._outcomes[row] = None
-            failures = (*found.failures, failure)
-            return Scored(doc, "", found.ranking, reranked=found.reranked, form=self._form, failures=failures)
-        if self.by_likelihood:
+        failed = _failures_of(replies)
+        failures = (*found.failures, *failed)
+        if self.by_likelihood and not failed:
             # with several ranks a padded row is asked twice
             text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
             self._as_read[row] = AnswerRecord(text, loglikelihoods=tuple(values))
-            return Scored(doc, text, found.ranking, reranked=found.reranked, failures=found.failures)
-        given = replies[0][0] if isinstance(replies[0], list) else replies[0]
+            return Scored(doc, text, found.ranking, reranked=found.reranked, failures=failures)
+        given = "" if failed else replies[0][0] if isinstance(replies[0], list) else replies[0]
         reply = given if isinstance(given, str) else str(given)
         answer = parse_answer(reply, self._form, may_decline=self._template.offers_none(self._supply.row(row)))
         self._as_read[row] = AnswerRecord.of(answer, reply)
-        self._outcomes[row] = outcome_of(reply, answer)
+        self._outcomes[row] = None if failed else outcome_of(reply, answer)
         return Scored(
             doc,
             answer.text,
@@ -276,7 +273,7 @@ class RagTask(HarnessTask):
             answer.declined,
             reranked=found.reranked,
             form=self._form,
-            failures=found.failures,
+            failures=failures,
         )
 
     @property
@@ -403,10 +400,10 @@ class RagTask(HarnessTask):
         return out
 
 
-def _failure_of(replies: Sequence[Any]) -> Failure | None:
-    """Return the first failure of a row's replies."""
+def _failures_of(replies: Sequence[Any]) -> list[Failure]:
+    """Return the first failure of a row's replies, if one failed."""
     failures = (reply.failure for reply in replies if isinstance(reply, ModelReply))
-    return next((failure for failure in failures if failure is not None), None)
+    return [failure for failure in failures if failure is not None][:1]
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.config import TableSpec
-from mrag_eval.core import ConfigError, RagDoc, Scored
+from mrag_eval.core import ConfigError, Failure, RagDoc, Scored
 from mrag_eval.models import Translation, Translator, build_translator
 from mrag_eval.scoring import score_rows, with_translated_answers
 from mrag_eval.scoring._translated import UNTOLD
