@@ -97,3 +97,9 @@ class ModelReply(str):
         reply = cls("")
         reply.failure = failure
         return reply
+
+    def with_text(self, text: str) -> ModelReply:
+        """Return the reply with another text, such as a filter makes of it."""
+        reply = ModelReply(text)
+        vars(reply).update(vars(self))
+        return reply

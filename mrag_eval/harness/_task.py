@@ -13,7 +13,7 @@ from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.evaluator_utils import get_sample_size
 
-from mrag_eval.core import DataError, check_file_name
+from mrag_eval.core import DataError, ModelReply, check_file_name
 from mrag_eval.harness._result_files import watch_tracker
 from mrag_eval.harness._run import ask_git_only_in_a_work_tree
 from mrag_eval.harness._under_way import run_together
@@ -322,7 +322,7 @@ class HarnessTask(ConfigurableTask):
         replies: dict[str, list[Any]] = {}
         for instance in self._instances:
             (reply,) = instance.filtered_resps.values()
-            replies.setdefault(instance.doc["id"], []).append(reply)
+            replies.setdefault(instance.doc["id"], []).append(_with_fate(reply, instance.resps))
         self._results = self.score_replies(replies)
         return out
 
@@ -361,6 +361,15 @@ class HarnessTask(ConfigurableTask):
         ask_git_only_in_a_work_tree()
         out: dict[str, Any] = self.config.to_dict()
         return out | self.published_config(out)
+
+
+def _with_fate(filtered: Any, given: Sequence[Any]) -> Any:
+    """Return a filtered reply with what is known of the reply it was made from: a filter keeps only the text."""
+    reply = next((reply for reply in given if isinstance(reply, ModelReply)), None)
+    if reply is None:
+        return filtered
+    text = filtered[0] if isinstance(filtered, list) and filtered else filtered
+    return reply.with_text(text if isinstance(text, str) else "")
 
 
 def check_tasks(tasks: Iterable[Any], *, judged: bool) -> None:

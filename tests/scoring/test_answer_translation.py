@@ -88,6 +88,8 @@ def test_untranslatable_replies_are_unscored_with_the_reason(table: Path) -> Non
 class Broken:
     """Stands in for a translator: fails on every text, and records its calls."""
 
+    label = "broken"
+
     def __init__(self) -> None:
         self.calls: list[tuple[list[str], list[str], list[str], str]] = []
 
