@@ -404,6 +404,23 @@ def test_the_model_gets_the_original_question_and_the_results_say_who_translated
     json.dumps(results["configs"]["t"], default=str)
 
 
+def test_rows_without_a_translation_are_unscored_with_the_reason(tasks: Path, table: Path) -> None:
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    retrieval = {"k": 1, "kind": "bm25", "mode": "crossrag", "translator": broken(table, [TOPICS["ferry"]["ru"][0]])}
+    write_task(tasks, "t", **BASE, data=data, retrieval=retrieval)
+    results, _ = run(tasks, "t")
+    reason = "translation of documents failed (missing)"
+    unscored = results["configs"]["t"]["scores"]["unscored"]
+    ranked = {name for name in unscored if name.startswith(("hit", "mrr", "ndcg", "recall"))}
+    # the search did not need the translation
+    assert not ranked
+    assert all(unscored[name] == {reason: 1} for name in unscored)
+    assert unscored
+    (shown,) = [s["doc"]["passages"][0] for s in results["samples"]["t"] if s["doc"]["id"] == "q-ferry-ru"]
+    assert (shown["lang"], shown["text"]) == ("ru", TOPICS["ferry"]["ru"][0])
+    assert "original_lang" not in shown
+
+
 def test_a_task_that_needs_a_translator_fails_before_anything_runs(tasks: Path) -> None:
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
     write_task(tasks, "t", **BASE, data=data, retrieval={"mode": "crossrag", "k": 3, "kind": "bm25"})
