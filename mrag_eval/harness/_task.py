@@ -15,7 +15,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.config.task import TaskConfig
 from lm_eval.evaluator_utils import get_sample_size
 
-from mrag_eval.core import DataError, check_file_name
+from mrag_eval.core import DataError, ModelReply, check_file_name
 from mrag_eval.harness._result_files import watch_tracker
 from mrag_eval.harness._run import ask_git_only_in_a_work_tree
 from mrag_eval.harness._running import Running, watch_evaluate
@@ -334,7 +334,7 @@ class HarnessTask(ConfigurableTask):
         replies: dict[str, list[Any]] = {}
         for instance in self._instances:
             (reply,) = instance.filtered_resps.values()
-            replies.setdefault(instance.doc["id"], []).append(reply)
+            replies.setdefault(instance.doc["id"], []).append(_with_fate(reply, instance.resps))
         self._results = self.score_replies(replies)
         return out
 
@@ -391,6 +391,15 @@ def _around(begun: Running) -> Iterator[None]:
     first = next(iter(ours.values()), None)
     with nullcontext() if first is None else first.answering(begun.lm, ours):
         yield
+
+
+def _with_fate(filtered: Any, given: Sequence[Any]) -> Any:
+    """Return a filtered reply with what is known of the reply it was made from: a filter keeps only the text."""
+    reply = next((reply for reply in given if isinstance(reply, ModelReply)), None)
+    if reply is None:
+        return filtered
+    text = filtered[0] if isinstance(filtered, list) and filtered else filtered
+    return reply.with_text(text if isinstance(text, str) else "")
 
 
 def check_tasks(tasks: Iterable[Any], *, judged: bool) -> None:

@@ -105,6 +105,13 @@ class TaskRows:
         return isinstance(self._source, Saved)
 
     @property
+    def retrieve_again(self) -> str | None:
+        """Return the command that retrieves again for the rows of a user's run folder; None without one."""
+        if not isinstance(self._source, Saved) or self.blocks.retrieval.run_folder is None:
+            return None
+        return self._source.folder.command(self._task)
+
+    @property
     def evaluated(self) -> EvaluatedModel | None:
         """Return the evaluated model if it takes part in the retrieval."""
         return self._source.evaluated

@@ -78,8 +78,9 @@ class Task:
 
     @property
     def headline(self) -> Score | None:
-        """Return the figure of the main metric; None without one."""
-        return next((s for s in self.overall if s.metric == self.main_metric and s.value is not None), None)
+        """Return the figure of the main metric; None without one, and if too many of its rows failed."""
+        main = (score for score in self.overall if score.metric == self.main_metric and score.value is not None)
+        return next((score for score in main if score.no_headline is None), None)
 
     @property
     def no_headline(self) -> str | None:
@@ -91,8 +92,9 @@ class Task:
             if self.leaf is None:
                 why = "its tasks have no main metric in common"
         else:
-            blank = [s.reason or "no row could be scored" for s in self.overall if s.metric == self.main_metric]
-            why = f"its main metric {self.main_metric} " + (f"has no figure ({blank[0]})" if blank else "is missing")
+            main = [score for score in self.overall if score.metric == self.main_metric]
+            blank = [s.no_headline or f"has no figure ({s.reason or 'no row could be scored'})" for s in main]
+            why = f"its main metric {self.main_metric} {blank[0] if blank else 'is missing'}"
         return f"{self.label}: no headline, {why}"
 
 
@@ -281,17 +283,23 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
         if metric == key or metric.endswith("_stderr") or metric in _OF_THE_RUN:
             continue
         found = [part for part in parts if part.metric == metric]
-        lacking = [leaf for leaf in leaves if leaf not in {part.name for part in found if part.value is not None}]
         if not found:
             continue
+        lower = any(file.leaves[leaf].directions.get(metric) is False for leaf in leaves)
         unscored: Counter[str] = Counter()
         for part in found:
             unscored.update(part.unscored_reasons)
         stderr = reported.get(f"{metric}_stderr,none")
-        # a mean over the rest of the tasks is no mean of the group
-        mean = Estimate(None, reason=f"no value in {', '.join(lacking)}")
-        if not lacking and isinstance(value, int | float):
-            mean = _mean(metric, float(value), rows)
+        # a mean over tasks of which one has no value is no mean
+        having = {part.name for part in found if part.value is not None}
+        lacking = [leaf for leaf in leaves if leaf not in having]
+        if lacking:
+            reason = f"a mean needs every task, and {', '.join(lacking)} has no value"
+            scores.append(figure(columns, metric, unscored, value=None, reason=reason, lower_is_better=lower))
+            continue
+        if not isinstance(value, int | float):
+            continue
+        mean = _mean(metric, float(value), rows)
         scores.append(
             figure(
                 columns,
@@ -303,8 +311,9 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
                 n=sum(part.n or 0 for part in found),
                 method=mean.method,
                 reason=mean.reason,
-                stderr=float(stderr) if isinstance(stderr, int | float) and not lacking else None,
-                lower_is_better=any(file.leaves[leaf].directions.get(metric) is False for leaf in leaves),
+                stderr=float(stderr) if isinstance(stderr, int | float) else None,
+                lower_is_better=lower,
+                no_headline=next((f"{p.name}: {p.no_headline}" for p in found if p.no_headline is not None), None),
             )
         )
     return _ordered(scores, metrics or [part.metric for part in parts])

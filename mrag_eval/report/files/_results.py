@@ -46,9 +46,8 @@ class LeafResult:
         out = dict(self.scores.metrics)
         found = self.scores.concurrence
         if found is not None:
-            out |= {
-                f"concurrence.{name}": _plain(score) for name, score in (*found.intervals.items(), *found.rates.items())
-            }
+            out |= {f"concurrence.{name}": _plain(score, found.lost) for name, score in found.intervals.items()}
+            out |= {f"concurrence.{name}": _plain(score, found.unanswered) for name, score in found.rates.items()}
         return out
 
     @property
@@ -82,8 +81,8 @@ class LeafResult:
         return found if isinstance(found, Estimate) else None
 
 
-def _plain(score: Estimate) -> MetricScore:
-    return MetricScore(score.value, score.low, score.high, score.n, score.method, score.reason)
+def _plain(score: Estimate, failed: int) -> MetricScore:
+    return MetricScore(score.value, score.low, score.high, score.n, score.method, score.reason, failed=failed)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Retrieval, TaskBlocks, dotted
-from mrag_eval.core import Retrieved, content_key
+from mrag_eval.core import Retrieved, content_key, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
@@ -97,9 +97,9 @@ def faults_of(found: Iterable[Retrieved]) -> dict[str, int]:
     """Return failures of rows that have a record all the same, counted by reason."""
     counts: dict[str, int] = {}
     for row in found:
-        reasons = [f"reranker: {row.reranked.fault}"] if row.reranked is not None and row.reranked.fault else []
-        if row.trace is not None and row.trace.stopped.startswith("planner"):
-            reasons.append(row.trace.stopped)
-        for reason in reasons:
+        reasons = [failure.why for failure in row.failures]
+        if row.reranked is not None and row.reranked.fault and failed_in(row.failures, {"rerank"}) is None:
+            reasons.append(f"reranker: {row.reranked.fault}")
+        for reason in dict.fromkeys(reasons):
             counts[reason] = counts.get(reason, 0) + 1
     return counts
