@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
-from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of, labelled_name, naming, to_json
+from mrag_eval.core import RowScores, Scored, install_redaction, labelled_name, naming, to_json
 from mrag_eval.datasets import Benchmark, data_of_config
-from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
+from mrag_eval.harness import HarnessTask, RowResult, hide_keys_of_run, hide_secrets_in_results
 from mrag_eval.judging import Verdicts
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
@@ -75,8 +75,8 @@ class RagTask(HarnessTask):
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         hide_secrets_in_results()
-        # the harness adds the evaluated model's arguments, headers and address included
-        keep_secrets_of(config or {})
+        # under the harness's own command, which builds the model first
+        hide_keys_of_run()
         rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
@@ -127,6 +127,8 @@ class RagTask(HarnessTask):
     # --------------------------------------------------------------- prompts
 
     def begin(self, model: Any) -> None:
+        with naming(self._name):
+            hide_keys_of_run()
         self._folds_system = None
         self._shortened = 0
         self._as_read.clear()
