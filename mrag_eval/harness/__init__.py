@@ -30,7 +30,7 @@ from mrag_eval.harness._models import (
     sends_by_http,
     warnings_only,
 )
-from mrag_eval.harness._result_files import hide_secrets_in_results
+from mrag_eval.harness._result_files import hide_keys_of_run, hide_secrets_in_results
 from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table
 from mrag_eval.harness._running import Running, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
@@ -59,6 +59,7 @@ __all__ = [
     "end_with_1",
     "evaluate",
     "evaluated_now",
+    "hide_keys_of_run",
     "hide_secrets_in_results",
     "known_model_types",
     "listed_tasks",

@@ -21,14 +21,20 @@ from mrag_eval.core import (
     Scored,
     failed_in,
     install_redaction,
-    keep_secrets_of,
     labelled_name,
     naming,
     to_json,
     way_to,
 )
 from mrag_eval.datasets import Benchmark, data_of_config
-from mrag_eval.harness import HarnessTask, RowResult, command_line, end_with_1, hide_secrets_in_results
+from mrag_eval.harness import (
+    HarnessTask,
+    RowResult,
+    command_line,
+    end_with_1,
+    hide_keys_of_run,
+    hide_secrets_in_results,
+)
 from mrag_eval.judging import Verdicts, prompt_texts
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
@@ -92,8 +98,8 @@ class RagTask(HarnessTask):
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         hide_secrets_in_results()
-        # the harness adds the evaluated model's arguments, headers and address included
-        keep_secrets_of(config or {})
+        # under the harness's own command, which builds the model first
+        hide_keys_of_run()
         rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
@@ -149,6 +155,8 @@ class RagTask(HarnessTask):
     # --------------------------------------------------------------- prompts
 
     def begin(self, model: Any) -> None:
+        with naming(self._name):
+            hide_keys_of_run()
         self._folds_system = None
         self._shortened = 0
         self._as_read.clear()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Retrieval, TaskBlocks, dotted
-from mrag_eval.core import Retrieved, content_key, failed_in
+from mrag_eval.core import Retrieved, bare_address, content_key, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
@@ -22,6 +22,8 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 # Keys of the block 'retrieval' that do not decide the results; corpus, run and translator are identified separately.
 _ASIDE = {"corpus", "run", "run_folder", "run_may_differ", "device", "query_vectors", "translator"}
+# Keys of any block that only open the door of an endpoint, as the secrets in an address do.
+_KEYS = {"api_key_env", "header"}
 _RERANK_ASIDE = {"device", "batch_size", "max_in_flight", "timeout", "retries", "api_key_env"}
 
 
@@ -75,12 +77,21 @@ def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
 
 
 def differing_settings(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, str]:
-    """Return dotted key -> ``here | there`` of every setting that differs."""
-    a, b = dotted(here), dotted(there)
+    """Return dotted key -> ``here | there`` of every setting that differs, whatever the keys of their endpoints."""
+    a, b = _without_keys(here), _without_keys(there)
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
         for key in sorted({*a, *b})
         if a.get(key) != b.get(key)
+    }
+
+
+def _without_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted settings without what only opens the door of an endpoint."""
+    return {
+        key: bare_address(value) if isinstance(value, str) else value
+        for key, value in dotted(settings).items()
+        if not _KEYS & {*key.split(".")}
     }
 
 
