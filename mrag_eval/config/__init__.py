@@ -23,7 +23,7 @@ from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, s
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
 from mrag_eval.config._overrides import TaskNames, names_of
 from mrag_eval.config._prompt import Prompt
-from mrag_eval.config._provenance import PLACES, Ran, fingerprints, package_versions, provenance
+from mrag_eval.config._provenance import PLACES, Ran, fingerprints, is_place, package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
@@ -80,6 +80,7 @@ __all__ = [
     "deep_merge",
     "dotted",
     "fingerprints",
+    "is_place",
     "load_config",
     "mode_named",
     "names_of",

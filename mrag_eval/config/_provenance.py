@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     from mrag_eval.config._task import TaskBlocks
 
 _FORMAT = 1
-# Paths and devices differ between machines and change no score; files, indexes, runs and tables of translations are
-# identified by their hashes.
+# Keys and blocks that differ between machines and change no score: paths, devices, and what is said of rows, indexes,
+# runs and tables of translations besides the hashes that identify them.
 PLACES = frozenset(
     {
         "data.assignment",
+        "data.borderlines",
+        "data.kilt",
+        "data.paragraphs",
         "data.path",
+        "index.part",
+        "index.recipe",
         "judge.required",
         "retrieval.corpus",
         "retrieval.device",
@@ -39,8 +44,10 @@ PLACES = frozenset(
         "retrieval.translator.path",
         "retrieval.translator.save",
         "retrieval.uri",
-        "source.assignment",
-        "source.path",
+        "source.corpus.published",
+        "source.corpus.recipe",
+        "source.place",
+        "source.published",
     }
 )
 # Packages that can change a number: the harness, search, text splitting and measuring, models.
@@ -52,6 +59,12 @@ _PACKAGES = (
 )  # fmt: skip
 # Packages that decide how rows become numbers, as opposed to a model's replies.
 _OWN = ("mrag-eval", "lm-eval")
+
+
+def is_place(key: str) -> bool:
+    """Return whether a dotted key is one of :data:`PLACES`, or within one."""
+    parts = key.split(".")
+    return any(".".join(parts[:n]) in PLACES for n in range(1, len(parts) + 1))
 
 
 @dataclass(frozen=True)

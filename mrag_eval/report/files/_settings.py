@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import PLACES, Agent, Judge, Prompt, Retrieval, dotted
+from mrag_eval.config import Agent, Judge, Prompt, Retrieval, dotted, is_place
 from mrag_eval.core import name_of_model
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import TaskScores
@@ -116,7 +116,7 @@ def differing(first: Settings, second: Settings, allowed: Sequence[str] = ()) ->
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
         for key in sorted({*a, *b})
-        if a.get(key) != b.get(key) and key not in PLACES and not _is_allowed(key, allowed)
+        if a.get(key) != b.get(key) and not is_place(key) and not _is_allowed(key, allowed)
     }
 
 

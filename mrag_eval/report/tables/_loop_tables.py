@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import PLACES, dotted
+from mrag_eval.config import dotted, is_place
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._task_config import TaskConfig
@@ -61,7 +61,7 @@ def _settings(config: TaskConfig) -> dict[str, Any]:
     found = dotted({name: config.raw[name] for name in _BLOCKS if name in config.raw})
     found |= {f"{name}.text": text for name, text in config.texts.items()}
     found |= {"samples": list(config.samples)} if config.samples else {}
-    return {key: value for key, value in found.items() if key not in PLACES}
+    return {key: value for key, value in found.items() if not is_place(key)}
 
 
 def _names(loops: Sequence[_Loop]) -> list[str]:

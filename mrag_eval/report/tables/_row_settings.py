@@ -140,7 +140,7 @@ def _or_missing(value: Any) -> Any:
 # Settings that are not a single key of the configuration.
 _NAMED: Mapping[str, Callable[[TaskConfig], Any]] = {
     "rows": _rows,
-    "revision": lambda config: _or_missing(config.revision or config.source.get("commit")),
+    "revision": lambda config: _or_missing(config.revision),
     "retriever": _retriever,
     "kind": lambda config: _or_missing(config.kind),
     "reranker": _reranker,
