@@ -126,9 +126,12 @@ class TaskConfig:
         parts = self.index.get("part") or self.index.get("starter")
         if not isinstance(parts, Mapping) or not parts:
             return None
-        presets = {str(part.get("preset") or part.get("rule")) for part in parts.values() if isinstance(part, Mapping)}
+        found = [part for part in parts.values() if isinstance(part, Mapping)]
+        presets = {str(part["preset"]) for part in found if part.get("preset")}
+        rules = sorted({str(part.get("rule")) for part in found if not part.get("preset")})
         named = [] if presets == {self.corpus} else sorted(presets)
-        return f"{', '.join([str(self.corpus), *named])}, a part of Wikipedia"
+        whole = ["a part of Wikipedia"] if presets else []
+        return ", ".join([str(self.corpus), *named, *rules, *whole])
 
     @property
     def corpus_shown(self) -> str | None:
