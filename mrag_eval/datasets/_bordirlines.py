@@ -146,7 +146,7 @@ def load(block: BordirlinesBlock) -> Benchmark:
         return [_doc(question, lines, "plain", asked_in, usual) for question in lines.questions]
 
     origin = Origin(
-        lines.place,
+        {"borderlines": lines.place},
         {} if block.resource_groups is None else {"resource_groups": content_key(groups)},
         {"questions": Part(len(lines.questions), as_published)},
         own=lines.own,
@@ -166,7 +166,7 @@ def load(block: BordirlinesBlock) -> Benchmark:
         settings={**origin.settings, "queries_with_documents": counts, "searchable": published.pool},
         documents={block.embedder: documents},
         corpus={"passages": documents.rows},
-        beside={"corpus": {**place, "sha256": provenance(hashes)}},
+        beside={**place, "corpus": {**place, "sha256": provenance(hashes)}},
     )
     notes += more
     return Benchmark("bordirlines", docs, None, tuple(notes), origin, published)

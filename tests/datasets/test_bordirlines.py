@@ -255,7 +255,7 @@ def test_the_hub_copy_is_read_the_same_way(test_data: Path, monkeypatch: pytest.
     monkeypatch.setattr("mrag_eval.datasets._borderlines.hub_dataset", table)
     from_hub = load_benchmark({"benchmark": "bordirlines", "seed": 7})
     assert from_hub.docs == read(test_data).docs
-    assert from_hub.source["place"] == {"hub": "manestay/borderlines", "revision": None}
+    assert from_hub.source["place"] == {"borderlines": {"hub": "manestay/borderlines", "revision": None}}
     assert from_hub.source["content"] == read(test_data).source["content"]
 
 

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import pytest
 
-from mrag_eval.config import dotted, is_place
+from mrag_eval.config import dotted, fingerprints, is_place
 from mrag_eval.core import GivenPassage, RagDoc, content_key
 from mrag_eval.datasets import LOADERS, Benchmark, identity_of, load_benchmark, published_rows
 from mrag_eval.datasets._content import Part
@@ -204,6 +204,11 @@ def without_places(source: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in dotted({"source": source}).items() if not is_place(key)}
 
 
+def data_fingerprint(name: str, block: dict[str, Any], loaded: Benchmark) -> str | None:
+    data = placed(name, block, _folder(loaded))
+    return fingerprints({"data": data, "source": loaded.source}, {}, {}, None, {})["data"]
+
+
 @pytest.fixture(scope="module")
 def read(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[tuple[Any, ...]]]:
     """Return a function: benchmark -> blocks, each read from two folders with the same files."""
@@ -240,6 +245,7 @@ def test_every_benchmark_says_what_its_rows_are_and_not_where_they_lie(
         assert json.loads(json.dumps(here.source)) == here.source
         # another folder is the same rows, and nothing but the place tells of it
         assert without_places(here.source) == without_places(there.source)
+        assert data_fingerprint(name, block, here) == data_fingerprint(name, block, there)
         assert "/one/" not in json.dumps(without_places(here.source))
         if here.corpus or here.published:
             corpus = identity_of(here.source["corpus"])
@@ -249,14 +255,15 @@ def test_every_benchmark_says_what_its_rows_are_and_not_where_they_lie(
             assert here.source["corpus"]["passages"] > 0
         # the same questions as they were published, whatever is drawn from them
         if name != "blend":
-            drawn = {**placed(name, block, Path(str(_folder(here)))), "seed": 4}
+            drawn = {**placed(name, block, _folder(here)), "seed": 4}
             assert load_benchmark(drawn).source["content"] == identity.content
     assert file_keys(name) <= covered, "read every key that names a file"
 
 
 def _folder(loaded: Benchmark) -> Path:
-    path = loaded.source["place"].get("path", "/one/")
-    return Path(str(path).partition("/one")[0]) / "one"
+    """Return the folder, ``one`` or ``two``, that the rows were read from."""
+    paths = [Path(value) for key, value in dotted(loaded.source["place"]).items() if key.endswith("path")]
+    return next((up for path in paths for up in (path, *path.parents) if up.name in ("one", "two")), Path("/one"))
 
 
 @pytest.mark.parametrize("name", ALL)
