@@ -37,6 +37,9 @@ JUDGES = "judges"
 HARMLESS: Mapping[str, str] = {
     # places: their content is in the record
     "data.assignment": "a file, whose content decides the rows and their hash",
+    "data.borderlines": "a file, whose content is in the hash of the rows",
+    "data.kilt": "a file, whose content is in the hash of the rows",
+    "data.paragraphs": "a file, whose content is in the hash of the rows",
     "data.corpus": "a file, whose passages are in the record of the index",
     "data.path": "a copy of the rows, whose content is in their hash",
     "data.translations": "a file, whose texts are in the hash of the rows",
@@ -45,8 +48,13 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.run": "a file, whose hash is in the record of the index",
     "retrieval.run_folder": "a folder, whose rows and settings are this task's unless run_may_differ is set",
     "retrieval.uri": "the address of a server",
+    "source.corpus.place": "where the passages were read from",
+    "source.corpus.published": "what is known of the passages, whose hash is beside it",
+    "source.corpus.recipe": "how the passages came about, whose hash is beside it",
     "source.place": "where the rows were read from",
-    "index.path": "where the index is",
+    "source.published": "what is known of the rows, whose hash is beside it",
+    "index.part": "what was taken of a source; the hash of the passages is beside it",
+    "index.recipe": "how the passages came about, whose hash is beside it",
     # names of models: what they are is in the record
     "agent.critic": "an alias; instrument.critic says what it is",
     "agent.planner": "an alias; instrument.planner says what it is",

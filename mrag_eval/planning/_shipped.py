@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from mrag_eval.config import (
     split_config,
 )
 from mrag_eval.core import content_key, tasks_folder
-from mrag_eval.datasets import validate_data
+from mrag_eval.datasets import identity_of, validate_data
 from mrag_eval.judging import prompt_texts
 from mrag_eval.scoring import METRIC_NAMES
 
@@ -73,16 +73,36 @@ def deviations(record: Measurement | None, folder: Path | None = None) -> list[D
     official = shipped(record.task, folder)
     if official is None:
         return [Differs("setting", "task", record.task, "a task of the package")]
+    data = [*_rows(record), *_corpus(record)]
     if record.shipped not in (None, official.sha256):
-        return [Differs("setting", "task", "of another version of the task's file", "of this one"), *_rows(record)]
-    return [*differences(record, official.measurement, ["setting"]), *_rows(record)]
+        return [Differs("setting", "task", "of another version of the task's file", "of this one"), *data]
+    return [*differences(record, official.measurement, ["setting"]), *data]
 
 
 def _rows(record: Measurement) -> Iterator[Differs]:
-    """Yield the keys in which the rows that ran are not all of the rows."""
+    """Yield the keys in which the rows that ran are not all of the published ones, or their passages are others."""
     ran = record.data.get("ran") or {}
     if ran.get("rows") != ran.get("of"):
         yield Differs("data", "rows", f"{ran.get('rows', 0):,} of {ran.get('of', 0):,}", "all")
+    source = record.data.get("source") or {}
+    for key, block in (("source", source), ("source.corpus", source.get("corpus"))):
+        # a corpus without a publisher is told by its recipe
+        if key == "source" or (isinstance(block, Mapping) and "published" in block):
+            found = identity_of(block or {})
+            if not found.is_published:
+                yield Differs("data", key, found.reason, "the published ones")
+
+
+def _corpus(record: Measurement) -> Iterator[Differs]:
+    """Yield the keys in which a corpus that somebody built is no whole edition of its source, whatever its name."""
+    index = record.data.get("index") or {}
+    sources = (index.get("recipe") or {}).get("sources") or {}
+    own = [lang for lang, source in sources.items() if source == "own"]
+    if own:
+        count = sum((index.get("passages") or {}).get(lang, 0) for lang in own)
+        yield Differs("data", "index.recipe", f"own, {count:,} passages in {' '.join(own)}", "a known source")
+    if index.get("part"):
+        yield Differs("data", "index.part", f"a part of the source in {' '.join(index['part'])}", "all of it")
 
 
 def setting_hash(record: Measurement) -> str:
