@@ -253,7 +253,7 @@ def test_every_benchmark_says_what_its_rows_are_and_not_where_they_lie(
             assert len(corpus.content) == 64
             assert corpus.status in ("own", "local", "other", "official")
             assert here.source["corpus"]["recipe"]
-            assert here.source["corpus"]["passages"] > 0
+            assert corpus.rows == here.source["corpus"]["passages"] > 0
         # the same questions as they were published, whatever is drawn from them
         if name != "blend":
             drawn = {**placed(name, block, _folder(here)), "seed": 4}
