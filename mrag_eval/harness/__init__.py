@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 # first: the harness looks for its own models only while none is registered
 import lm_eval.models  # noqa: F401
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM
+from lm_eval.api.model import LM, CachingLM
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import setup_logging
@@ -24,8 +24,10 @@ from mrag_eval.harness._models import (
     known_model_types,
     model_class,
     model_faults,
+    model_type_of,
     parse_arguments,
     register_model_type,
+    runs_here,
     sends_by_http,
     warnings_only,
 )
@@ -43,6 +45,7 @@ __all__ = [
     "HFLM",
     "LM",
     "LOCAL_TYPES",
+    "CachingLM",
     "HarnessTask",
     "Instance",
     "Loaded",
@@ -63,6 +66,7 @@ __all__ = [
     "loaded_together",
     "model_class",
     "model_faults",
+    "model_type_of",
     "parse_arguments",
     "read_task_file",
     "register_model",
@@ -70,6 +74,7 @@ __all__ = [
     "run_parser",
     "run_settings",
     "running",
+    "runs_here",
     "score_table",
     "sends_by_http",
     "setup_logging",

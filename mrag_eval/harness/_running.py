@@ -28,16 +28,21 @@ class Running:
     """One call of the harness's ``evaluate``.
 
     Attributes:
-        lm: the evaluated model, without the harness's cache of replies, which would keep whatever it is asked besides.
+        asked: the object that the harness asks: the evaluated model, or its cache of replies around it.
         tasks: the tasks that run together, by name.
         groups: the groups that hold them, by name.
         arguments: every other argument of the call, by name, its defaults included.
     """
 
-    lm: Any
+    asked: Any
     tasks: Mapping[str, Any]
     groups: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def lm(self) -> Any:
+        """Return the evaluated model, without a cache of replies, which would keep whatever it is asked besides."""
+        return self.asked.lm if isinstance(self.asked, CachingLM) else self.asked
 
 
 _NOW: ContextVar[Running | None] = ContextVar("the evaluation under way", default=None)
@@ -80,7 +85,7 @@ def _begun(call: Any) -> Running:
     if "tasks" not in loaded:
         # the harness's former form: task or group -> object, or the group's tasks
         loaded = {"tasks": {name: task for name, task in loaded.items() if not isinstance(task, Mapping)}}
-    return Running(lm.lm if isinstance(lm, CachingLM) else lm, loaded["tasks"], loaded.get("groups") or {}, arguments)
+    return Running(lm, loaded["tasks"], loaded.get("groups") or {}, arguments)
 
 
 @contextmanager

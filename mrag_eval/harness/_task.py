@@ -263,8 +263,11 @@ class HarnessTask(ConfigurableTask):
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self.rendered()
 
-    def answering(self, lm: Any, tasks: Collection[str]) -> AbstractContextManager[Any]:
-        """Return a block in which ``lm`` answers the requests of ``tasks``, which are ours; asked of one of them."""
+    def answering(self, asked: Any, tasks: Collection[str]) -> AbstractContextManager[Any]:
+        """Return a block in which ``asked``, the object that the harness asks, answers the requests of our ``tasks``.
+
+        It is entered once in a run, by the first of them.
+        """
         return nullcontext()
 
     def check_once(self, *, judged: bool) -> None:
@@ -380,7 +383,7 @@ def _around(begun: Running) -> Iterator[None]:
     for task in ours.values():
         task.check_once(judged=not task.predict_only)
     first = next(iter(ours.values()), None)
-    with nullcontext() if first is None else first.answering(begun.lm, ours):
+    with nullcontext() if first is None else first.answering(begun.asked, ours):
         yield
 
 

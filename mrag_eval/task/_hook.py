@@ -8,7 +8,8 @@ scores the answers in one batch and publishes intervals in addition to the harne
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -18,6 +19,7 @@ from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of
 from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
 from mrag_eval.judging import Verdicts
+from mrag_eval.models import answering
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
     Budget,
@@ -98,6 +100,9 @@ class RagTask(HarnessTask):
         super().__init__(rest)
         with naming(self._name):
             self._verdicts.expect(doc.query_lang for doc in self._supply.docs.values())
+
+    def answering(self, asked: Any, tasks: Collection[str]) -> AbstractContextManager[Any]:
+        return answering(asked, tasks)
 
     # ------------------------------------------------------------------ rows
 
