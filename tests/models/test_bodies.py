@@ -6,14 +6,12 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.harness import model_class
 from mrag_eval.models import answering
 from tests.worlds.model_server import Answer, ModelServer
 
@@ -30,23 +28,6 @@ TEXTS = [
 GREEDY: dict[str, Any] = {"until": ["\n"], "do_sample": False, "temperature": 0.0, "max_gen_toks": 16}
 # two groups, so that the harness groups by them; the second has keys of its own and no end
 SAMPLED: dict[str, Any] = {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "seed": 5}
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the folder of a small tokenizer with all bytes, a beginning and an end."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: i for i, token in enumerate(["<s>", "</s>", *letters])}
-    base = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    folder = tmp_path_factory.mktemp("tokenizer")
-    made = PreTrainedTokenizerFast(tokenizer_object=base, bos_token="<s>", eos_token="</s>")
-    made.chat_template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
-    made.save_pretrained(folder)
-    return str(folder)
 
 
 def reply_text(prompt: Any) -> str:
@@ -130,24 +111,6 @@ PLAIN: dict[str, dict[str, Any]] = {
     "sglang-generate, text": {"tokenizer_backend": "none"},
     "sglang-generate, tokens": {"tokenizer_backend": "huggingface"},
 }
-
-
-@pytest.fixture
-def build(monkeypatch: pytest.MonkeyPatch, tokenizer: str, tmp_path: Path) -> Callable[..., Any]:
-    """Return a function that builds a model of the harness behind a server."""
-    monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "planted-key-9876543210")
-    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
-
-    def make(kind: str, server: ModelServer, **arguments: Any) -> Any:
-        name = kind.partition(",")[0]
-        if "no key" in kind:
-            monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        if arguments.get("tokenizer_backend") == "huggingface":
-            arguments = {"tokenizer": tokenizer, "model": "m", **arguments}
-        return model_class(name)(base_url=server.url, **{"model": "m", **arguments})
-
-    return make
 
 
 HEADERS = ("authorization", "x-api-key", "x-key", "anthropic-version", "content-type")
