@@ -36,7 +36,7 @@ from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, r
 from mrag_eval.harness._running import Running, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
-from mrag_eval.harness._under_way import Loaded, asked_tasks, evaluated_now, loaded_together, stock_run
+from mrag_eval.harness._under_way import Loaded, asked_tasks, loaded_together, stock_run
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -58,7 +58,6 @@ __all__ = [
     "check_tasks",
     "config_file_settings",
     "evaluate",
-    "evaluated_now",
     "hide_secrets_in_results",
     "known_model_types",
     "listed_tasks",

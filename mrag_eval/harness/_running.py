@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import signature
 from typing import Any
@@ -28,21 +28,18 @@ class Running:
     """One call of the harness's ``evaluate``.
 
     Attributes:
-        asked: the object that the harness asks: the evaluated model, or its cache of replies around it.
+        lm: the evaluated model, without the harness's cache of replies, which would keep whatever it is asked besides.
         tasks: the tasks that run together, by name.
         groups: the groups that hold them, by name.
         arguments: every other argument of the call, by name, its defaults included.
+        asked: the object that the harness asks: the model, or its cache of replies around it.
     """
 
-    asked: Any
+    lm: Any
     tasks: Mapping[str, Any]
     groups: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def lm(self) -> Any:
-        """Return the evaluated model, without a cache of replies, which would keep whatever it is asked besides."""
-        return self.asked.lm if isinstance(self.asked, CachingLM) else self.asked
+    asked: Any = field(default=None, repr=False)
 
 
 _NOW: ContextVar[Running | None] = ContextVar("the evaluation under way", default=None)
@@ -67,7 +64,8 @@ def watch_evaluate(around: Around) -> None:
 
     @wraps(harness_evaluate)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        begun = _begun(parameters.bind(*args, **kwargs))
+        call = parameters.bind(*args, **kwargs)
+        begun = replace(_begun(call), asked=call.arguments["lm"])
         with _as_running(begun), around(begun):
             results = harness_evaluate(*args, **kwargs)
         if results is not None:
@@ -85,7 +83,7 @@ def _begun(call: Any) -> Running:
     if "tasks" not in loaded:
         # the harness's former form: task or group -> object, or the group's tasks
         loaded = {"tasks": {name: task for name, task in loaded.items() if not isinstance(task, Mapping)}}
-    return Running(lm, loaded["tasks"], loaded.get("groups") or {}, arguments)
+    return Running(lm.lm if isinstance(lm, CachingLM) else lm, loaded["tasks"], loaded.get("groups") or {}, arguments)
 
 
 @contextmanager

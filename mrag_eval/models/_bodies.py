@@ -70,7 +70,7 @@ def bodies_of(
     """
     made: list[Body] = []
     seen: Counter[bytes] = Counter()
-    who = _identity(lm)
+    who = api_identity(lm)
     # the harness's class names the end of a text to the model only where it sends one request at a time
     end = {"eos": lm.eos_string} if lm._concurrent <= 1 else {}
 
@@ -107,7 +107,7 @@ def bodies_of(
         return made, run_in_thread(lambda: ask(requests))
 
 
-def _identity(lm: Any) -> dict[str, Any]:
+def api_identity(lm: Any) -> dict[str, Any]:
     """Return what decides an answer besides the body: where it is asked, and how it is read."""
     headers = {name.lower(): str(value) for name, value in lm.header.items() if name.lower() not in _KEYS}
     ends = getattr(lm, "think_end_token", None)

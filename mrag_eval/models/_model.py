@@ -23,12 +23,12 @@ from mrag_eval.core import (
     redact,
     run_in_thread,
 )
-from mrag_eval.models._api import build_api, is_api, model_class
+from mrag_eval.models._api import ApiModel, build_api, is_api, model_class
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._reply import Call, Reply
 from mrag_eval.models._sending import Batch
-from mrag_eval.models._spec import identity, settings_for
+from mrag_eval.models._spec import identity, name_of, settings_for
 from mrag_eval.models._spending import Spending
 from mrag_eval.prompts import Conversation
 
@@ -65,7 +65,7 @@ class AuxModel:
         first_backoff: float = 0.5,
     ) -> None:
         self.spec = spec
-        self.name = name or str(spec.model_args.get("model") or spec.model_args.get("pretrained") or spec.model)
+        self.name = name or name_of(spec)
         self.ledger = Ledger()
         self._cache = cache
         self._first_backoff = first_backoff
@@ -219,22 +219,24 @@ class AuxModel:
             if self._backend is None:
                 cls = model_class(self.spec, self.name)
                 if is_api(cls):
-                    api = build_api(cls, self.spec, self.name)
-                    self._backend = Transport(
-                        api.endpoint,
-                        api.payload,
-                        api.read,
-                        max_in_flight=self.spec.max_in_flight,
-                        timeout=self.spec.timeout,
-                        retries=self.spec.retries,
-                        first_backoff=self._first_backoff,
-                    )
+                    self._backend = self._transport(build_api(cls, self.spec, self.name))
                 else:
                     from mrag_eval.models._local import local_model
 
                     with Wait(f"loading {self.name}"):
                         self._backend = local_model(self.spec, self.name)
             return self._backend
+
+    def _transport(self, api: ApiModel) -> Transport[Call, Reply]:
+        return Transport(
+            api.endpoint,
+            api.payload,
+            api.read,
+            max_in_flight=self.spec.max_in_flight,
+            timeout=self.spec.timeout,
+            retries=self.spec.retries,
+            first_backoff=self._first_backoff,
+        )
 
 
 def _repeated(reply: Reply) -> Reply:
