@@ -115,12 +115,15 @@ def _for_ours(
 
     @wraps(method)
     def answered(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        ours = [request.task_name in tasks for request in requests]
-        shares: dict[bool, Iterator[Any]] = {}
-        for mine in dict.fromkeys(ours):
-            share = [request for request, one in zip(requests, ours, strict=True) if one is mine]
-            shares[mine] = iter(answer(method, share) if mine else method(share, *args, **kwargs))
-        return [next(shares[mine]) for mine in ours]
+        replies: list[Any] = [None] * len(requests)
+        for mine in (True, False):
+            places = [nth for nth, request in enumerate(requests) if (request.task_name in tasks) is mine]
+            share = [requests[nth] for nth in places]
+            if share:
+                found = answer(method, share) if mine else method(share, *args, **kwargs)
+                for nth, reply in zip(places, found, strict=True):
+                    replies[nth] = reply
+        return replies
 
     return answered
 
@@ -253,7 +256,7 @@ class _Service:
         if self._transport is None:
             self._transport = Transport(
                 endpoint_of(self._lm, self._state.model),
-                lambda body: body.content,
+                Body.content,
                 self._read,
                 max_in_flight=max(1, self._lm._concurrent),
                 timeout=self._lm.timeout,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from mrag_eval.core import content_key, run_in_thread
@@ -24,15 +24,19 @@ class Body:
 
     Attributes:
         key: its key in the cache.
-        content: the bytes to send.
+        payload: makes its value, again each time: together the bodies of a run are larger than its prompts.
         prompts: its prompts, as the harness's class put them in: chat turns, texts or tokens.
         context_lengths: of each prompt, the tokens before the continuation whose likelihood is asked; None for replies.
     """
 
     key: str
-    content: bytes
+    payload: Callable[[], dict[str, Any]]
     prompts: Sequence[Any]
     context_lengths: Sequence[int] | None = None
+
+    def content(self) -> bytes:
+        """Return the bytes to send."""
+        return json.dumps(self.payload()).encode()
 
     @property
     def count(self) -> int:
@@ -68,8 +72,8 @@ def bodies_of(
     The harness's class tokenises, truncates, groups and batches as ever; only the sending is left out. So each body is
     its own, whatever the model type. Equal ones are told apart by their number, as repeats of one request are.
     """
-    made: list[Body] = []
-    seen: Counter[bytes] = Counter()
+    bodies: list[Body] = []
+    seen: Counter[str] = Counter()
     who = api_identity(lm)
     # the harness's class names the end of a text to the model only where it sends one request at a time
     end = {"eos": lm.eos_string} if lm._concurrent <= 1 else {}
@@ -86,25 +90,26 @@ def bodies_of(
         places = []
         for start in range(0, len(prompts), lm._batch_size):
             batch = slice(start, start + lm._batch_size)
-            payload = lm._create_payload(
-                lm.create_message(prompts[batch]),
-                generate=generate,
-                gen_kwargs=copy.deepcopy(gen_kwargs),
-                seed=lm._seed,
-                **end,
-                **more,
-            )
-            content = json.dumps(payload).encode()
-            key = content_key(_FORMAT, who, generate, hashlib.sha256(content).hexdigest(), seen[content])
+
+            def payload(batch: slice = batch) -> dict[str, Any]:
+                wanted = copy.deepcopy(gen_kwargs)
+                message = lm.create_message(prompts[batch])
+                made: dict[str, Any] = lm._create_payload(
+                    message, generate=generate, gen_kwargs=wanted, seed=lm._seed, **end, **more
+                )
+                return made
+
+            content = sha256(json.dumps(payload()).encode()).hexdigest()
+            key = content_key(_FORMAT, who, generate, content, seen[content])
             seen[content] += 1
             lengths = None if generate or ctxlens is None else ctxlens[batch]
-            places.append([Place(len(made), nth) for nth in range(len(prompts[batch]))])
-            made.append(Body(key, content, prompts[batch], lengths))
+            places.append([Place(len(bodies), nth) for nth in range(len(prompts[batch]))])
+            bodies.append(Body(key, payload, prompts[batch], lengths))
         return places
 
     with replaced(lm, get_batched_requests=keep, _concurrent=2):
         # in a thread, since the harness's class starts an event loop, which a notebook already runs here
-        return made, run_in_thread(lambda: ask(requests))
+        return bodies, run_in_thread(lambda: ask(requests))
 
 
 def api_identity(lm: Any) -> dict[str, Any]:
