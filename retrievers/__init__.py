@@ -17,6 +17,7 @@ from mrag_eval.retrievers.corpora._starters import STARTERS, Starter
 from mrag_eval.retrievers.corpora._starters import VERSION as STARTER_VERSION
 from mrag_eval.retrievers.corpora._wikipedia import EDITION_CODES, NoDumpError, page_document_id, wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
+from mrag_eval.retrievers.embedding._api_embeddings import FailedBatch
 from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
 from mrag_eval.retrievers.embedding._embedders import (
     Embedder,
@@ -58,6 +59,7 @@ __all__ = [
     "Document",
     "Edition",
     "Embedder",
+    "FailedBatch",
     "ImportRecord",
     "Index",
     "Manifest",

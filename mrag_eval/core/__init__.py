@@ -20,7 +20,7 @@ from mrag_eval.core._errors import (
     suggesting,
 )
 from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
-from mrag_eval.core._failures import OUTCOMES, STAGES, Failure, ModelReply, Stage
+from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
 from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault, error_fault
@@ -90,6 +90,7 @@ from mrag_eval.core._waits import Wait, waits_are_shown
 from mrag_eval.core._weights import OTHER_FILES, check_weights
 
 __all__ = [
+    "BEFORE",
     "CONTROL",
     "CORAL_POOL",
     "CRITERIA",
@@ -144,6 +145,7 @@ __all__ = [
     "SheetRow",
     "Stage",
     "Store",
+    "TextKind",
     "Trace",
     "TracedHit",
     "TracedQuestion",
@@ -179,6 +181,7 @@ __all__ = [
     "ending_within",
     "error_fault",
     "escaped",
+    "failed_in",
     "finite",
     "finite_number",
     "from_json",
@@ -256,6 +259,7 @@ __all__ = [
     "users_alone",
     "visible_to_harness",
     "waits_are_shown",
+    "way_to",
     "whole",
     "why_undecided",
     "with_version",

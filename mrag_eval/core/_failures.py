@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -10,6 +11,22 @@ from mrag_eval.core._json_records import OPTIONAL
 # The stages at which a model, or a service, is asked for something.
 Stage = Literal["answer", "plan", "critique", "translation", "rerank", "search", "judge", "label"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+# What a translator is given, by the names of its counts.
+TextKind = Literal["queries", "documents", "answers"]
+# The steps of a row, each with those directly before it: the stages, translations by what is translated. A critic's
+# choice is part of what a search finds, and what a judge reads depends on the metric.
+BEFORE: Mapping[str, Sequence[str]] = {
+    "plan": (),
+    "critique": ("plan",),
+    "translation of queries": (),
+    "search": ("plan", "critique", "translation of queries"),
+    "rerank": ("search",),
+    "translation of documents": ("rerank",),
+    "answer": ("translation of documents",),
+    "translation of answers": ("answer",),
+    "judge": (),
+    "label": ("search",),
+}
 # Outcomes of the evaluated model that leave no answer to read: it is wrong, and they are counted by these names.
 OUTCOMES = ("refusal", "thinking cut", "empty")
 
@@ -23,23 +40,40 @@ class Failure:
         model: the name of the model or service that was asked.
         reason: the kind of failure, of few distinct values; failures are counted by it.
         detail: the words of the fault, without keys.
+        texts: what was to be translated; None at any other stage.
     """
 
     stage: Stage
     model: str
     reason: str
     detail: str = field(default="", metadata=OPTIONAL)
+    texts: TextKind | None = field(default=None, metadata=OPTIONAL)
 
     @classmethod
-    def of(cls, stage: Stage, model: str, error: str) -> Failure:
+    def of(cls, stage: Stage, model: str, error: str, texts: TextKind | None = None) -> Failure:
         """Return the failure behind an error of the form ``reason: detail``."""
-        reason, _, detail = error.partition(": ")
-        return cls(stage, model, reason, detail)
+        reason, _, detail = error.partition(":")
+        return cls(stage, model, reason, detail.strip(), texts)
+
+    @property
+    def step(self) -> str:
+        """Return the step of :data:`BEFORE`; a translation of unknown texts may have been that of the query."""
+        return f"translation of {self.texts or 'queries'}" if self.stage == "translation" else self.stage
 
     @property
     def why(self) -> str:
         """Return the reason for which a score is missing, with few distinct values."""
-        return f"{self.stage} failed ({self.reason})"
+        return f"{self.step} failed ({self.reason})"
+
+
+def failed_in(failures: Iterable[Failure], steps: Collection[str]) -> Failure | None:
+    """Return the first of the failures at one of the steps; None without one."""
+    return next((failure for failure in failures if failure.step in steps), None)
+
+
+def way_to(*steps: str) -> frozenset[str]:
+    """Return the steps and every step before them."""
+    return frozenset(steps).union(*(way_to(*BEFORE[step]) for step in steps))
 
 
 class ModelReply(str):
@@ -62,4 +96,10 @@ class ModelReply(str):
         """Return the empty reply of a call that failed."""
         reply = cls("")
         reply.failure = failure
+        return reply
+
+    def with_text(self, text: str) -> ModelReply:
+        """Return the reply with another text, such as a filter makes of it."""
+        reply = ModelReply(text)
+        vars(reply).update(vars(self))
         return reply

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from mrag_eval.core._failures import Failure
+
 Outcome = Literal["unanimous", "majority", "tie", "unjudged", "declined", "empty", "no reference"]
 # Outcomes of a vote; the others are settled without a call.
 VOTED: tuple[Outcome, ...] = ("unanimous", "majority", "tie", "unjudged")
@@ -47,6 +49,14 @@ class Judgement:
     def why_unjudged(self) -> str:
         """Return the reason for a missing verdict, with few distinct values, so that rows can be counted by it."""
         return why_undecided(sum(vote.verdict is None for vote in self.votes.values()), len(self.votes))
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Return the failed votes that left the row without a verdict; none if the others decided."""
+        failed = {seat: vote.error for seat, vote in self.votes.items() if vote.error is not None}
+        if self.outcome != "unjudged":
+            return ()
+        return tuple(Failure.of("judge", seat, error) for seat, error in failed.items())
 
     @property
     def disagreement(self) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mrag_eval.core._failures import Failure
 from mrag_eval.core._languages import same_language
 from mrag_eval.core._passages import Hit, RagDoc
 from mrag_eval.core._traces import Trace
@@ -49,13 +50,14 @@ class Reranking:
 class Searched:
     """Result of the search for one row: ``ranking`` (at most depth), of it ``kept`` (at most k, in prompt order).
 
-    ``searchable`` and ``reranked`` as in :class:`Retrieved`.
+    ``searchable``, ``reranked`` and ``failures`` as in :class:`Retrieved`.
     """
 
     ranking: tuple[Ranked, ...] = ()
     kept: tuple[Kept, ...] = ()
     searchable: Mapping[str, int] = field(default_factory=dict)
     reranked: Reranking | None = None
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Retrieved:
     ``searchable`` counts, by language, the passages searched (of the row's own candidates, if restricted to them); it
     is empty without a search, or for an oracle. ``queries`` are the query texts if they are translations or several.
     ``ranking`` is the search's own; ``reranked`` is that of the second stage, None without one. ``trace`` records how
-    an agents' loop reached the passages.
+    an agents' loop reached the passages. ``failures`` are those of its stages; passages and ranking are then what is
+    there all the same, and nothing that a failed stage comes before is scored.
     """
 
     passages: tuple[Hit, ...] = ()
@@ -75,6 +78,7 @@ class Retrieved:
     queries: tuple[str, ...] = ()
     reranked: Reranking | None = None
     trace: Trace | None = None
+    failures: tuple[Failure, ...] = ()
 
 
 def document_of(place: Ranked | Hit, doc: RagDoc) -> str:

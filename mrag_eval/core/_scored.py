@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from mrag_eval.core._failures import Failure
 from mrag_eval.core._judgements import Judgement
 from mrag_eval.core._labels import Labels
 from mrag_eval.core._passages import RagDoc
@@ -39,7 +40,7 @@ class Scored:
     without one. ``form`` is the position of the answer in the reply (the ``prompt`` block's ``answer``).
     ``sufficiency`` is the panel's judgement of the passages shown, None if it was not requested. ``translated`` is the
     answer in the language of the reference answers, ``untranslated`` the reason for its absence; both are None if
-    translation was not requested.
+    translation was not requested. ``failures`` are those of all stages so far, in the order of the pipeline.
     """
 
     doc: RagDoc
@@ -56,6 +57,7 @@ class Scored:
     sufficiency: Judgement | None = None
     translated: str | None = None
     untranslated: str | None = None
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -32,7 +32,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
     unique_ids,
 )
-from mrag_eval.datasets._xrag_english import Part, in_english, passage_id, read_translations
+from mrag_eval.datasets._xrag_english import Part, in_english, passage_id, read_translations, with_failures
 
 HUB = HubDataset(
     id="AmazonScience/XRAG",
@@ -166,10 +166,16 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
     if block.english:
         translations = read_translations(block.translations, block.english)
         docs = [in_english(doc, block.english, translations) for doc in docs]
-        notes += (f"in English: {', '.join(block.english)}", *_untranslated(docs, detector))
+        notes += (f"in English: {', '.join(block.english)}",)
         if any(passage.shown_in for doc in docs for passage in doc.given_passages):
             notes += ("the run's translator translates these articles (no data.translations)",)
         if translations is not None:
+            made = sum(p.original_lang is not None for doc in docs for p in doc.given_passages)
+            docs, slips = with_failures(docs, translations, partial(_detected, detector=detector))
+            if slips:
+                notes += (
+                    f"{slips} of {made} translations are not in English by the detector: their rows have a failure",
+                )
             source |= {"translations": str(translations.path)}
             source["sha256"][translations.path.name] = translations.sha256
     return Benchmark("xrag", docs, None, notes, source)
@@ -247,17 +253,6 @@ def _detected(articles: Sequence[str], detector: Detector | None) -> list[str]:
 
         detector = default_detector()
     return detector.detect([article[:_DETECT_CHARS].replace("\n", " ") for article in articles])
-
-
-def _untranslated(docs: Sequence[RagDoc], detector: Detector | None) -> tuple[str, ...]:
-    """Return a note if translations are still in their source language."""
-    translated = [p for doc in docs for p in doc.given_passages if p.original_lang]
-    labels = _detected([p.text for p in translated], detector)
-    slips = sum(
-        is_language(label) and same_language(label, str(p.original_lang))
-        for p, label in zip(translated, labels, strict=True)
-    )
-    return (f"{slips} of {len(translated)} translations are not in English by the detector",) if slips else ()
 
 
 def _supports(row: Mapping[str, Any]) -> list[bool]:

@@ -17,6 +17,7 @@ from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import setup_logging
 
+from mrag_eval.harness._command import command_line, end_with_1
 from mrag_eval.harness._models import (
     LOCAL_TYPES,
     check_local_weights,
@@ -56,7 +57,9 @@ __all__ = [
     "check_local_weights",
     "check_model",
     "check_tasks",
+    "command_line",
     "config_file_settings",
+    "end_with_1",
     "evaluate",
     "hide_secrets_in_results",
     "known_model_types",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import logging
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list
 
 from mrag_eval.core import RunFiles, UnwrittenError, check_output, hide
+from mrag_eval.harness._command import exit_with_1_at_the_end
 from mrag_eval.harness._under_way import run_variables
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -81,7 +79,7 @@ def watch_tracker() -> None:
             files.write({} if files.has_results() else results, {task: samples[task] for task in missing})
         except UnwrittenError as error:
             log.error("%s", error)
-            atexit.register(_exit_with_1)
+            exit_with_1_at_the_end()
 
     def aggregated(results: dict[str, Any], samples: dict[str, Any] | None = None) -> None:
         results_of(results=results, samples=samples)
@@ -92,10 +90,3 @@ def watch_tracker() -> None:
         complete({}, {task_name: samples})
 
     tracker.save_results_aggregated, tracker.save_results_samples = aggregated, of_task
-
-
-def _exit_with_1() -> None:
-    # the exit code is decided already; only this changes it
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(1)

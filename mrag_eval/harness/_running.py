@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from inspect import signature
+from inspect import BoundArguments, signature
 from typing import Any
 
 from lm_eval import evaluator
@@ -32,6 +32,7 @@ class Running:
         tasks: the tasks that run together, by name.
         groups: the groups that hold them, by name.
         arguments: every other argument of the call, by name, its defaults included.
+        defaults: what the harness takes an argument for that is left out, by name.
         asked: the object that the harness asks: the model, or its cache of replies around it.
     """
 
@@ -39,7 +40,13 @@ class Running:
     tasks: Mapping[str, Any]
     groups: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
     asked: Any = field(default=None, repr=False)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return the arguments whose values are not the harness's defaults."""
+        return {key: value for key, value in self.arguments.items() if value != self.defaults.get(key)}
 
 
 _NOW: ContextVar[Running | None] = ContextVar("the evaluation under way", default=None)
@@ -76,14 +83,21 @@ def watch_evaluate(around: Around) -> None:
     evaluator.evaluate = evaluate
 
 
-def _begun(call: Any) -> Running:
+def _begun(call: BoundArguments) -> Running:
     call.apply_defaults()
+    defaults = {name: parameter.default for name, parameter in call.signature.parameters.items()}
     arguments = dict(call.arguments)
     lm, loaded = arguments.pop("lm"), arguments.pop("task_dict")
     if "tasks" not in loaded:
         # the harness's former form: task or group -> object, or the group's tasks
         loaded = {"tasks": {name: task for name, task in loaded.items() if not isinstance(task, Mapping)}}
-    return Running(lm.lm if isinstance(lm, CachingLM) else lm, loaded["tasks"], loaded.get("groups") or {}, arguments)
+    return Running(
+        lm.lm if isinstance(lm, CachingLM) else lm,
+        loaded["tasks"],
+        loaded.get("groups") or {},
+        arguments,
+        defaults,
+    )
 
 
 @contextmanager

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
+from lm_eval.config.task import TaskConfig
 from lm_eval.evaluator_utils import get_sample_size
 
-from mrag_eval.core import DataError, check_file_name
+from mrag_eval.core import DataError, ModelReply, check_file_name
 from mrag_eval.harness._result_files import watch_tracker
 from mrag_eval.harness._run import ask_git_only_in_a_work_tree
 from mrag_eval.harness._running import Running, watch_evaluate
@@ -116,6 +117,7 @@ class HarnessTask(ConfigurableTask):
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._name = str(config.get("task", "?"))
+        self._set = frozenset(config)
         check_file_name(self._name, "the task's name")
         watch_tracker()
         watch_evaluate(_around)
@@ -335,7 +337,7 @@ class HarnessTask(ConfigurableTask):
         replies: dict[str, list[Any]] = {}
         for instance in self._instances:
             (reply,) = instance.filtered_resps.values()
-            replies.setdefault(instance.doc["id"], []).append(reply)
+            replies.setdefault(instance.doc["id"], []).append(_with_fate(reply, instance.resps))
         self._results = self.score_replies(replies)
         return out
 
@@ -369,6 +371,13 @@ class HarnessTask(ConfigurableTask):
             return dict(self._higher_is_better)
         return {UNSCORED: False, **self.value_names(), **self.task_score_names()}
 
+    def chosen_config(self) -> dict[str, Any]:
+        """Return the harness's keys of the task that its file sets, or that are not the harness's defaults any more."""
+        # of this type no generation settings are made up, which the harness would warn of
+        defaults = TaskConfig(task=self._name, output_type="loglikelihood").to_dict()
+        found: dict[str, Any] = self.config.to_dict()
+        return {key: value for key, value in found.items() if key in self._set or value != defaults.get(key)}
+
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""
         ask_git_only_in_a_work_tree()
@@ -385,6 +394,15 @@ def _around(begun: Running) -> Iterator[None]:
     first = next(iter(ours.values()), None)
     with nullcontext() if first is None else first.answering(begun.asked, ours):
         yield
+
+
+def _with_fate(filtered: Any, given: Sequence[Any]) -> Any:
+    """Return a filtered reply with what is known of the reply it was made from: a filter keeps only the text."""
+    reply = next((reply for reply in given if isinstance(reply, ModelReply)), None)
+    if reply is None:
+        return filtered
+    text = filtered[0] if isinstance(filtered, list) and filtered else filtered
+    return reply.with_text(text if isinstance(text, str) else "")
 
 
 def check_tasks(tasks: Iterable[Any], *, judged: bool) -> None:

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
-from mrag_eval.core import Judgement, MetricError, Scored, Value
+from mrag_eval.core import Judgement, MetricError, Scored, Value, failed_in
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
-from mrag_eval.scoring import DECLINED, EMPTY, PanelShare
+from mrag_eval.scoring import ANSWERED, DECLINED, EMPTY, PanelShare
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import LanguageDetector
@@ -110,15 +110,18 @@ def judged(
     """Return the rows with their judgement and language check, and one rank's share of the panel's table.
 
     Rows without a reference answer are not judged; a declined or an empty answer is incorrect, and no judge is asked.
+    Nor is one about a row on whose way to an answer a step failed.
     """
     share = None
-    judgements: Sequence[Judgement | None] = [None] * len(rows)
+    out = list(rows if check is None else check.of(rows))
     if panel is not None:
         rubric = verdict_rubric(block.prompt, block.reply)
-        judgements, ledgers = panel.judge(rubric, [_case(row) for row in rows], tie=block.tie)
+        asked = [i for i, row in enumerate(rows) if failed_in(row.failures, ANSWERED) is None]
+        judgements, ledgers = panel.judge(rubric, [_case(rows[i]) for i in asked], tie=block.tie)
         share = PanelShare(panel.model_names, ledgers, None if check is None else check.note)
-    checked = rows if check is None else check.of(rows)
-    return [replace(row, judgement=judgement) for row, judgement in zip(checked, judgements, strict=True)], share
+        for i, judgement in zip(asked, judgements, strict=True):
+            out[i] = replace(out[i], judgement=judgement, failures=(*out[i].failures, *judgement.failures))
+    return out, share
 
 
 def _case(row: Scored) -> Case | Judgement:

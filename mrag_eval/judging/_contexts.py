@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mrag_eval.config import Judge
-from mrag_eval.core import Hit, Judgement, RagDoc, Scored
+from mrag_eval.core import Hit, Judgement, RagDoc, Scored, failed_in, way_to
 from mrag_eval.judging._panel import Panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric
 from mrag_eval.scoring import PanelShare
+
+_SHOWN = way_to("translation of documents")
 
 
 def sufficiency_judged(
@@ -19,12 +21,15 @@ def sufficiency_judged(
 
     ``passages`` are aligned with the rows, as they go into the prompt, before any shortening. The panel sees neither
     the reference answers nor the model's (XRAG, Appendix A). An empty search result is insufficient, and no judge is
-    asked.
+    asked. Nor is one about passages that a failed step left.
     """
     settings = block.sufficiency
-    cases = [_case(row.doc, found, settings.country) for row, found in zip(rows, passages, strict=True)]
+    asked = [i for i, row in enumerate(rows) if failed_in(row.failures, _SHOWN) is None]
+    cases = [_case(rows[i].doc, passages[i], settings.country) for i in asked]
     judgements, ledgers = panel.judge(sufficiency_rubric(settings.prompt), cases, tie=block.tie)
-    out = [replace(row, sufficiency=judgement) for row, judgement in zip(rows, judgements, strict=True)]
+    out = list(rows)
+    for i, judgement in zip(asked, judgements, strict=True):
+        out[i] = replace(rows[i], sufficiency=judgement, failures=(*rows[i].failures, *judgement.failures))
     return out, PanelShare(panel.model_names, ledgers)
 
 

@@ -12,7 +12,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mrag_eval.config import Judge
-from mrag_eval.core import PAGE, ConfigError, Labels, LabelSource, Passage, Scored, same_language, why_undecided
+from mrag_eval.core import (
+    PAGE,
+    ConfigError,
+    Failure,
+    Labels,
+    LabelSource,
+    Passage,
+    Scored,
+    failed_in,
+    same_language,
+    way_to,
+    why_undecided,
+)
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, relevance_rubric
 from mrag_eval.metrics import majority_vote
@@ -25,6 +37,7 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 OTHER_LANGUAGE = "the lexical proxy compares texts of one language, and answer and document are in two"
 NO_PAGE = "the page that answers is not known"
 NO_TRANSLATION = "no translation of the answer"
+_SEARCHED = way_to("search")
 # n of the n-grams by which a passage must contain the answer.
 _N = 3
 
@@ -99,20 +112,38 @@ def labelled(
             answers = _translated_answers(rows, translator)
         found = [_by_ngrams(row, texts, labeller, own) for row, own in zip(rows, answers, strict=True)]
         share = LabellingShare(labeller.by, block.threshold, _N)
-    return [replace(row, labels=labels) for row, labels in zip(rows, found, strict=True)], share
+    by = "" if translator is None else translator.label
+    return [
+        replace(row, labels=labels, failures=(*row.failures, *_untranslated(labels, by)))
+        for row, labels in zip(rows, found, strict=True)
+    ], share
+
+
+def _untranslated(labels: Labels, translator: str) -> list[Failure]:
+    return [Failure("label", translator, NO_TRANSLATION)] if labels.fault == NO_TRANSLATION else []
 
 
 def _by_panel(
     rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller, panel: Panel
 ) -> tuple[list[Scored], LabellingShare]:
-    asked = [i for i, row in enumerate(rows) if row.doc.answers and row.ranking]
+    asked = [
+        i
+        for i, row in enumerate(rows)
+        if row.doc.answers and row.ranking and failed_in(row.failures, _SEARCHED) is None
+    ]
     answers = panel.ask(relevance_rubric(labeller.block.relevance.prompt), [_case(rows[i], texts) for i in asked])
     found = [Labels("judge", _ids(row), fault=None if row.doc.answers else NO_ANSWERS) for row in rows]
+    failures = [row.failures for row in rows]
     for place, i in enumerate(asked):
         votes = {seat: replies[place] for seat, replies in answers.answers.items()}
         found[i] = _counted(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
+        if found[i].fault is not None:
+            failed = {seat: vote.error for seat, vote in votes.items() if vote.error is not None}
+            failures[i] += tuple(Failure.of("label", seat, error) for seat, error in failed.items())
     share = LabellingShare("judge", models=panel.model_names, ledger=answers.ledgers)
-    return [replace(row, labels=labels) for row, labels in zip(rows, found, strict=True)], share
+    return [
+        replace(row, labels=labels, failures=its) for row, labels, its in zip(rows, found, failures, strict=True)
+    ], share
 
 
 def _ids(row: Scored) -> tuple[str, ...]:

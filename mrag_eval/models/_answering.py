@@ -16,7 +16,6 @@ from mrag_eval.core import (
     ConfigError,
     Failure,
     ModelReply,
-    MragError,
     Response,
     Transport,
     Wait,
@@ -27,7 +26,7 @@ from mrag_eval.models._api import endpoint_of
 from mrag_eval.models._bodies import Body, bodies_of, replaced
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
-from mrag_eval.models._outputs import outcome_of, read_likelihoods, read_replies
+from mrag_eval.models._outputs import read_likelihoods, read_replies
 from mrag_eval.models._remedies import remedy
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._sending import Batch
@@ -45,10 +44,9 @@ class Answering:
     Attributes:
         model: its name.
         transport: ``mrag_eval``; ``local`` for weights that run here; ``not ours (TYPE)`` for a type with a client of
-            its own.
-        host: where it is asked, None unless the transport is ours.
-        ledger: calls, cached ones, further attempts, tokens, and failures by reason; empty unless the transport is
-            ours.
+            its own. All else is empty unless it is ours.
+        host: where it is asked.
+        ledger: calls, cached ones, further attempts, tokens, and failures by reason.
         answered_by: the models that responses named, with the number of replies.
         outcomes: replies that are no answer, by what the model did instead.
     """
@@ -76,9 +74,9 @@ class Answering:
 def answering(asked: Any, tasks: Collection[str], *, first_backoff: float = 0.5) -> Iterator[Answering]:
     """Answer the requests of ``tasks`` within the block; those of other tasks are answered as ever.
 
-    Replies are :class:`~mrag_eval.core.ModelReply`. Those of a model behind an API come over our transport, from bodies
-    that equal the harness's, each kept when it arrives; a failed call is a reply with a ``failure``. A likelihood that
-    cannot be had raises MragError.
+    Those to a model behind an API go over our transport, in bodies that equal the harness's, and each answer is kept
+    when it arrives. A reply is a :class:`~mrag_eval.core.ModelReply`. A failed call is one with a ``failure``, also
+    where a likelihood was asked for. A model of another kind is asked as ever.
 
     Args:
         asked: the object that the harness asks: the model, or its cache of replies (``--use_cache``) around it, which
@@ -104,7 +102,6 @@ def answering(asked: Any, tasks: Collection[str], *, first_backoff: float = 0.5)
             stack.enter_context(replaced(lm, **methods))
         if cached:
             stack.enter_context(replaced(asked, dbdict=_AnswersOnly(asked.dbdict)))
-        stack.enter_context(replaced(asked, generate_until=_told(asked.generate_until, tasks, state)))
         yield state
 
 
@@ -126,27 +123,6 @@ def _for_ours(
         return replies
 
     return answered
-
-
-def _told(method: Callable[..., list[Any]], tasks: Collection[str], state: Answering) -> Callable[..., list[Any]]:
-    """Return the method with each of its plain texts for ``tasks`` told apart from an answer, and counted."""
-
-    @wraps(method)
-    def told(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
-        replies = list(method(requests, *args, **kwargs))
-        for nth, (request, reply) in enumerate(zip(requests, replies, strict=False)):
-            if request.task_name not in tasks:
-                continue
-            if not isinstance(reply, ModelReply) and (reply is None or isinstance(reply, str)):
-                replies[nth] = reply = ModelReply(reply or "")
-                reply.outcome = outcome_of(reply) or None
-            if isinstance(reply, ModelReply) and reply.outcome is not None:
-                state.outcomes[reply.outcome] += 1
-            if isinstance(reply, ModelReply) and reply.answered_by is not None:
-                state.answered_by[reply.answered_by] += 1
-        return replies
-
-    return told
 
 
 class _AnswersOnly:
@@ -183,21 +159,12 @@ class _Service:
 
     def replies(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
         """Return a reply to each request, in order."""
-        found = self._answers(method, requests)
-        replies = [self._reply(one) for one in found]
-        failed = [nth for nth, reply in enumerate(replies) if reply.failure is not None]
-        if failed:
-            log.error("%s", self._what_failed(requests, found, failed))
-            log.error("    %s", remedy(found[failed[0]].reason))
-        return replies
+        return [self._reply(one) for one in self._told(method, requests)]
 
     def likelihoods(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
-        """Return the log-likelihood of each request, in order; raise MragError if one cannot be had."""
-        found = self._answers(method, requests)
-        failed = [nth for nth, one in enumerate(found) if one.likelihood is None]
-        if failed:
-            raise MragError(self._what_failed(requests, found, failed), remedy(found[failed[0]].reason))
-        return [None if one.likelihood is None else tuple(one.likelihood) for one in found]
+        """Return the log-likelihood of each request, in order; a reply with a failure where it cannot be had."""
+        found = self._told(method, requests)
+        return [self._reply(one) if one.likelihood is None else tuple(one.likelihood) for one in found]
 
     def _reply(self, one: Reply) -> ModelReply:
         if one.error is not None:
@@ -205,7 +172,19 @@ class _Service:
             return ModelReply.failed(replace(failure, detail=f"{self._state.host}: {failure.detail}"))
         reply = ModelReply(one.text)
         reply.outcome, reply.finish_reason, reply.answered_by = one.outcome, one.finish_reason, one.answered_by
+        if one.outcome is not None:
+            self._state.outcomes[one.outcome] += 1
         return reply
+
+    def _told(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Reply]:
+        """Return the answer to each request, with a line on those that failed."""
+        found = self._answers(method, requests)
+        self._state.answered_by.update(one.answered_by for one in found if one.answered_by is not None)
+        failed = [nth for nth, one in enumerate(found) if one.error is not None]
+        if failed:
+            log.error("%s", self._what_failed(requests, found, failed))
+            log.error("    %s", remedy(found[failed[0]].reason))
+        return found
 
     def _what_failed(self, requests: Sequence[Any], found: Sequence[Reply], failed: Sequence[int]) -> str:
         """Return one line: the model, its host, how many calls failed and why, and the first row."""

@@ -19,7 +19,7 @@ from mrag_eval.core import (
     key_in,
     missing_extra,
 )
-from mrag_eval.models._outputs import BROKEN_AGAIN, CUT, read_replies
+from mrag_eval.models._outputs import BROKEN_AGAIN, read_replies
 from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.prompts import plain_prompt
 
@@ -100,7 +100,7 @@ class ApiModel:
         thinking = "\n".join(part for part in (reply.thinking, thought) if part)
         if not text.strip():
             why = f"finish reason '{reply.finish_reason}'" + (", all of it thinking" if thinking else "")
-            again = 0 if reply.finish_reason in CUT else BROKEN_AGAIN
+            again = 0 if reply.cut_off else BROKEN_AGAIN
             raise HttpFault("empty", f"the answer is empty ({why})", again=again)
         return replace(reply, text=text, thinking=thinking, outcome=None)
 

@@ -12,12 +12,10 @@ from typing import Any
 
 from mrag_eval.core import HttpFault, JsonFault, error_fault, hide, json_value, redact
 from mrag_eval.models._lenient_json import storable
-from mrag_eval.models._reply import Reply, closes_thinking, split_thinking
+from mrag_eval.models._reply import CUT, Reply, closes_thinking, split_thinking
 
 # A model sometimes gives a broken body to a request that succeeds on the second attempt.
 BROKEN_AGAIN = 2
-# Ends of a reply, as providers name them.
-CUT = ("length", "max_tokens", "model_context_window_exceeded")
 _FILTERS = ("content_filter", "safety", "sensitive", "prohibited_content", "blocklist", "recitation")
 
 
@@ -93,7 +91,7 @@ def read_likelihoods(lm: Any, body: str, tokens: Sequence[Any], context_lengths:
     return [first, *(Reply("", likelihood=value) for value in values[1:])]
 
 
-def outcome_of(text: str, finish: str | None = None, *, thinking: str = "", ends_thinking: str | None = None) -> str:
+def _outcome(text: str, finish: str | None = None, *, thinking: str = "", ends_thinking: str | None = None) -> str:
     """Return what the model did instead of answering, a name of ``OUTCOMES``; an empty text for an answer.
 
     Args:
@@ -136,7 +134,7 @@ def _reply_or_fault(lm: Any, outputs: Any, part: _Part | HttpFault) -> Reply | H
         return Reply(said, part.finish, thinking=thinking, outcome="refusal")
     # the harness's reader leaves out what stands before the end of the thinking
     whole = part.written if ends else text
-    outcome = outcome_of(whole, part.finish, thinking=part.thinking, ends_thinking=ends)
+    outcome = _outcome(whole, part.finish, thinking=part.thinking, ends_thinking=ends)
     if not outcome and not text.strip():
         outcome = "empty"
     return Reply(text, part.finish, thinking=thinking, outcome=outcome or None)

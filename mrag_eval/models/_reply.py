@@ -10,6 +10,8 @@ from typing import Any
 from mrag_eval.config import Generation
 from mrag_eval.prompts import Conversation
 
+# Ends of a reply at its limit, as providers name them.
+CUT = ("length", "max_tokens", "model_context_window_exceeded")
 # Fields that are stored where they say something.
 _LATER = ("outcome", "answered_by", "likelihood")
 
@@ -52,6 +54,11 @@ class Reply:
     def reason(self) -> str | None:
         """Return the reason of a failure (``timeout``, ``rate_limit``, ``budget``, ...); failures are counted by it."""
         return None if self.error is None else self.error.split(":", 1)[0]
+
+    @property
+    def cut_off(self) -> bool:
+        """Return whether the reply ended because it reached ``max_tokens``."""
+        return self.finish_reason in CUT
 
     def stored(self) -> dict[str, Any]:
         """Return the value to cache."""

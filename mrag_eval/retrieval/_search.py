@@ -16,12 +16,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError, Hit, Kept, Ranked, Searched, Store, Wait, cache_dir, content_key, made_once
+from mrag_eval.core import (
+    ConfigError,
+    Failure,
+    Hit,
+    Kept,
+    Ranked,
+    Searched,
+    Store,
+    Wait,
+    cache_dir,
+    content_key,
+    made_once,
+)
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
 from mrag_eval.retrieval._plan import Plan
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index
+    from mrag_eval.retrievers import FailedBatch, Index
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -48,6 +60,9 @@ def search_plans(
 
     Every shard is searched once, for all plans and all versions of their queries together; an index that is asked over
     a network is searched a part of the plans at a time, and the results of each part are cached before the next.
+
+    A plan whose query could not be embedded has a failure, and no hits; if that holds for every plan, the embedder's
+    error is raised.
     """
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder
@@ -63,6 +78,7 @@ def search_plans(
     # vectors that were read do not follow from passages and embedder, nor do those of queries
     fingerprint += [*index.manifest.vector_hashes(), *vectors_identity(retrieval).values()]
     keys = [content_key(fingerprint, p.text, p.languages, p.candidates, *p.versions) for p in plans]
+    failed: dict[str, FailedBatch] = {}
     with closing(Store(cache_dir() / "retrieval.sqlite")) if use_cache else nullcontext() as store:
         found = store.get_many(keys, _is_found) if store else {}
         missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
@@ -71,19 +87,32 @@ def search_plans(
             log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), cached)
 
             def search(part: Sequence[str]) -> Iterator[dict[str, Any]]:
-                entries = _search(index, [missing[key] for key in part], retrieval, merge, store)
-                yield dict(zip(part, entries, strict=True))
+                due = {key: missing[key] for key in part}
+                vectors = None
+                if retrieval.query_vectors is None:
+                    vectors = _embedded(index, [text for plan in due.values() for text in _texts(plan)], store, failed)
+                    due = {key: plan for key, plan in due.items() if failed.keys().isdisjoint(_texts(plan))}
+                if due:
+                    yield dict(zip(due, _search(index, list(due.values()), retrieval, merge, vectors), strict=True))
 
             found |= made_once(missing, search, store, _is_found, at_once=index.queries_at_once or len(missing))
         searchable = _searchable(index, plans, count_candidates, store)
-    return [
-        Searched(
-            tuple(Ranked(*place) for place in found[key]["ranking"]),
-            tuple(Kept(*chosen) for chosen in found[key]["passages"]),
-            pool,
-        )
-        for key, pool in zip(keys, searchable, strict=True)
-    ]
+    if failed and not found:
+        raise next(iter(failed.values())).fault
+    out = []
+    for key, plan, pool in zip(keys, plans, searchable, strict=True):
+        if key in found:
+            ranking = tuple(Ranked(*place) for place in found[key]["ranking"])
+            out.append(Searched(ranking, tuple(Kept(*chosen) for chosen in found[key]["passages"]), pool))
+            continue
+        error = next(failed[text].error for text in _texts(plan) if text in failed)
+        name = embedder.name if embedder else retrieval.corpus
+        out.append(Searched(searchable=pool, failures=(Failure.of("search", name, error),)))
+    return out
+
+
+def _texts(plan: Plan) -> tuple[str, ...]:
+    return (plan.text, *plan.versions)
 
 
 def _is_found(value: Any) -> bool:
@@ -139,8 +168,13 @@ def _searchable(
     return out
 
 
-def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.ndarray[Any, Any] | None:
-    """Return the queries' vectors, each text embedded once; None for lexical or sparse indexes."""
+def _embedded(
+    index: Index, queries: Sequence[str], store: Store | None, failed: dict[str, FailedBatch]
+) -> dict[str, np.ndarray[Any, Any]] | None:
+    """Return the vectors of the queries by text, each embedded once; None for lexical or sparse indexes.
+
+    A text that an endpoint does not embed has none, and is ``failed``.
+    """
     from mrag_eval.retrievers import batch_size_for, vectors_arriving
 
     record = index.manifest.embedder
@@ -159,13 +193,16 @@ def _embedded(index: Index, queries: Sequence[str], store: Store | None) -> np.n
             size = batch_size_for(index.embedder, _BATCH)
             parts = [keys[start : start + size] for start in range(0, len(keys), size)]
             asked = [[texts[key] for key in part] for part in parts]
-            for number, vectors in vectors_arriving(index.embedder, asked, queries=True):
+
+            def not_embedded(number: int, fault: FailedBatch) -> None:
+                failed.update(dict.fromkeys(asked[number], fault))
+
+            for number, vectors in vectors_arriving(index.embedder, asked, queries=True, failed=not_embedded):
                 yield {key: _encoded(vector) for key, vector in zip(parts[number], vectors, strict=True)}
                 wait.add(len(parts[number]))
 
         known |= made_once(new, embed, store, valid, at_once=_CLAIMED)
-    vectors = {text: _decoded(known[key]) for key, text in texts.items()}
-    return np.stack([vectors[text] for text in queries]).astype(np.float32)
+    return {text: _decoded(known[key]) for key, text in texts.items() if key in known}
 
 
 def _encoded(vector: np.ndarray[Any, Any]) -> str:
@@ -191,20 +228,26 @@ def _merge_for(index: Index, retrieval: Retrieval) -> str:
 
 
 def _search(
-    index: Index, plans: Sequence[Plan], retrieval: Retrieval, merge: str, store: Store | None
+    index: Index,
+    plans: Sequence[Plan],
+    retrieval: Retrieval,
+    merge: str,
+    vectors: Mapping[str, np.ndarray[Any, Any]] | None,
 ) -> list[dict[str, Any]]:
-    """Return ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}`` per plan."""
+    """Return ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}`` per plan.
+
+    ``vectors`` are those of the queries by text; None if the index needs none, or they are given with the plans.
+    """
     depth, k = retrieval.search_depth, retrieval.k
-    texts = [(p.text, *p.versions) for p in plans]
+    texts = [_texts(p) for p in plans]
     queries = [text for versions in texts for text in versions]
+    embeddings = None if vectors is None else np.stack([vectors[text] for text in queries]).astype(np.float32)
     scope: dict[str, Any] = {
         "languages": [p.languages for p in plans for _ in (p.text, *p.versions)],
         "candidates": [p.candidates for p in plans for _ in (p.text, *p.versions)]
         if any(p.candidates for p in plans)
         else None,
-        "embeddings": _embedded(index, queries, store)
-        if retrieval.query_vectors is None
-        else given_vectors(index, plans, retrieval),
+        "embeddings": embeddings if retrieval.query_vectors is None else given_vectors(index, plans, retrieval),
     }
     waiting = f"searching '{retrieval.corpus}' for {len(queries):,} queries"
     if merge == "score":

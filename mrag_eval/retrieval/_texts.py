@@ -32,6 +32,7 @@ def with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retriev
             row.ranking,
             row.searchable,
             reranked=row.reranked,
+            failures=row.failures,
         )
         for row in found
     ]

@@ -1,7 +1,8 @@
 """Scoring: values for each row from replies and rankings, and a summary of rows with intervals."""
 
 from mrag_eval.scoring._agents_table import loop_line
-from mrag_eval.scoring._answers import Answer, parse_answer
+from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer
+from mrag_eval.scoring._failure_table import bounds_with, failure_line
 from mrag_eval.scoring._metrics import (
     DECLINED,
     EMPTY,
@@ -10,6 +11,7 @@ from mrag_eval.scoring._metrics import (
     NO_ANSWERS,
     REPLY_METRICS,
     LanguageRule,
+    needs_of,
     scale_of,
     score_rows,
 )
@@ -29,8 +31,10 @@ from mrag_eval.scoring._row_records import (
     sufficiency_record,
 )
 from mrag_eval.scoring._score_records import (
+    MOST_FAILED,
     CitationTable,
     LabelTable,
+    LanguageFailures,
     LanguageTable,
     LoopTable,
     MetricScore,
@@ -39,8 +43,10 @@ from mrag_eval.scoring._score_records import (
 )
 from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
 from mrag_eval.scoring._task_level import (
+    ANSWERED,
     TASK_MEASURES,
     check_task_scores,
+    refusal_in,
     reported_measures,
     skipped_territories,
     task_record,
@@ -49,10 +55,12 @@ from mrag_eval.scoring._task_level import (
 from mrag_eval.scoring._translated import with_translated_answers
 
 __all__ = [
+    "ANSWERED",
     "DECLINED",
     "EMPTY",
     "METRICS",
     "METRIC_NAMES",
+    "MOST_FAILED",
     "NO_ANSWERS",
     "REPLY_METRICS",
     "RESAMPLES",
@@ -64,6 +72,7 @@ __all__ = [
     "JudgedRecord",
     "LabelTable",
     "LabellingShare",
+    "LanguageFailures",
     "LanguageRule",
     "LanguageTable",
     "LoopTable",
@@ -76,14 +85,19 @@ __all__ = [
     "Territory",
     "TerritoryAnswer",
     "against_human",
+    "bounds_with",
     "check_task_scores",
+    "failure_line",
     "halved_metrics",
     "judged_ids",
     "label_line",
     "loop_line",
+    "needs_of",
+    "outcome_of",
     "panel_line",
     "parse_answer",
     "published_name",
+    "refusal_in",
     "reported_measures",
     "row_record",
     "scale_of",

@@ -6,11 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
-from mrag_eval.core import Hit, RagDoc, Trace
+from mrag_eval.core import Hit, RagDoc, Trace, failed_in, way_to
 from mrag_eval.metrics import Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import LoopRecord, RowRecord
 from mrag_eval.scoring._score_records import LoopLanguages, LoopTable, PerQuestion
+
+_SEARCHED = way_to("search")
 
 
 def loop_record(doc: RagDoc, trace: Trace, passages: Sequence[Hit]) -> LoopRecord:
@@ -38,6 +40,8 @@ def loop_table(rows: Sequence[RowRecord], correct: Sequence[str], seed: int = 0)
         return None
     loops = [loop for _, loop in looped]
     n = len(loops)
+    # what a loop ends with is its outcome only if none of its calls failed
+    done = [loop for r, loop in looped if failed_in(r.failures, _SEARCHED) is None]
     languages: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: {"chosen": Counter(), "used": Counter()})
     for loop in loops:
         languages[loop.source]["chosen"].update(loop.chosen)
@@ -57,8 +61,8 @@ def loop_table(rows: Sequence[RowRecord], correct: Sequence[str], seed: int = 0)
         rounds=_counted(loop.rounds for loop in loops),
         stopped=_counted(loop.stopped for loop in loops),
         faults=dict(sorted(sum((Counter(loop.faults) for loop in loops), Counter[str]()).items())),
-        without_documents=_share([float(loop.shown == 0) for loop in loops], seed),
-        fallback=_share([float(loop.fallback) for loop in loops], seed),
+        without_documents=_share([float(loop.shown == 0) for loop in done], seed),
+        fallback=_share([float(loop.fallback) for loop in done], seed),
         per_question=PerQuestion(
             calls=sum(loop.calls for loop in loops) / n,
             tokens=sum(loop.tokens for loop in loops) / n,
@@ -80,10 +84,11 @@ def loop_line(table: LoopTable) -> str:
     per = table.per_question
     ends = ", ".join(f"{count} {reason}" for reason, count in table.stopped.items())
     rounds = ", ".join(f"{count} in {rounds}" for rounds, count in table.rounds.items())
-    bare = round((table.without_documents.value or 0.0) * table.rows)
-    parts = [f"rounds: {rounds}", f"ended: {ends}", f"{bare} of {table.rows} without documents"]
+    done = table.without_documents.n
+    bare = round((table.without_documents.value or 0.0) * done)
+    parts = [f"rounds: {rounds}", f"ended: {ends}", f"{bare} of {done} without documents"]
     if table.fallback.value:
-        parts.append(f"{round(table.fallback.value * table.rows)} with documents none of which is valid")
+        parts.append(f"{round(table.fallback.value * done)} with documents none of which is valid")
     parts.append(f"{per.calls:.1f} calls and {per.tokens:,.0f} tokens a question, {table.cached:,} from cache")
     if table.faults:
         parts.append("faults: " + ", ".join(f"{count} {fault}" for fault, count in table.faults.items()))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mrag_eval.core import ModelReply
+
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 # With the emphasis that models put around it.
 _LINE = re.compile(r"^[ \t>#*_-]*answer[ \t*_]*[:：][ \t*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 # Closed, or cut off by the token limit: an unfinished thought contains no answer.
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.IGNORECASE | re.DOTALL)
+_UNFINISHED = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.IGNORECASE | re.DOTALL)
 # The reply with which a prompt may let a model pass, in the language of the prompt.
 _NONE = "none"
 
@@ -50,3 +53,15 @@ def parse_answer(reply: str, form: str, *, may_decline: bool = False) -> Answer:
     inside = found[-1].strip()
     none = inside.strip("'\"`.").casefold() == _NONE
     return Answer(inside, tagged=True, declined=none if may_decline else None)
+
+
+def outcome_of(reply: str, answer: Answer) -> str | None:
+    """Return how a model gave no answer to read, one of :data:`~mrag_eval.core.OUTCOMES`; None if it gave one.
+
+    It is what the provider says; without that, what the reply shows.
+    """
+    if isinstance(reply, ModelReply) and reply.outcome is not None:
+        return reply.outcome
+    if answer.text.strip():
+        return None
+    return "thinking cut" if _UNFINISHED.search(reply) else "empty"

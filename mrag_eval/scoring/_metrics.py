@@ -6,10 +6,24 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 
-from mrag_eval.config import CorrectLanguage, ranking_measures, rerank_measures
-from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, Wait, can_be_score, labelled_name, not_finite
+from mrag_eval.config import RERANKED, CorrectLanguage, ranking_measures, rerank_measures
+from mrag_eval.core import (
+    SHARE,
+    Failure,
+    RowScores,
+    Scale,
+    Scored,
+    Value,
+    Wait,
+    can_be_score,
+    failed_in,
+    labelled_name,
+    not_finite,
+    way_to,
+)
 from mrag_eval.metrics import (
     SHARES,
     LanguageDetector,
@@ -36,8 +50,8 @@ from mrag_eval.metrics import (
     word_precision,
     word_recall,
 )
-from mrag_eval.scoring._ranking import ranking_columns, rerank_columns
-from mrag_eval.scoring._task_level import TASK_MEASURES, TASK_SCORES, read_option
+from mrag_eval.scoring._ranking import NO_RELEVANT, QUOTA, RANKED, REORDERED, ranking_columns, rerank_columns
+from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES, read_option
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
 
@@ -46,7 +60,8 @@ Batch = Callable[[Sequence[Scored]], list[Value]]
 class Metric:
     """Hold a metric: its name, the function that scores rows, its unit and range, and whether higher is better.
 
-    ``total``: every row gets a value, whatever the reply (then the harness can average it itself).
+    ``total``: every row gets a value, whatever the reply (then the harness can average it itself). ``needs`` are the
+    steps on the way to the metric: a row of which one failed has no value.
     """
 
     name: str
@@ -55,6 +70,8 @@ class Metric:
     summary: str
     higher_is_better: bool | None = True
     scale: Scale = SHARE
+    _: KW_ONLY
+    needs: frozenset[str]
 
 
 NO_ANSWERS = "the row has no reference answer"
@@ -70,6 +87,12 @@ NO_TRANSLATION = "the reply was not translated"
 NO_TAG = "the prompt asks for no answer tag"
 NO_WAY_TO_DECLINE = "the prompt offers no way to decline"
 NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
+# Reasons for which a row has no value of a metric, whatever happened on the way.
+UNDEFINED = frozenset(
+    {NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO, NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE, NO_RELEVANT, QUOTA}
+)
+_JUDGED = way_to("answer", "judge")
+_TRANSLATED = way_to("translation of answers")
 
 
 def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -> list[Value]:
@@ -274,9 +297,9 @@ def _judged_accuracy(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _accurate(row: Scored) -> Value:
-    """Return the verdict, and 0 for the wrong language, even of an unjudged row (XRAG, Appendix C.2)."""
+    """Return the verdict, and 0 for a judged answer in the wrong language (XRAG, Appendix C.2)."""
     verdict = _verdict(row)
-    if row.in_language is None or row.judgement is None or row.judgement.outcome == "no reference":
+    if row.in_language is None or isinstance(verdict, str):
         return verdict
     if row.in_language == 0.0 and not row.declined:
         return 0.0
@@ -320,64 +343,90 @@ def _answer_tag(rows: Sequence[Scored]) -> list[Value]:
     return [NO_TAG if row.tagged is None else float(row.tagged) for row in rows]
 
 
+# A metric of the reply.
+_reply = partial(Metric, needs=ANSWERED)
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
-        Metric("acc", _accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"),
-        Metric("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
-        Metric("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
-        Metric("yes_no", _yes_no, False, "the reply says yes or no as the answer does, in words of its language"),
-        Metric("char3gram_recall", _char_recall, True, "character 3-gram recall, best over answers"),
-        Metric("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
-        Metric("char3gram_precision", _each(char_ngram_precision), True, "character 3-gram precision"),
-        Metric("char3gram_f1", _each(char_ngram_f1), True, "character 3-gram F1"),
-        Metric(
+        _reply("acc", _accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"),
+        _reply("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
+        _reply("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
+        _reply("yes_no", _yes_no, False, "the reply says yes or no as the answer does, in words of its language"),
+        _reply("char3gram_recall", _char_recall, True, "character 3-gram recall, best over answers"),
+        _reply("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
+        _reply("char3gram_precision", _each(char_ngram_precision), True, "character 3-gram precision"),
+        _reply("char3gram_f1", _each(char_ngram_f1), True, "character 3-gram F1"),
+        _reply(
             "char3gram_recall_unicode",
             _in_language(char_ngram_recall, "unicode"),
             True,
             "the same, normalised for every script",
         ),
-        Metric("exact_match", _each(exact_match), True, "normalised reply equals an answer"),
-        Metric("match", _each(match), True, "normalised answer is contained in the normalised reply"),
+        _reply("exact_match", _each(exact_match), True, "normalised reply equals an answer"),
+        _reply("match", _each(match), True, "normalised answer is contained in the normalised reply"),
         Metric(
             "char3gram_recall_translated",
             _translated(_char_recall),
             False,
             "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
+            needs=_TRANSLATED,
         ),
-        Metric("match_translated", _translated(_each(match)), False, "match, likewise"),
-        Metric("exact_match_unicode", _in_language(exact_match, "unicode"), True, "exact_match for every script"),
-        Metric("match_unicode", _in_language(match, "unicode"), True, "match for every script, of whole words"),
-        Metric("exact_match_mkqa", _in_language(exact_match, "mkqa"), True, "exact_match by MKQA's own normaliser"),
-        Metric("f1", _each(word_f1), True, "word F1, best over answers"),
-        Metric("f1_unicode", _in_language(word_f1, "unicode"), True, "word F1, normalised for every script"),
-        Metric("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser"),
-        Metric("word_recall", _each(word_recall), True, "word recall, best over answers"),
-        Metric("word_precision", _each(word_precision), True, "word precision, best over answers"),
-        Metric("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
-        Metric("sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
+        Metric("match_translated", _translated(_each(match)), False, "match, likewise", needs=_TRANSLATED),
+        _reply("exact_match_unicode", _in_language(exact_match, "unicode"), True, "exact_match for every script"),
+        _reply("match_unicode", _in_language(match, "unicode"), True, "match for every script, of whole words"),
+        _reply("exact_match_mkqa", _in_language(exact_match, "mkqa"), True, "exact_match by MKQA's own normaliser"),
+        _reply("f1", _each(word_f1), True, "word F1, best over answers"),
+        _reply("f1_unicode", _in_language(word_f1, "unicode"), True, "word F1, normalised for every script"),
+        _reply("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser"),
+        _reply("word_recall", _each(word_recall), True, "word recall, best over answers"),
+        _reply("word_precision", _each(word_precision), True, "word precision, best over answers"),
+        _reply("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
+        _reply("sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
         Metric(
-            "sem_lemma_rule", _lemma_rule, False, "local answers are also compared by stem, not as text alone", None
+            "sem_lemma_rule",
+            _lemma_rule,
+            False,
+            "local answers are also compared by stem, not as text alone",
+            None,
+            needs=frozenset(),
         ),
-        Metric("correct_language", _correct_language, False, "replies over 20 characters: right language"),
-        Metric("answered_in_english", _answered_in_english, False, "the reply is in English, however short", None),
-        Metric("judged_accuracy", _judged_accuracy, False, "judge_correct, and in the language asked for (XRAG)"),
-        Metric("judge_correct", _judge_correct, False, "more than half of the panel's judges find the answer correct"),
-        Metric("context_sufficiency", _context_sufficiency, False, "what is shown suffices for a good answer (XRAG)"),
-        Metric("language_check", _language_check, False, "right language, by the judge block's language_check"),
+        _reply("correct_language", _correct_language, False, "replies over 20 characters: right language"),
+        _reply("answered_in_english", _answered_in_english, False, "the reply is in English, however short", None),
         Metric(
+            "judged_accuracy",
+            _judged_accuracy,
+            False,
+            "judge_correct, and in the language asked for (XRAG)",
+            needs=_JUDGED,
+        ),
+        Metric(
+            "judge_correct",
+            _judge_correct,
+            False,
+            "more than half of the panel's judges find the answer correct",
+            needs=_JUDGED,
+        ),
+        Metric(
+            "context_sufficiency",
+            _context_sufficiency,
+            False,
+            "what is shown suffices for a good answer (XRAG)",
+            needs=way_to("translation of documents", "judge"),
+        ),
+        _reply("language_check", _language_check, False, "right language, by the judge block's language_check"),
+        _reply(
             "declined",
             _declined,
             False,
             "the answer tag holds None, if the prompt offers that (incorrect)",
             None,
         ),
-        Metric("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
-        Metric("option_read", _option("read"), False, "an option can be read from the reply by BordIRlines' rule"),
-        Metric("option_refused", _option("refused"), False, "no option is read, and the reply declines in words", None),
-        Metric("option_unread", _option("unread"), False, "no option is read, and the reply does not decline", False),
-        Metric("language_mix", _language_mix, False, "share of tokens in another language", False),
-        Metric("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
+        _reply("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
+        _reply("option_read", _option("read"), False, "an option can be read from the reply by BordIRlines' rule"),
+        _reply("option_refused", _option("refused"), False, "no option is read, and the reply declines in words", None),
+        _reply("option_unread", _option("unread"), False, "no option is read, and the reply does not decline", False),
+        _reply("language_mix", _language_mix, False, "share of tokens in another language", False),
+        _reply("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
 # Metrics that a reply and its row alone decide.
@@ -398,6 +447,25 @@ def scale_of(metric: str) -> Scale:
     """Return unit and range of a metric as results name it; ranking measures are shares, as is an unknown metric."""
     declared = TASK_MEASURES.get(metric) or METRICS.get(metric)
     return SHARE if declared is None else declared.scale
+
+
+def needs_of(metric: str) -> frozenset[str]:
+    """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
+    declared = TASK_MEASURES.get(metric) or METRICS.get(metric)
+    if declared is not None:
+        return declared.needs
+    return ANSWERED if metric in TASK_SCORES else REORDERED if metric.startswith(RERANKED) else RANKED
+
+
+def _as_far_as_known(value: Value, failures: Sequence[Failure], needs: frozenset[str]) -> Value:
+    """Return the value of a row, or the failure on its way.
+
+    Judges and labellers decide by a majority: what their failures leave open is without a value by itself.
+    """
+    failure = failed_in(failures, needs)
+    if failure is None or failure.stage in ("judge", "label") or value in UNDEFINED:
+        return value
+    return failure.why
 
 
 def score_rows(
@@ -429,7 +497,9 @@ def score_rows(
         by = next((row.labels.by for row in rows if row.labels is not None), None)
         columns |= {labelled_name(name, by): values for name, values in ranked.items()}
     for metric, values in columns.items():
-        for row, value in zip(out, values, strict=True):
+        needs = needs_of(metric)
+        for given, row, found in zip(rows, out, values, strict=True):
+            value = _as_far_as_known(found, given.failures, needs) if given.failures else found
             if isinstance(value, str):
                 row.unscored[metric] = value
             elif not can_be_score(value):

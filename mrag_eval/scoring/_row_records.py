@@ -9,6 +9,7 @@ from typing import Any
 from mrag_eval.config import CORRECT
 from mrag_eval.core import (
     OPTIONAL,
+    Failure,
     Judgement,
     Labels,
     Vote,
@@ -204,7 +205,9 @@ class RowRecord:
     metric, ``unscored`` the reasons why a metric has none. Rows of one ``group`` are resampled together; ``question``
     identifies versions of one question. ``gold_positions`` are the places, from 1, of supporting passages in the
     prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt; ``reranked``
-    says whether a second stage chose the latter.
+    says whether a second stage chose the latter. ``failures`` are those of the stages of its pipeline; ``outcome`` is
+    how the model gave no answer to read (one of :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered``
+    is the question about a territory that has no answer because of a failure.
 
     The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -216,6 +219,8 @@ class RowRecord:
     group: str | None = field(default=None, metadata=OPTIONAL)
     question: Any = field(default=None, metadata=OPTIONAL)
     unscored: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    failures: tuple[Failure, ...] = field(default=(), metadata=OPTIONAL)
+    outcome: str | None = field(default=None, metadata=OPTIONAL)
     judge: JudgedRecord | None = field(default=None, metadata=OPTIONAL)
     relevance: LabelRecord | None = field(default=None, metadata=OPTIONAL)
     rerank: RerankedRecord | None = field(default=None, metadata=OPTIONAL)
@@ -225,6 +230,7 @@ class RowRecord:
     kept: int | None = field(default=None, metadata=OPTIONAL)
     reranked: bool = field(default=False, metadata=OPTIONAL)
     concurrence: TerritoryAnswer | None = field(default=None, metadata=OPTIONAL)
+    unanswered: Territory | None = field(default=None, metadata=OPTIONAL)
     citations: CitedAnswer | None = field(default=None, metadata=OPTIONAL)
     sufficiency: JudgedRecord | None = field(default=None, metadata=OPTIONAL)
     sufficiency_votes: Mapping[str, Vote] | None = field(default=None, metadata=OPTIONAL)

@@ -12,6 +12,11 @@ from mrag_eval.models import Ledger
 from mrag_eval.scoring._row_records import PromptCounts
 
 Counts = Mapping[str, int]
+# Step -> reason -> rows whose way to a score failed there.
+FailureCounts = Mapping[str, Counts]
+# The largest share of rows that may have failed where a score is still a headline, and ranked; and of the rows of a
+# language that is not marked.
+MOST_FAILED, MOST_FAILED_IN_LANGUAGE = 0.05, 0.10
 _FIX = "run again, or name the results_*.json of another run"
 
 
@@ -21,11 +26,32 @@ class MetricScore(Estimate):
 
     ``macro`` holds the plain means over pairs of question and document language, ``same_language`` and
     ``cross_language``; ``unscored_by_pair`` counts the rows left out of each pair. ``by``: dimension -> cell -> score.
+    ``failed`` counts the rows whose way to the score failed, and ``bounds`` are the score with all of them at the
+    worst and at the best value of its range (Manski 1989).
     """
 
     macro: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
     unscored_by_pair: Counts = field(default_factory=dict, metadata=OPTIONAL)
     by: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict, metadata=OPTIONAL)
+    failed: int = field(default=0, metadata=OPTIONAL)
+    bounds: tuple[float, float] | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def failed_share(self) -> float:
+        """Return the share of rows whose way to the score failed, of those and the scored ones."""
+        return self.failed / max(self.n + self.failed, 1)
+
+    @property
+    def headline_allowed(self) -> bool:
+        """Return whether so few rows failed that the score may be a headline, and ranked."""
+        return self.failed_share <= MOST_FAILED
+
+    @property
+    def no_headline(self) -> str | None:
+        """Return why the score is no headline and has no rank; None if it may be one."""
+        if self.headline_allowed:
+            return None
+        return f"{self.failed:,} of {self.n + self.failed:,} rows failed, more than {MOST_FAILED:.0%}"
 
     def cells(self, dimension: str) -> Mapping[str, Estimate]:
         """Return the scores of one dimension by cell, empty if it has none."""
@@ -142,7 +168,8 @@ class LoopTable:
 
     ``rounds`` and ``stopped`` count rows by how many rounds they took and why they ended, ``faults`` the faults of the
     agents' replies. ``without_documents`` is the share of rows that were answered without documents, ``fallback`` that
-    of rows shown documents of which none is valid. ``cached`` counts calls from the cache. ``languages``: source
+    of rows shown documents of which none is valid, both of rows without a failed call. ``cached`` counts calls from the
+    cache. ``languages``: source
     language -> languages chosen and used. ``by_rounds`` and ``by_calls`` hold the score ``correct_by`` by their number.
     """
 
@@ -212,6 +239,26 @@ class PanelTable:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageFailures:
+    """Hold the rows in one language whose way to a score failed, and those that the model left without an answer.
+
+    Attributes:
+        failed: the share of its rows of which a stage failed, with a Wilson interval.
+        failures: step -> reason -> rows.
+        outcomes: outcome (refusal, thinking cut, empty) -> rows.
+    """
+
+    failed: Estimate
+    failures: FailureCounts = field(default_factory=dict)
+    outcomes: Counts = field(default_factory=dict)
+
+    @property
+    def marked(self) -> bool:
+        """Return whether so many rows failed that the language's scores are marked."""
+        return (self.failed.value or 0.0) > MOST_FAILED_IN_LANGUAGE
+
+
+@dataclass(frozen=True, slots=True)
 class SkippedQuestions:
     """Hold the questions that the mode skipped, and the territories that only they ask about."""
 
@@ -225,7 +272,8 @@ class ConcurrenceTable:
 
     ``scores`` and ``intervals`` count refusals as the published tables do, ``exclude`` and ``incorrect`` in the two
     other ways. ``random`` is the score of answers drawn at random. Questions that the mode skips count as missing:
-    ``deflated`` names the scores that this lowers, ``answered_only`` leaves their territories out.
+    ``deflated`` names the scores that this lowers, ``answered_only`` leaves their territories out. ``unanswered``
+    counts questions whose way to an answer failed; their territories, ``lost``, are in no score.
     """
 
     scores: Mapping[str, Any] = field(default_factory=dict)
@@ -240,6 +288,8 @@ class ConcurrenceTable:
     skipped: SkippedQuestions | None = field(default=None, metadata=OPTIONAL)
     deflated: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
     answered_only: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)
+    lost: int = field(default=0, metadata=OPTIONAL)
+    unanswered: int = field(default=0, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +331,18 @@ class TaskScores:
     (``attribution``, if relevance and correctness are known; ``selection``, if relevance is), what was retrieved by
     language, reranked, translated and labelled, how the agents' loop went, and how the panel judged answers
     (``judge``) and passages (``sufficiency``).
+
+    ``failures`` counts the rows whose way to a score failed: step -> reason -> rows; ``outcomes`` those that the model
+    left without an answer, by name. ``by_language`` has both for each language, if there is any of them.
     """
 
     rows: int = 0
     metrics: Mapping[str, MetricScore] = field(default_factory=dict)
     unscored: Mapping[str, Counts] = field(default_factory=dict)
     query_langs: Counts = field(default_factory=dict)
+    failures: FailureCounts = field(default_factory=dict, metadata=OPTIONAL)
+    outcomes: Counts = field(default_factory=dict, metadata=OPTIONAL)
+    by_language: Mapping[str, LanguageFailures] = field(default_factory=dict, metadata=OPTIONAL)
     concurrence: ConcurrenceTable | None = field(default=None, metadata=OPTIONAL)
     citations: Mapping[str, CitationTable] | None = field(default=None, metadata=OPTIONAL)
     prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)
@@ -308,6 +364,16 @@ class TaskScores:
         """
         counts = (sum(reasons.values()) for name, reasons in self.unscored.items() if name != "correct_language")
         return max(counts, default=0) / max(self.rows, 1)
+
+    @property
+    def marked_languages(self) -> dict[str, Estimate]:
+        """Return the languages of which so many rows failed that their scores are marked, with that share."""
+        return {language: part.failed for language, part in self.by_language.items() if part.marked}
+
+    @property
+    def failed_everywhere(self) -> str | None:
+        """Return the first step at which every row failed; None if some rows passed each."""
+        return next((step for step, why in self.failures.items() if sum(why.values()) == self.rows), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as JSON."""

@@ -18,12 +18,15 @@ from mrag_eval.core import (
     Retrieved,
     RowScores,
     Wait,
+    failed_in,
     is_relevant,
     same_language,
+    way_to,
 )
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.scoring._agents_table import loop_record, loop_table
+from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
 from mrag_eval.scoring._metrics import scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
 from mrag_eval.scoring._relevance_table import label_table
@@ -47,10 +50,11 @@ from mrag_eval.scoring._score_records import (
     TaskScores,
     TranslationTable,
 )
-from mrag_eval.scoring._task_level import citation_tables, concurrence_table
+from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, citation_tables, concurrence_table
 
 T = TypeVar("T")
 Chain = TypeVar("Chain", ErrorAttribution, SelectionLinks)
+_SEARCHED, _CHOSEN = way_to("search"), way_to("rerank")
 
 
 def row_record(
@@ -83,12 +87,13 @@ def row_record(
         group=doc.group_id,
         question=doc.extra.get("question_id"),
         unscored=scores.unscored,
+        failures=found.failures,
         judge=None if judgement is None else JudgedRecord.of(judgement),
         relevance=None if labels is None else LabelRecord.of(labels),
         rerank=RerankedRecord(second.windows, second.repaired, second.fault) if second and listed else None,
         loop=None if found.trace is None else loop_record(doc, found.trace, found.passages),
     )
-    if not found.searchable:
+    if not found.searchable or failed_in(found.failures, _SEARCHED) is not None:
         return record
     languages = SearchedLanguages(dict(Counter(place.lang for place in found.ranking)), dict(found.searchable))
     record = replace(record, languages=languages)
@@ -99,8 +104,9 @@ def row_record(
         return is_relevant(place, doc) if labels is None else place.id in labels.relevant
 
     there = any(answers(place) for place in found.ranking)
-    kept = any(answers(hit) for hit in found.passages)
-    return replace(record, retrieved=int(there), kept=int(there and kept), reranked=second is not None)
+    kept = there and any(answers(hit) for hit in found.passages)
+    known = failed_in(found.failures, _CHOSEN) is None
+    return replace(record, retrieved=int(there), kept=int(kept) if known else None, reranked=second is not None)
 
 
 def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None = None) -> TaskScores:
@@ -110,11 +116,15 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
     ranks counts once.
     """
     rows = list({r.row: r for r in records}.values())
-    names = list(dict.fromkeys(name for r in rows for name in r.values))
+    scored = dict.fromkeys(name for r in rows for name in r.values)
+    # a metric that failed in every row is there, without a value
+    lost = (name for r in rows if r.failures for name in r.unscored if name not in scored)
+    names = [*scored, *(name for name in dict.fromkeys(lost) if failed_rows(rows, name))]
     unscored: dict[str, Counter[str]] = defaultdict(Counter)
     for r in rows:
         for name, reason in r.unscored.items():
             unscored[name][reason] += 1
+    unscored |= _without_territory(rows)
     translation = total_counts(r.translation for r in records if r.translation is not None)
     with Wait("computing intervals", len(names), "metrics") as wait:
         metrics = {name: _metric(rows, name, seed) for name in wait.over(names)}
@@ -124,6 +134,7 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
             metrics=metrics,
             unscored={name: dict(reasons) for name, reasons in unscored.items()},
             query_langs=dict(sorted(Counter(r.query_lang for r in rows).items())),
+            **failure_counts(rows),
             concurrence=concurrence_table(rows, seed),
             citations=citation_tables(rows, seed),
             prompts=_prompts(records),
@@ -137,6 +148,13 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
             judge=panel_table(records, evaluated=evaluated, seed=seed),
             sufficiency=sufficiency_table(records, seed=seed),
         )
+
+
+def _without_territory(rows: Sequence[RowRecord]) -> dict[str, Counter[str]]:
+    """Return the reasons for which answers about territories are in no concurrence score, by measure."""
+    found = (failed_in(row.failures, ANSWERED) for row in rows if row.unanswered is not None)
+    reasons = Counter(failure.why for failure in found if failure is not None)
+    return {name: reasons for name, measure in TASK_MEASURES.items() if measure.in_results and reasons}
 
 
 def unscored_lines(unscored: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int, str]]:
@@ -171,7 +189,13 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         if len(cells) > 1:
             by[dimension] = {cell: _estimate(members, name, seed) for cell, members in sorted(cells.items())}
     whole = _estimate(rows, name, seed)
-    score = MetricScore(**{part.name: getattr(whole, part.name) for part in fields(whole)}, by=by)
+    failed = failed_rows(rows, name)
+    score = MetricScore(
+        **{part.name: getattr(whole, part.name) for part in fields(whole)},
+        by=by,
+        failed=failed,
+        bounds=bounds_with((whole.value or 0.0) * whole.n, whole.n, failed, name),
+    )
     paired = [r for r in rows if "doc_lang" in r.cell]
     if not paired:
         return score

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale
+from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale, way_to
 from mrag_eval.metrics import CONCURRENCE_SCALES, Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, Territory, TerritoryAnswer
@@ -21,6 +21,8 @@ from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, Sk
 if TYPE_CHECKING:
     from mrag_eval.metrics import Outcome
 
+# The steps on the way to whatever is read off the answer.
+ANSWERED = way_to("answer")
 # Fields of a question that the concurrence scores need, except its options.
 _TERRITORY = ("territory", "claimants", "claimant_langs", "controller", "controller_lang", "control_query")
 
@@ -66,9 +68,20 @@ def read_option(doc: RagDoc, answer: str, form: str) -> tuple[int, Outcome]:
 
 
 def task_record(
-    names: Sequence[str], doc: RagDoc, answer: str, passages: Sequence[Hit], form: str = "plain"
+    names: Sequence[str],
+    doc: RagDoc,
+    answer: str,
+    passages: Sequence[Hit],
+    form: str = "plain",
+    *,
+    failed: bool = False,
 ) -> dict[str, Any]:
-    """Return a row's part in the scores named, by the field of its record; ``form`` as in :func:`read_option`."""
+    """Return a row's part in the scores named, by the field of its record; ``form`` as in :func:`read_option`.
+
+    ``failed``: there is no answer that could be trusted, so that no score may count one.
+    """
+    if failed:
+        return {"unanswered": Territory(**_territory(doc))} if "concurrence" in names else {}
     record: dict[str, Any] = {}
     if "concurrence" in names:
         index, outcome = read_option(doc, answer, form)
@@ -76,6 +89,12 @@ def task_record(
     if "citations" in names:
         record["citations"] = CitedAnswer(answer, tuple(hit.lang for hit in passages))
     return record
+
+
+def refusal_in(record: Mapping[str, Any]) -> str | None:
+    """Return ``refusal`` if a row's part in the scores says that its reply declines in words."""
+    answer = record.get("concurrence")
+    return "refusal" if isinstance(answer, TerritoryAnswer) and answer.outcome == "refused" else None
 
 
 def skipped_territories(names: Sequence[str], skipped: Sequence[RagDoc]) -> tuple[Territory, ...]:
@@ -101,14 +120,16 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     """Return the concurrence over territories, which are resampled together; None if no row is about one."""
     from mrag_eval.metrics import SHARES, concurrence_intervals, concurrence_scores, random_concurrence
 
-    asked, left = _territories(records)
+    asked, left, lost = _territories(records)
     if not asked:
         return None
     rows = [_as_row(row) for row in asked]
     territories = [*rows, *map(_as_row, left)]
     scores = concurrence_scores(territories, rows)
-    outcomes = Counter(row.outcome for row in asked)
-    shares = Counter(SHARES[row.outcome] for row in asked)
+    # a question counts by itself in the shares of replies, even if another one on its territory has no answer
+    answers = [r.concurrence for r in records if r.concurrence is not None]
+    outcomes = Counter(row.outcome for row in answers)
+    shares = Counter(SHARES[row.outcome] for row in answers)
 
     def intervals(**reading: Any) -> Mapping[str, Estimate]:
         return concurrence_intervals(territories, rows, n_resamples=RESAMPLES, seed=seed, **reading)
@@ -120,9 +141,11 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
         refusals=scores.n_refusals,
         refused_controls=scores.n_refused_controls,
         outcomes=dict(outcomes),
-        rates={share: _share(shares[share], len(rows)) for share in dict.fromkeys(SHARES.values())},
+        rates={share: _share(shares[share], len(answers)) for share in dict.fromkeys(SHARES.values())},
         exclude=intervals(refusals="exclude"),
         incorrect=intervals(refusals="incorrect"),
+        lost=len(lost),
+        unanswered=sum(r.unanswered is not None for r in records),
     )
     if not left:
         return table
@@ -136,12 +159,17 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     )
 
 
-def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], list[Territory]]:
-    """Return the answers about territories, and the questions that the mode skipped."""
-    asked = [r.concurrence for r in records if r.concurrence is not None]
+def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], list[Territory], set[str]]:
+    """Return the answers about territories, the questions that the mode skipped, and the territories left out.
+
+    These have a question without an answer that could be trusted: its answers in fewer languages would agree more
+    easily.
+    """
+    lost = {r.unanswered.territory for r in records if r.unanswered is not None}
+    asked = [r.concurrence for r in records if r.concurrence is not None and r.concurrence.territory not in lost]
     known = {row.query_id for row in asked}
-    left = {row.query_id: row for r in records for row in r.skipped if row.query_id not in known}
-    return asked, list(left.values())
+    skipped = (row for r in records for row in r.skipped if row.territory not in lost)
+    return asked, list({row.query_id: row for row in skipped if row.query_id not in known}.values()), lost
 
 
 def _as_row(record: Territory) -> dict[str, Any]:
@@ -153,7 +181,7 @@ def territory_values(records: Sequence[RowRecord]) -> dict[str, dict[str, float]
     """Return territory -> measure -> value, for the measures that are means over territories; empty without any."""
     from mrag_eval.metrics import concurrence_by_territory
 
-    asked, left = _territories(records)
+    asked, left, _ = _territories(records)
     if not asked:
         return {}
     rows = [_as_row(row) for row in asked]
@@ -226,6 +254,8 @@ class TaskMeasure:
     scale: Scale = SHARE
     higher_is_better: bool | None = None
     in_results: bool = False
+    _: KW_ONLY
+    needs: frozenset[str]
 
 
 def _measures() -> Iterator[TaskMeasure]:
@@ -233,7 +263,7 @@ def _measures() -> Iterator[TaskMeasure]:
     in_results = ("KB_CS", "Con_CS", "Non_CS", "delta_CS_ratio", "delta_CS_difference", "Cst_CS_unk", "Cst_CS_all")
     for name in (*in_results, "read", "refused", "unread", *CONCURRENCE_SCALES):
         scale = CONCURRENCE_SCALES.get(name, SHARE)
-        yield TaskMeasure(f"concurrence.{name}", scale, better.get(name), name in in_results)
+        yield TaskMeasure(f"concurrence.{name}", scale, better.get(name), name in in_results, needs=ANSWERED)
 
 
 TASK_MEASURES = {measure.name: measure for measure in _measures()}

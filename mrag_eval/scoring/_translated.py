@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mrag_eval.core import Scored, is_language
-from mrag_eval.models import Translation, Translator
+from mrag_eval.core import Scored, failed_in, is_language, way_to
+from mrag_eval.models import Translator
 
 # A language detector guesses below this many characters: such a reply is identified by its script alone.
 _SHORT = 20
@@ -22,9 +22,9 @@ def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> l
     ``correct_language`` detector, which is unreliable for 20 characters or fewer: such an
     answer in a script of the language is taken to be in it, another one in Latin letters to be English. Where there
     is no translation, ``untranslated`` says why. All answers are translated in one batch; rows without reference
-    answers are left alone.
+    answers are left alone, as are those on whose way to an answer a step failed.
     """
-    held = [i for i, row in enumerate(rows) if row.doc.answers]
+    held = [i for i, row in enumerate(rows) if row.doc.answers and failed_in(row.failures, way_to("answer")) is None]
     sources = _languages([rows[i] for i in held])
     out = list(rows)
     asked: list[tuple[int, str]] = []
@@ -42,10 +42,11 @@ def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> l
         kind="answers",
     )
     for (i, _), found in zip(asked, done, strict=True):
-        if found.is_translation or found.outcome == "same_language":
+        if found.failure is None:
             out[i] = replace(rows[i], translated=found.text)
         else:
-            out[i] = replace(rows[i], untranslated=_why(found))
+            failures = (*rows[i].failures, found.failure)
+            out[i] = replace(rows[i], untranslated=found.failure.why, failures=failures)
     return out
 
 
@@ -68,9 +69,3 @@ def _languages(rows: Sequence[Scored]) -> list[str | None]:
         else:
             out.append("en" if next(iter(outside.outside)) == "Latn" else label or "und")
     return out
-
-
-def _why(found: Translation) -> str:
-    """Return the reason in one of a few texts, so that rows can be counted by it."""
-    kind = (found.detail or "").partition(":")[0]
-    return f"no translation of the reply: {found.outcome.replace('_', ' ')}" + (f" ({kind})" if kind else "")

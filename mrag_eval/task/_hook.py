@@ -14,11 +14,23 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
-from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of, labelled_name, naming, to_json
+from mrag_eval.config import provenance, ranking_measures, rerank_measures, split_config, unmeasured
+from mrag_eval.core import (
+    Failure,
+    ModelReply,
+    RowScores,
+    Scored,
+    failed_in,
+    install_redaction,
+    keep_secrets_of,
+    labelled_name,
+    naming,
+    to_json,
+    way_to,
+)
 from mrag_eval.datasets import Benchmark, data_of_config
-from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
-from mrag_eval.judging import Verdicts
+from mrag_eval.harness import HarnessTask, RowResult, command_line, end_with_1, hide_secrets_in_results
+from mrag_eval.judging import Verdicts, prompt_texts
 from mrag_eval.models import answering
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
@@ -33,6 +45,7 @@ from mrag_eval.prompts import (
 )
 from mrag_eval.retrieval import FIRST, TaskRows
 from mrag_eval.scoring import (
+    ANSWERED,
     METRIC_NAMES,
     METRICS,
     AnswerRecord,
@@ -40,12 +53,15 @@ from mrag_eval.scoring import (
     RowRecord,
     TaskScores,
     check_task_scores,
+    failure_line,
     halved_metrics,
     label_line,
     loop_line,
+    outcome_of,
     panel_line,
     parse_answer,
     published_name,
+    refusal_in,
     reported_measures,
     row_record,
     score_rows,
@@ -57,6 +73,7 @@ from mrag_eval.scoring import (
     unscored_lines,
 )
 from mrag_eval.task._likelihood import most_likely, option_texts
+from mrag_eval.task._measured import measured
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -88,14 +105,19 @@ class RagTask(HarnessTask):
                 prompt.template, prompt.system, name_language=prompt.name_language
             )
         self._as_read: dict[str, AnswerRecord | None] = {}
+        self._outcomes: dict[str, str | None] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
         self._summary: TaskScores | None = None
         self._by_territory: dict[str, dict[str, float]] = {}
-        self._ran: Ran | None = None
+        self._ran: list[str] = []
         with naming(name):
             self._verdicts = Verdicts(self.blocks)
+        # as the task's file has them: without a judge some are left out
+        self._asked = self.blocks
+        with naming(name):
+            self._texts = prompt_texts(self.blocks)
         self.blocks = replace(self.blocks, metrics=self._verdicts.metrics)
         super().__init__(rest)
         with naming(self._name):
@@ -135,8 +157,9 @@ class RagTask(HarnessTask):
         self._folds_system = None
         self._shortened = 0
         self._as_read.clear()
+        self._outcomes.clear()
         self._summary = None
-        self._ran = None
+        self._ran = []
         self._budget = budget_for(
             self.blocks.prompt.max_tokens, model, self.config.metadata or {}, self.config.generation_kwargs
         )
@@ -240,15 +263,18 @@ class RagTask(HarnessTask):
 
     def _read(self, row: str, replies: Sequence[Any]) -> Scored:
         doc, found = self._supply.docs[row], self._supply.found(row)
-        if self.by_likelihood:
+        failed = _failures_of(replies)
+        failures = (*found.failures, *failed)
+        if self.by_likelihood and not failed:
             # with several ranks a padded row is asked twice
             text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
             self._as_read[row] = AnswerRecord(text, loglikelihoods=tuple(values))
-            return Scored(doc, text, found.ranking, reranked=found.reranked)
-        reply = str(replies[0][0] if isinstance(replies[0], list) else replies[0])
-        form = self.blocks.prompt.answer or self._template.answer_format
-        answer = parse_answer(reply, form, may_decline=self._template.offers_none(self._supply.row(row)))
+            return Scored(doc, text, found.ranking, reranked=found.reranked, failures=failures)
+        given = "" if failed else replies[0][0] if isinstance(replies[0], list) else replies[0]
+        reply = given if isinstance(given, str) else str(given)
+        answer = parse_answer(reply, self._form, may_decline=self._template.offers_none(self._supply.row(row)))
         self._as_read[row] = AnswerRecord.of(answer, reply)
+        self._outcomes[row] = None if failed else outcome_of(reply, answer)
         return Scored(
             doc,
             answer.text,
@@ -256,18 +282,28 @@ class RagTask(HarnessTask):
             answer.tagged,
             answer.declined,
             reranked=found.reranked,
-            form=form,
+            form=self._form,
+            failures=failures,
         )
+
+    @property
+    def _form(self) -> str:
+        """Return where the answer is in a reply."""
+        return self.blocks.prompt.answer or self._template.answer_format
 
     def _record(self, row: Scored, scores: RowScores) -> RowRecord:
         """Return the record of one row, from which its sample and all scores are made."""
         found = self._supply.found(row.doc.id)
+        failed = failed_in(row.failures, ANSWERED) is not None
+        of_task = task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form, failed=failed)
         return replace(
             row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns),
+            failures=row.failures,
+            outcome=self._outcomes.get(row.doc.id) or refusal_in(of_task),
             answer=self._as_read[row.doc.id],
             answer_translated=None if row.translated == row.answer else row.translated,
             **sufficiency_record(row.sufficiency),
-            **task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form),
+            **of_task,
         )
 
     def _shares(self, rows: int) -> dict[str, Any]:
@@ -306,7 +342,7 @@ class RagTask(HarnessTask):
         scores = summarize(rows, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
         self._summary = scores
         self._by_territory = territory_values(rows)
-        self._ran = Ran(list(dict.fromkeys(row.row for row in rows)), self._samples)
+        self._ran = list(dict.fromkeys(row.row for row in rows))
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
         if scores.judge is not None:
@@ -322,7 +358,27 @@ class RagTask(HarnessTask):
             log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):
             log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
+        self._say_failures(scores)
         return scores.unscored_share
+
+    def _say_failures(self, scores: TaskScores) -> None:
+        """Log a line with the command that repeats only what failed; let the command fail if a step failed for all."""
+        if not scores.failures:
+            return
+        again = command_line() or "the same call"
+        if self._supply.retrieve_again and scores.failures.keys() & way_to("translation of documents"):
+            again = f"{self._supply.retrieve_again} && {again}"
+        everywhere = scores.failed_everywhere
+        log.log(
+            logging.WARNING if everywhere is None else logging.ERROR,
+            "[%s] failed%s: %s. What succeeded is kept; this repeats the rest: %s",
+            self._name,
+            "" if everywhere is None else " in every row",
+            failure_line(scores),
+            again,
+        )
+        if everywhere is not None:
+            end_with_1()
 
     def task_score_names(self) -> dict[str, bool | None]:
         return reported_measures(self.blocks.metrics)
@@ -336,7 +392,7 @@ class RagTask(HarnessTask):
         return found, [values[name] for values in self._by_territory.values() if name in values]
 
     def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
-        """Return our merged blocks, the source of the data, the scores and their provenance."""
+        """Return our merged blocks, the source of the data, the scores, what they measure, and how to repeat them."""
         out: dict[str, Any] = {
             "retrieval": self.blocks.retrieval.model_dump(mode="json"),
             "prompt": self.blocks.prompt.model_dump(mode="json"),
@@ -348,10 +404,26 @@ class RagTask(HarnessTask):
         }
         if self._summary is not None:
             out["scores"] = self._summary.to_dict()
-        texts = {"prompt": self._template.sha256, **self._verdicts.texts()}
         models = {**self._supply.models(), **self._verdicts.models()}
-        out["provenance"] = provenance(self.blocks, {**harness, **out}, texts, models, self._ran)
+        source = (harness.get("metadata") or {}).get("config_source")
+        out["provenance"] = provenance(self.blocks, source, models, self._samples)
+        out["measurement"] = measured(
+            self._name,
+            self._asked,
+            self.chosen_config(),
+            self._texts,
+            self._supply,
+            self._verdicts,
+            rows=self._ran,
+            scores=self._summary,
+        ).to_dict()
         return out
+
+
+def _failures_of(replies: Sequence[Any]) -> list[Failure]:
+    """Return the first failure of a row's replies, if one failed."""
+    failures = (reply.failure for reply in replies if isinstance(reply, ModelReply))
+    return [failure for failure in failures if failure is not None][:1]
 
 
 @lru_cache(maxsize=1)

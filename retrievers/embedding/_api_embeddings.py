@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, CorpusError, Endpoint, Response, Transport, json_value, key_in
+from mrag_eval.core import ConfigError, CorpusError, Endpoint, HttpFault, Response, Transport, json_value, key_in
 from mrag_eval.retrievers.embedding._apis import APIS, Call
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import feeding
@@ -28,6 +29,17 @@ _LONGEST = 64 << 20
 _CONCURRENT = 4
 # Words of messages for a fault without an HTTP status.
 _PROBLEMS = {"connection": "ConnectionError", "timeout": "Timeout"}
+
+
+class FailedBatch(NamedTuple):
+    """Hold why a batch was not embedded: the ``error`` (``"reason: detail"``), and the ``fault`` to raise for it."""
+
+    error: str
+    fault: ConfigError | CorpusError
+
+
+# Receives the number of a batch that was not embedded, and why.
+OnFailed = Callable[[int, FailedBatch], None]
 
 
 class ApiEmbedder:
@@ -86,10 +98,15 @@ class ApiEmbedder:
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         return self._embed([self.passage_prefix + text for text in texts], self.passage_task)
 
-    def arriving(self, batches: Sequence[Sequence[str]], *, queries: bool = False) -> Iterator[tuple[int, Vectors]]:
-        """Embed passages (or queries), one request for each batch; yield its number and vectors as they arrive."""
+    def arriving(
+        self, batches: Sequence[Sequence[str]], *, queries: bool = False, failed: OnFailed | None = None
+    ) -> Iterator[tuple[int, Vectors]]:
+        """Embed passages (or queries), one request for each batch; yield its number and vectors as they arrive.
+
+        ``failed`` receives the batches whose request failed for good; without it, the first one's fault is raised.
+        """
         prefix, task = (self.query_prefix, self.query_task) if queries else (self.passage_prefix, self.passage_task)
-        return self._arriving([[prefix + text for text in batch] for batch in batches], task)
+        return self._arriving([[prefix + text for text in batch] for batch in batches], task, failed)
 
     def _embed(self, texts: list[str], task: str | None) -> Vectors:
         if not texts:
@@ -98,8 +115,9 @@ class ApiEmbedder:
         found = dict(self._arriving(batches, task))
         return np.concatenate([found[number] for number in range(len(batches))])
 
-    def _arriving(self, batches: Sequence[list[str]], task: str | None) -> Iterator[tuple[int, Vectors]]:
-        """Raise ConfigError or CorpusError for a request that failed for good, after those that did not."""
+    def _arriving(
+        self, batches: Sequence[list[str]], task: str | None, failed: OnFailed | None = None
+    ) -> Iterator[tuple[int, Vectors]]:
         transport = Transport(
             Endpoint(self.name, self._url, self._headers()),
             self._api.body,
@@ -113,18 +131,20 @@ class ApiEmbedder:
             longest=_LONGEST,
         )
         calls = [Call(self._spec.model, texts, task, self._spec.dimensions) for texts in batches]
-        failed: Response[Vectors] | None = None
+        first: Response[Vectors] | None = None
         for number, response in transport.arriving(calls):
             if response.answer is None:
-                failed = failed or response
+                first = first or response
+                if failed is not None:
+                    failed(number, FailedBatch(response.error or "", self._fault(response)))
                 continue
             vectors = response.answer
             if self.normalize:
                 norms = np.linalg.norm(vectors, axis=1, keepdims=True)
                 vectors /= np.where(norms > 0, norms, 1.0)
             yield number, vectors
-        if failed is not None:
-            raise self._fault(failed)
+        if first is not None and failed is None:
+            raise self._fault(first)
 
     def _headers(self) -> dict[str, str]:
         variable = self._spec.api_key_env
@@ -139,17 +159,19 @@ class ApiEmbedder:
         except (ValueError, KeyError, TypeError):
             complete = False
         if not complete:
-            raise CorpusError(
-                f"embedder {self.name}: {self._url} did not return {len(call.texts)} embeddings",
-                "check that the server knows the model, and look at its log",
-            )
+            fault = f"{self._url} did not return {len(call.texts)} embeddings"
+            raise HttpFault("malformed", fault, again=0)
         return vectors
 
     def _fault(self, response: Response[Vectors]) -> ConfigError | CorpusError:
         status = response.status
         if status is not None and status not in (408, 429) and status < 500:
             return self._refused(status)
-        reason = (response.error or "").split(":", 1)[0]
+        reason, _, detail = (response.error or "").partition(": ")
+        if reason == "malformed":
+            return CorpusError(
+                f"embedder {self.name}: {detail}", "check that the server knows the model, and look at its log"
+            )
         problem = _PROBLEMS.get(reason, reason) if status is None else f"status {status}"
         times = "once" if response.attempts == 1 else f"{response.attempts} times"
         return CorpusError(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import CorpusError, Wait, missing_extra, present_device
-from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
+from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder, OnFailed
 from mrag_eval.retrievers.embedding._apis import APIS
 from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
 
@@ -187,14 +187,19 @@ def batch_size_for(embedder: Any, most: int) -> int:
 
 
 def vectors_arriving(
-    embedder: Embedder, batches: Sequence[Sequence[str]], *, queries: bool = False
+    embedder: Embedder,
+    batches: Sequence[Sequence[str]],
+    *,
+    queries: bool = False,
+    failed: OnFailed | None = None,
 ) -> Iterator[tuple[int, Vectors]]:
     """Embed batches of passages (or queries); yield the number and vectors of each as soon as it is embedded.
 
-    An endpoint embeds several at a time, in any order; other embedders one after the other.
+    An endpoint embeds several at a time, in any order; other embedders one after the other. ``failed`` receives the
+    batches that an endpoint does not embed; without it, the first one's fault is raised after the others.
     """
     if isinstance(embedder, ApiEmbedder):
-        found = embedder.arriving(batches, queries=queries)
+        found = embedder.arriving(batches, queries=queries, failed=failed)
     else:
         embed = embedder.embed_queries if queries else embedder.embed_passages
         found = ((number, embed(batch)) for number, batch in enumerate(batches))

@@ -189,14 +189,14 @@ def test_none_is_an_answer_where_the_prompt_offers_no_way_to_decline(
     assert scores_of(results)["unscored"]["declined"] == {"the prompt offers no way to decline": 1}
 
 
-def test_the_wrong_language_is_wrong_whatever_the_panel_says(judged_tasks: Path, seat: Callable[..., Judges]) -> None:
+def test_the_wrong_language_is_wrong_if_the_panel_judges(judged_tasks: Path, seat: Callable[..., Judges]) -> None:
     english = "<answer>It was built a long time ago, in the year 1841.</answer>"
-    for judge, correct in ((YES, 1.0), (OUT, None)):
+    for judge, correct, accuracy in ((YES, 1.0, 0.0), (OUT, None, None)):
         seat(judge)
         results = run(judged_tasks, "judged", lm=ScriptedLM(lambda _: english), samples={"judged": [1, 2]})
         leaf = results["results"]["judged"]
         assert leaf["language_check,none"] == 0.0
-        assert leaf["judged_accuracy,none"] == 0.0
+        assert leaf.get("judged_accuracy,none") == accuracy
         assert leaf.get("judge_correct,none") == correct
 
 
@@ -328,7 +328,7 @@ NOBODY = Judgement(None, "unjudged", {"a": Vote(None, error="timeout: x"), "b": 
         (RIGHT, "no label", "no label"),
         (WRONG, 1.0, 0.0),
         (WRONG, "no label", 0.0),
-        (NOBODY, 0.0, 0.0),
+        (NOBODY, 0.0, "no majority: 1 of 2 judges gave no verdict"),
         (NOBODY, 1.0, "no majority: 1 of 2 judges gave no verdict"),
         (Judgement(None, "tie", {"a": Vote(True), "b": Vote(False)}), 1.0, "unjudged (tie)"),
         (Judgement(None, "no reference"), 0.0, "the row has no reference answer"),

@@ -55,13 +55,14 @@ def model_of() -> Callable[..., AuxModel]:
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the folder of a small tokenizer with all bytes, a beginning and an end."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: i for i, token in enumerate(["<s>", "</s>", *letters])}
     base = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    base.decoder = decoders.ByteLevel()
     folder = tmp_path_factory.mktemp("tokenizer")
     made = PreTrainedTokenizerFast(tokenizer_object=base, bos_token="<s>", eos_token="</s>")
     made.chat_template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"

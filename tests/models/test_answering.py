@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 from collections import Counter
@@ -159,34 +160,21 @@ def test_the_harness_keeps_answers_and_nothing_else(start: Start, tmp_path: Path
     answers["bad"] = said("43")
     again = run()
     assert [str(reply) for reply in again] == ["42", "43", "", "No."]
-    assert [(reply.failure, reply.outcome) for reply in again] == [(None, None)] * 2 + [
-        (None, "empty"),
-        (None, "refusal"),
-    ]
+    # what the harness kept comes back as it kept it
+    assert type(again[0]) is str
+    assert [getattr(reply, "outcome", None) for reply in again] == [None, None, "empty", "refusal"]
     assert Counter(asked(body) for _, _, body in server.requests) == {"good": 1, "bad": 3, "silent": 1, "refusing": 1}
-
-
-def test_an_empty_text_that_the_harness_kept_is_no_answer(start: Start, tmp_path: Path) -> None:
-    lm = model(start(lambda body, n: said("")))
-    outer = CachingLM(lm, str(tmp_path / "replies.db"))
-    outer.generate_until(rows(lm, "q"))
-    (reply,), state = ask(outer, rows(lm, "q"))
-    assert (reply.outcome, state.ledger.calls) == ("empty", 0)
 
 
 # ------------------------------------------------------------------ other models
 
 
-def test_a_local_models_replies_are_told_apart() -> None:
-    texts = {"a": "42", "b": "", "c": "<think>so", "d": "<think>so</think>"}
+def test_a_local_model_is_asked_as_ever() -> None:
     lm = get_model("dummy")()
-    lm.generate_until = lambda requests, disable_tqdm=False: [texts[request.args[0]] for request in requests]
-    requests = [Instance("generate_until", {}, (text, {}), i, ("task", i, 1)) for i, text in enumerate(texts)]
-    replies, state = ask(lm, requests)
-    assert [str(reply) for reply in replies] == list(texts.values())
-    assert [reply.outcome for reply in replies] == [None, "empty", "thinking cut", "empty"]
+    before = lm.generate_until
+    with answering(lm, {"task"}) as state:
+        assert lm.generate_until == before
     assert (state.transport, state.host, state.ledger.calls) == ("local", None, 0)
-    assert state.outcomes == {"empty": 2, "thinking cut": 1}
 
 
 class OwnClient(LocalChatCompletion):
@@ -199,7 +187,7 @@ class OwnClient(LocalChatCompletion):
 def test_a_model_with_its_own_client_is_named(start: Start) -> None:
     lm = OwnClient(model="m", base_url=start().url, num_concurrent=2)
     (reply,), state = ask(lm, rows(lm, "q"))
-    assert (reply.outcome, state.transport) == ("empty", "not ours (OwnClient)")
+    assert (reply, state.transport) == ("", "not ours (OwnClient)")
 
 
 # Every type of the harness is one of the three.
@@ -236,9 +224,8 @@ def test_a_reply_survives_filters_and_ranks() -> None:
 # ------------------------------------------------------------------ likelihoods
 
 
-def test_a_likelihood_that_fails_names_row_host_reason_and_next_step(
-    start: Start,
-    build: Callable[..., Any],
+def test_a_likelihood_that_fails_costs_no_other(
+    start: Start, build: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     down = True
 
@@ -251,24 +238,30 @@ def test_a_likelihood_that_fails_names_row_host_reason_and_next_step(
         Instance("loglikelihood", {"id": text}, (text, " A"), i, ("task", i, 1))
         for i, text in enumerate(["short", "x" * 60, "also short"])
     ]
-    said_ = r"1 of 3 requests without an answer \(1 server\), the first for row 'x+' of task"
-    with answering(lm, {"task"}, first_backoff=0.01), pytest.raises(MragError, match=said_) as caught:
-        lm.loglikelihood(requests)
-    assert server.url.split("/")[2] in caught.value.message
-    assert caught.value.next_step == remedy("server")
+    with caplog.at_level(logging.ERROR, "lm_eval"), answering(lm, {"task"}, first_backoff=0.01):
+        one, failed, other = lm.loglikelihood(requests)
+    host = server.url.split("/")[2]
+    assert failed.failure == Failure("answer", "m", "server", f"{host}: HTTP 500, broken")
+    line, step = (record.getMessage() for record in caplog.records if record.name.endswith("_answering"))
+    assert f"at {host}: 1 of 3 requests without an answer (1 server), the first for row 'xxx" in line
+    assert step.strip() == remedy("server")
     down = False
     before = len(server.requests)
     with answering(lm, {"task"}) as state:
-        assert len(lm.loglikelihood(requests)) == 3
+        again = lm.loglikelihood(requests)
+    assert [(type(value), len(value)) for value in again] == [(tuple, 2)] * 3
+    assert (again[0], again[2]) == (one, other)
     assert (len(server.requests) - before, state.ledger.cached) == (1, 2)
 
 
-def test_a_server_without_likelihoods_is_one_line(start: Start, build: Callable[..., Any]) -> None:
+def test_a_server_without_likelihoods_says_so(start: Start, build: Callable[..., Any]) -> None:
     server = start(lambda body, n: Answer(body={"choices": [{"index": 0, "text": "x", "logprobs": None}]}))
     lm = build("local-completions", server, tokenizer_backend="huggingface", max_retries=0)
     request = Instance("loglikelihood", {"id": "q"}, ("text", " A"), 0, ("task", 0, 1))
-    with answering(lm, {"task"}), pytest.raises(MragError, match="no log-probabilities of the prompt in the answer"):
-        lm.loglikelihood([request])
+    with answering(lm, {"task"}):
+        (value,) = lm.loglikelihood([request])
+    assert value.failure.reason == "malformed"
+    assert "no log-probabilities of the prompt in the answer" in value.failure.detail
 
 
 def test_a_prompt_that_is_no_chat_is_one_line(start: Start) -> None:
@@ -300,51 +293,78 @@ def test_a_missing_key_is_one_line(start: Start, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def manager(tmp_path: Path) -> TaskManager:
+    """Return a manager of two equal tasks with replies, and one with likelihoods."""
     folder = tmp_path / "tasks"
     folder.mkdir()
     write_world(folder)
-    data = {"benchmark": "jsonl", "path": str(folder / "questions.jsonl")}
+    row = {"lang": "en", "choices": ["A", "B"], "gold_choice": 0}
+    options = [
+        json.dumps({"id": f"{topic}-{i}", "query": f"{topic} {i}?", **row})
+        for topic in ("lamp", "boat")
+        for i in range(4)
+    ]
+    (folder / "options.jsonl").write_text("\n".join(options) + "\n", "utf-8")
+    base = {**BASE, "metrics": ["char3gram_recall"], "retrieval": {"mode": "no_ir"}}
     for name in ("plain", "other"):
-        write_task(folder, name, **{**BASE, "metrics": ["char3gram_recall"]}, data=data, retrieval={"mode": "no_ir"})
+        write_task(folder, name, **base, data={"benchmark": "jsonl", "path": str(folder / "questions.jsonl")})
+    likely = {key: value for key, value in base.items() if key != "generation_kwargs"}
+    likely |= {"output_type": "multiple_choice", "metrics": ["acc"]}
+    write_task(folder, "likely", **likely, data={"benchmark": "jsonl", "path": str(folder / "options.jsonl")})
     return TaskManager(include_path=str(folder), include_defaults=False)
 
 
-def test_the_harnesss_own_run_is_answered_by_our_transport(
-    start: Start, manager: TaskManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def evaluate(manager: TaskManager, kind: str, args: dict[str, Any], *tasks: str, **more: Any) -> Any:
+    return lm_eval.simple_evaluate(
+        model=kind, model_args=args, tasks=list(tasks), task_manager=manager, bootstrap_iters=0, **more
+    )
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Shorten pauses between attempts; return what the harness asks, and the tasks that are ours, of each run."""
     seen: list[Any] = []
-    read: list[Any] = []
-    scored = RagTask.score_replies
 
     def watched(self: RagTask, outer: Any, tasks: Any) -> Any:
         seen.append((type(outer).__name__, set(tasks)))
         return answering(outer, tasks, first_backoff=0.01)
 
-    def score(self: RagTask, replies: Any) -> Any:
-        read.extend((row, given[0]) for row, given in replies.items())
-        return scored(self, replies)
-
     monkeypatch.setattr(RagTask, "answering", watched)
-    monkeypatch.setattr(RagTask, "score_replies", score)
+    return seen
+
+
+def test_the_harnesss_own_run_is_answered_by_our_transport(
+    start: Start, manager: TaskManager, quick: list[Any], tmp_path: Path
+) -> None:
     server = start(lambda body, n: Answer(500, "broken") if "Olm" in asked(body) else said("1841"))
+    args = {"model": "m", "base_url": server.url, "max_retries": 1, "num_concurrent": 4}
     for use_cache in (None, str(tmp_path / "replies")):
-        read.clear()
-        results = lm_eval.simple_evaluate(
-            model="local-chat-completions",
-            model_args={"model": "m", "base_url": server.url, "max_retries": 1, "num_concurrent": 4},
-            tasks=["plain", "other"],
-            task_manager=manager,
-            apply_chat_template=True,
-            bootstrap_iters=0,
-            limit=7,
+        results = evaluate(
+            manager, "local-chat-completions", args, "plain", "other", apply_chat_template=True, limit=7,
             use_cache=use_cache,
-        )
-        assert results is not None
-        assert [reply.failure.reason if reply.failure else str(reply) for _, reply in read] == [
-            "server" if "bakery" in row else "1841" for row, _ in read
-        ]
-        assert len(read) == 14
-    assert seen == [("LocalChatCompletion", {"plain", "other"}), ("CachingLM", {"plain", "other"})]
-    # equal prompts of two tasks are asked for each; the second run asks only for the two that failed, for each task
-    good = [body for _, _, body in server.requests if "Olm" not in asked(body)]
-    assert len(good) == 10
+        )  # fmt: skip
+        for task in ("plain", "other"):
+            scores = results["configs"][task]["scores"]
+            assert scores["failures"] == {"answer": {"server": 2}}
+            assert results["results"][task]["unscored,none"] == pytest.approx(2 / 7)
+    assert quick == [("LocalChatCompletion", {"plain", "other"}), ("CachingLM", {"plain", "other"})]
+    # equal prompts of two tasks are asked for each, and what was answered is not asked for again
+    assert len([body for _, _, body in server.requests if "Olm" not in asked(body)]) == 10
+
+
+def test_a_row_without_likelihoods_is_unscored(
+    start: Start, manager: TaskManager, quick: list[Any], tokenizer: str
+) -> None:
+    from transformers import AutoTokenizer
+
+    known = AutoTokenizer.from_pretrained(tokenizer)
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        down = "boat" in known.decode(body["prompt"][0])
+        return Answer(500, "broken") if down else test_bodies.answer(body, attempt)
+
+    server = start(script)
+    args = {"model": "m", "base_url": server.url, "tokenizer": tokenizer, "max_retries": 0, "num_concurrent": 4}
+    args |= {"tokenizer_backend": "huggingface"}
+    results = evaluate(manager, "local-completions", args, "likely")
+    assert results["configs"]["likely"]["scores"]["failures"] == {"answer": {"server": 4}}
+    assert results["results"]["likely"]["unscored,none"] == 0.5

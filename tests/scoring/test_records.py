@@ -10,6 +10,7 @@ import pytest
 
 from mrag_eval.core import (
     DataError,
+    Failure,
     Hit,
     Judgement,
     Labels,
@@ -94,6 +95,9 @@ def full(number: int) -> RowRecord:
     }
     if number == 0:
         parts |= {
+            "failures": (Failure("translation", "t", "timeout", "3 s", "documents"), Failure("answer", "m", "server")),
+            "outcome": "empty",
+            "unanswered": Territory(**{**answer, "query_id": "u", "territory": "U"}),
             "prompts": PromptCounts(4_096, "max_length", 6, 1),
             "skipped": (Territory(**{**answer, "query_id": "s", "territory": "S"}),),
             "translation": {"translator": "t", "identity": {"model": "t"}, "counts": {"queries": {"translated": 2}}},

@@ -117,16 +117,41 @@ def test_the_final_documents_may_be_shown_in_translation(
     assert results["samples"]["looped"][0]["rows"]["loop"]["used"] == {"de": 1}
 
 
-def test_a_planner_that_is_down_leaves_rows_without_documents_and_the_run_continues(
+def test_a_planner_that_is_down_leaves_rows_without_score_and_the_run_continues(
     looped: Path, seat: ScriptedAgents
 ) -> None:
-    seat(planner=lambda a: Reply("", error="timeout: nothing came"))
+    down = Reply("", error="timeout: nothing came")
+    seat(planner=lambda a: down if "lighthouse" in a.question else plan("en"))
     results = run(looped, "looped", limit=3)
-    table = results["configs"]["looped"]["scores"]["loop"]
-    assert table["stopped"] == {"planner: timeout": 3}
-    assert table["faults"] == {"planner: timeout (ended)": 3}
-    assert table["without_documents"]["value"] == 1.0
-    assert results["results"]["looped"]["char3gram_recall,none"] == 1.0
+    scores = results["configs"]["looped"]["scores"]
+    assert scores["loop"]["stopped"] == {"planner: timeout": 1, "sufficient": 2}
+    assert scores["loop"]["faults"] == {"planner: timeout (ended)": 1, "planner: no_query_language (rule)": 2}
+    # of the others alone: nobody knows which documents the first would have had
+    assert (scores["loop"]["without_documents"]["value"], scores["loop"]["without_documents"]["n"]) == (0.0, 2)
+    assert scores["failures"] == {"plan": {"timeout": 1}}
+    for name in ("char3gram_recall", "hit@2", "mrr@2"):
+        assert scores["unscored"][name] == {"plan failed (timeout)": 1}
+        assert scores["metrics"][name]["n"] == 2
+    assert sum(scores["languages"]["retrieved"].values()) == sum(
+        len(sample["doc"]["ranking"]["ids"]) for sample in results["samples"]["looped"][1:]
+    )
+
+
+@pytest.mark.parametrize("role", ["critic", "sufficiency"])
+def test_a_call_to_the_critic_that_fails_is_one_of_its_row(looped: Path, seat: ScriptedAgents, role: str) -> None:
+    """The choice of documents cannot be trusted if a document was not judged, or their sufficiency."""
+    down = Reply("", error="server: HTTP 500")
+    seat(**{role: lambda a: down if "lighthouse" in a.question else GOOD if role == "critic" else enough(True)})
+    scores = run(looped, "looped", limit=3)["configs"]["looped"]["scores"]
+    assert scores["failures"] == {"critique": {"server": 1}}
+    assert scores["unscored"]["hit@2"] == {"critique failed (server)": 1}
+
+
+def test_replies_that_cannot_be_read_are_handled_by_the_loop_s_rules(looped: Path, seat: ScriptedAgents) -> None:
+    seat(planner=lambda a: "?", critic=lambda a: "?")
+    scores = run(looped, "looped", limit=3)["configs"]["looped"]["scores"]
+    assert "failures" not in scores
+    assert scores["metrics"]["char3gram_recall"]["n"] == 3
 
 
 def test_two_ranks_count_together(looped: Path, seat: ScriptedAgents) -> None:

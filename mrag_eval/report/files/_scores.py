@@ -34,6 +34,7 @@ class Score:
     ``design_effect`` as in :class:`~mrag_eval.metrics.Estimate`.
     ``stderr`` is the harness's, for groups without an interval. ``tasks`` are those of a group. ``part`` says how many
     of the rows were run, if not all. ``passages`` is their number in a prompt, or which they are if it differs by row.
+    ``no_headline`` says why the figure is no headline and has no rank (too many rows failed); None if it may be one.
     """
 
     model: str
@@ -80,6 +81,7 @@ class Score:
     mrag_eval_version: str
     tasks: str | None = None
     part: str | None = None
+    no_headline: str | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -103,7 +105,7 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
         if score is None:
             yield figure(task, metric, reasons, value=None, n=0, reason="; ".join(reasons))
             continue
-        yield figure(task, metric, reasons, **_estimate(score))
+        yield figure(task, metric, reasons, **_estimate(score), no_headline=score.no_headline)
         for dimension, cells in (*score.by.items(), ("macro", score.macro)):
             for cell, part in cells.items():
                 yield figure(task, metric, {}, dimension=dimension, cell=cell, **_estimate(part))
@@ -134,7 +136,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
         "judges": ", ".join(judge.models) if judge is not None else "",
         "prompt": config.prompt,
         "task_version": config.version,
-        "fingerprint": config.fingerprints.get("task"),
+        "fingerprint": None if leaf.measurement is None else leaf.measurement.sha256,
     }
     said = {key: str(value) for key, value in texts.items() if value not in (None, "")}
     where = {"benchmark": config.benchmark or leaf.task, "mode": mode_of(leaf)}

@@ -42,7 +42,7 @@ class TaskConfig:
     agent = _Block("agent")
     judge = _Block("judge")
     generation = _Block("generation_kwargs")
-    provenance = _Block("provenance")  # the identity of the run; older files have none
+    provenance = _Block("provenance")  # how the run came about; older files have none
     # single settings; None if they are missing
     merge = _at("retrieval.merge")  # how the rankings of several languages are merged
     query_translation = _at("retrieval.query_translation")
@@ -268,7 +268,7 @@ class TaskConfig:
     @property
     def versions(self) -> Mapping[str, str]:
         """Return the versions of packages, by name."""
-        return self.provenance.get("versions") or {}
+        return self.setting("measurement.environment.versions") or {}
 
     @property
     def models(self) -> Mapping[str, str]:
@@ -280,13 +280,3 @@ class TaskConfig:
             name: f"{spec.get('model')} {args[name].get('model') or args[name].get('pretrained') or ''}".rstrip()
             for name, spec in named.items()
         }
-
-    @property
-    def fingerprints(self) -> Mapping[str, Any]:
-        """Return the fingerprints of the run's parts."""
-        return self.provenance.get("fingerprints") or {}
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """Return the hashes of the prompts, by purpose."""
-        return self.provenance.get("texts") or {}

@@ -54,7 +54,8 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     scores = score_rows(rows, _NAMES if check is not None else VERDICTS, searched=False)
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
-        record = replace(_rescored(sample.record, score, _NAMES), panel=share if i == 0 else None)
+        record = _rescored(sample.record, score, _NAMES)
+        record = replace(record, panel=share if i == 0 else None, judge=None, failures=row.failures)
         votes: Mapping[str, Vote] = {}
         if row.judgement is not None:
             record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
@@ -79,6 +80,7 @@ def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejud
         zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True)
     ):
         parts = {"sufficiency": None, "sufficiency_votes": None, **sufficiency_record(row.sufficiency)}
+        parts["failures"] = (*sample.record.failures, *(row.sufficiency.failures if row.sufficiency else ()))
         record = _rescored(sample.record, score, (SUFFICIENCY,))
         record = replace(record, sufficiency_panel=share if i == 0 else None, **parts)
         done.append(sample.rescored(record, (SUFFICIENCY,), score.values, None))
@@ -136,4 +138,6 @@ def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Ju
 
 def _scored(sample: Sample) -> Scored:
     answer = sample.record.answer_to(sample.reply)
-    return Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined)
+    # the judges are asked again
+    failures = tuple(failure for failure in sample.record.failures if failure.stage != "judge")
+    return Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, failures=failures)

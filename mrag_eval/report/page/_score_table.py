@@ -10,7 +10,7 @@ from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import failure_line, scale_of
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
@@ -34,7 +34,8 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
         rows.append(Row((leaf.label,), leaf.run, cells))
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
     units = () if heads == tuple(metrics) else ("in percent unless another unit is named",)
-    notes = (*units, *_notes(found.values()), *_unmeasured([leaf for leaf, _ in leaves]))
+    shown = [leaf for leaf, _ in leaves]
+    notes = (*units, *_notes(found.values()), *_failures(shown), *_unmeasured(shown))
     return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, intervals=True)
 
 
@@ -67,6 +68,17 @@ def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:
     return percent_cell(score, task, metric)
 
 
+def _failures(leaves: Iterable[Leaf]) -> Iterator[str]:
+    """Yield what failed in each task, and how often the model gave no answer, which counts as wrong."""
+    for leaf in leaves:
+        scores = leaf.result.scores
+        if scores.failures:
+            yield f"{leaf.run}, {leaf.label}: failed: {failure_line(scores)}"
+        if scores.outcomes:
+            said = ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items())
+            yield f"{leaf.run}, {leaf.label}: no answer by the model, counted as wrong: {said}"
+
+
 def _unmeasured(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield the metrics that were asked for and could not be measured, once for all tasks with the same ones."""
     tasks: dict[tuple[str, str], list[str]] = {}
@@ -89,6 +101,7 @@ def _notes(scores: Iterable[Score]) -> Iterator[str]:
             yield (
                 f"{where}, {score.metric}: {score.unscored}; with all of them wrong {points(score.worst_case)}, "
                 f"with all of them right {points(score.best_case)}"
+                + ("" if score.no_headline is None else f"; no headline and no rank: {score.no_headline}")
             )
     for (where, groups), known in effects.items():
         ends = dict.fromkeys(decimal(end) for end in (min(known), max(known))) if known else ("not known",)

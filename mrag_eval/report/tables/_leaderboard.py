@@ -90,6 +90,12 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
     keys: list[tuple[str, str]] = []
     left_out: tuple[str, ...] = ()
     groups: set[str] = set()
+    failed = {id(system): why for system in scored if (why := _too_many_failed(system, metric)) is not None}
+    for system in scored:
+        if id(system) in failed:
+            own = sorted(_keys(system, metric))
+            entries.append(_entry(system, metric, own, own, higher, seed, remark=failed[id(system)]))
+    scored = [system for system in scored if id(system) not in failed]
     if scored:
         together, apart = _comparable(scored, metric)
         keys, left_out = _common(together, metric)
@@ -115,6 +121,13 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
         higher,
         len(groups),
     )
+
+
+def _too_many_failed(system: System, metric: str) -> str | None:
+    """Return why a system has no rank: in one of its tasks, too many rows failed; None if it may have one."""
+    found = ((leaf.task, leaf.result.metrics.get(metric)) for leaf in system.leaves)
+    why = (f"{task}: {score.no_headline}" for task, score in found if score is not None and score.no_headline)
+    return next((f"not ranked: {reason}" for reason in why), None)
 
 
 def _ranked(
@@ -300,8 +313,11 @@ def _unpaired(system: System, metric: str) -> Entry:
         leaf = system.leaves[0]
         unscored = sum((leaf.result.unscored.get(metric) or {}).values())
         return Entry(system.run, system.mode, leaf.result.metrics[metric], unscored, remark=reason)
-    found = [leaf.result.metrics[metric] for leaf in system.leaves if metric in leaf.result.metrics]
-    values = [score.value for score in found if score.value is not None]
-    score = Estimate(sum(values) / len(values) if values else None, n=sum(s.n for s in found))
+    found = {leaf.task: leaf.result.metrics[metric] for leaf in system.leaves if metric in leaf.result.metrics}
+    lacking = [leaf.task for leaf in system.leaves if leaf.task not in found and metric in leaf.result.unscored]
+    lacking += [task for task, score in found.items() if score.value is None]
+    values = [score.value for score in found.values() if score.value is not None]
+    mean = Estimate(None if lacking else sum(values) / len(values), n=sum(score.n for score in found.values()))
     unscored = sum(sum((leaf.result.unscored.get(metric) or {}).values()) for leaf in system.leaves)
-    return Entry(system.run, system.mode, score, unscored, remark=f"{reason}; mean of {len(values)} tasks")
+    what = f"no mean, as {', '.join(lacking)} has no value" if lacking else f"mean of {len(values)} tasks"
+    return Entry(system.run, system.mode, mean, unscored, remark=f"{reason}; {what}")

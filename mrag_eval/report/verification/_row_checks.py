@@ -98,9 +98,16 @@ def _scored(sample: Sample, form: str) -> Scored:
     read = sample.record.answer
     if read is not None and read.loglikelihoods:
         # the likeliest option is not a reply
-        return Scored(sample.doc, sample.answer, form=form)
+        return Scored(sample.doc, sample.answer, form=form, failures=sample.record.failures)
     answer = parse_answer(sample.reply, form, may_decline=read is not None and read.declined is not None)
-    return Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, form=form)
+    return Scored(
+        sample.doc,
+        answer.text,
+        tagged=answer.tagged,
+        declined=answer.declined,
+        form=form,
+        failures=sample.record.failures,
+    )
 
 
 def _of_row(record: RowRecord, name: str) -> float | str | None:

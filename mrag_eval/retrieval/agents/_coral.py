@@ -14,8 +14,8 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent
-from mrag_eval.core import AgentUsage, Hit, RagDoc, at_once
-from mrag_eval.models import Answered, AuxModel, Parser, generate_parsed
+from mrag_eval.core import AgentUsage, Failure, Hit, RagDoc, Stage, at_once
+from mrag_eval.models import Answered, AuxModel, EvaluatedModel, Parser, generate_parsed
 from mrag_eval.prompts import Conversation, PromptTemplate, load_template
 from mrag_eval.retrieval.agents import _planner as planning
 from mrag_eval.retrieval.agents._critic import (
@@ -31,8 +31,8 @@ from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, Ou
 
 T = TypeVar("T")
 
-# (text, languages of one scope) each -> its hits, best first.
-Search = Callable[[Sequence[tuple[str, tuple[str, ...]]]], Sequence[Sequence[Hit]]]
+# (text, languages of one scope) each -> its hits, best first, or why it could not be searched for.
+Search = Callable[[Sequence[tuple[str, tuple[str, ...]]]], Sequence[Sequence[Hit] | Failure]]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class _Question:
     decided_on: int = 0
     stopped: str = ""
     ended: list[Fault] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
 
     @property
     def valid(self) -> list[Candidate]:
@@ -159,6 +160,7 @@ class Coral:
         )
         for question, task, (answer, usage) in zip(questions, tasks, answers, strict=True):
             faults = _plan_faults(answer, task)
+            question.failures += _failures("plan", self._planner, answer)
             if answer.value is not None:
                 conditions = answer.value.conditions
             elif answer.reason == "unreadable":
@@ -184,7 +186,11 @@ class Coral:
             found = iter(self._search(requests))
         for question in questions:
             for _ in self._requests(question):
-                for hit in next(found):
+                hits = next(found)
+                if isinstance(hits, Failure):
+                    question.failures.append(hits)
+                    continue
+                for hit in hits:
                     self._take(question, hit)
 
     def _requests(self, question: _Question) -> list[tuple[str, tuple[str, ...]]]:
@@ -228,6 +234,7 @@ class Coral:
         )
         for (question, candidate), (answer, usage) in zip(pairs, answers, strict=True):
             self._count(question, "critic", usage)
+            question.failures += _failures("critique", self._critic, answer)
             if len(answer.replies) > 1:
                 question.round.faults.append(Fault("critic", "unreadable", "asked again"))
             if answer.value is None:
@@ -255,6 +262,7 @@ class Coral:
         )
         for question, (answer, usage) in zip(due, answers, strict=True):
             self._count(question, "sufficiency", usage)
+            question.failures += _failures("critique", self._critic, answer)
             if len(answer.replies) > 1:
                 question.round.faults.append(Fault("sufficiency", "unreadable", "asked again"))
             if answer.value is not None or answer.reason == "unreadable":
@@ -301,6 +309,7 @@ class Coral:
             tuple(faults),
             fallback,
             question.usage,
+            tuple(question.failures),
         )
 
     # ---------------------------------------------------------------- asking
@@ -351,6 +360,19 @@ class Coral:
 
 def _open(questions: Sequence[_Question]) -> list[_Question]:
     return [question for question in questions if not question.stopped]
+
+
+def _failures(stage: Stage, model: AuxModel, answer: Answered[Any]) -> list[Failure]:
+    """Return the failure of a call, if it failed.
+
+    A reply that cannot be read is none: CORAL's rules say what follows. Nor is the evaluated model's own empty reply,
+    which would otherwise spare it the questions on which it gives none.
+    """
+    if answer.error is None or answer.reason == "unreadable":
+        return []
+    if answer.reason == "empty" and isinstance(model, EvaluatedModel):
+        return []
+    return [Failure.of(stage, model.name, answer.error)]
 
 
 def _plan_faults(answer: Answered[planning.Planned], task: planning.Task) -> list[Fault]:

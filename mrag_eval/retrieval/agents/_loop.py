@@ -10,6 +10,7 @@ from mrag_eval.config import EVALUATED, Agent, Retrieval, config_path, load_conf
 from mrag_eval.core import (
     ConfigError,
     DataError,
+    Failure,
     Hit,
     Passage,
     RagDoc,
@@ -149,13 +150,18 @@ class _Searcher:
         self._retrieval = retrieval.model_copy(update={"k": k, "depth": None})
         self._passages: dict[str, Passage] = {}
 
-    def __call__(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Hit]]:
+    def __call__(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Hit] | Failure]:
         plans = [Plan(text, languages) for text, languages in requests]
         found = search_plans(self._index, plans, self._retrieval, use_cache=self._use_cache)
         wanted = dict.fromkeys(kept.id for row in found for kept in row.kept)
         new = [pid for pid in wanted if pid not in self._passages]
         self._passages |= dict(zip(new, self._index.passages(new), strict=True))
-        return [[self._hit(kept.id, kept.score, rank) for rank, kept in enumerate(row.kept, 1)] for row in found]
+        return [
+            row.failures[0]
+            if row.failures
+            else [self._hit(kept.id, kept.score, rank) for rank, kept in enumerate(row.kept, 1)]
+            for row in found
+        ]
 
     def _hit(self, pid: str, score: float, rank: int) -> Hit:
         p = self._passages[pid]
@@ -173,6 +179,7 @@ def _retrieved(
         # if the planner failed at once, every corpus could have been chosen
         {lang: index.counts[lang] for lang in index.resolve(chosen or pool)},
         trace=replace(outcome.trace(), agents=names),
+        failures=outcome.failures,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mrag_eval.core import CRITERIA, AgentUsage, CriticScores, Hit, Trace, TracedHit, TracedRound
+from mrag_eval.core import CRITERIA, AgentUsage, CriticScores, Failure, Hit, Trace, TracedHit, TracedRound
 from mrag_eval.models import Reply
 from mrag_eval.prompts import Conversation
 from mrag_eval.text import estimated_tokens
@@ -156,7 +156,8 @@ class Outcome:
     """Hold the loop's result for one question: the documents to answer with, best first, and the rounds.
 
     ``valid`` are all valid documents, best first. ``fallback``: none is valid, so ``shown`` are the best scored ones.
-    ``stopped``: ``sufficient``, ``max_rounds``, ``marginal``, ``budget``, or ``planner: <reason>``.
+    ``stopped``: ``sufficient``, ``max_rounds``, ``marginal``, ``budget``, or ``planner: <reason>``. ``failures`` are
+    calls and searches that failed, after which neither the documents nor their choice can be trusted.
     """
 
     shown: tuple[Candidate, ...]
@@ -166,6 +167,7 @@ class Outcome:
     faults: tuple[Fault, ...] = ()
     fallback: bool = False
     usage: AgentUsage = field(default_factory=AgentUsage)
+    failures: tuple[Failure, ...] = ()
 
     def trace(self) -> Trace:
         """Return the trace of the question."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,6 @@ from mrag_eval.models import total_counts
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import TaskEntry
-from mrag_eval.retrieval.saved._settings import faults_of
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -43,7 +41,7 @@ def retrieve_into(
     overwrite: bool = False,
     batch: int = BATCH,
 ) -> Retrieval:
-    """Retrieve for the rows ``ids`` of a task that the folder does not hold yet.
+    """Retrieve for the rows ``ids`` of a task that the folder does not hold yet, or holds with a failed stage.
 
     Raises ConfigError if the folder holds the task under other settings (unless ``overwrite``), CorpusError if
     another process is writing the same task, and whatever retrieval raises; the rows written by then are kept.
@@ -55,15 +53,13 @@ def retrieve_into(
         if have:
             log.info("[%s] %d rows are there, %d are retrieved", task, len(have), len(waiting))
         earlier = folder.tasks[task]
-        faults: Counter[str] = Counter(earlier.faults)
         # the steps of a single batch say themselves how long they take
         with Wait(f"retrieving for {task}", len(waiting), "rows", shown=len(waiting) > batch) as wait:
             for start in range(0, len(waiting), batch):
                 docs = waiting[start : start + batch]
                 found = supply.retrieved(docs)
                 folder.append(task, docs, found)
-                faults.update(faults_of(found))
-                changes: dict[str, Any] = {"faults": dict(faults)}
+                changes: dict[str, Any] = {}
                 if supply.translator is not None:
                     shares = [supply.translator.as_dict(), *([earlier.translation] if earlier.translation else [])]
                     changes["translation"] = total_counts(shares)
@@ -71,9 +67,9 @@ def retrieve_into(
                 wait.add(len(docs))
         retrieval = supply.blocks.retrieval
         entry = folder.finish(task, single_ranking=retrieval.searches and retrieval.has_single_ranking)
-    for fault, count in faults.items():
+    for fault, count in entry.faults.items():
         log.warning("[%s] %d rows: %s", task, count, fault)
-    return Retrieval(task, len(ids), len(ids) - len(waiting), dict(faults), entry)
+    return Retrieval(task, len(ids), len(ids) - len(waiting), entry.faults, entry)
 
 
 def open_folder(path: Path) -> RunFolder:

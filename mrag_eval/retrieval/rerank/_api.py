@@ -17,6 +17,8 @@ from mrag_eval.retrievers import Scores
 
 # A server sometimes gives a broken body to a request that it answers correctly the second time.
 _BROKEN_AGAIN = 2
+# Failed requests after which no more are sent, if none was answered.
+_MOST_AT_FIRST = 16
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,9 @@ class _Request:
 class ApiReranker:
     """Score by an endpoint, ``max_in_flight`` requests at a time, with retries.
 
-    The key is read from the variable that ``api_key_env`` names. Raises ConfigError if that is not set, and
-    CorpusError, naming the endpoint, for a request that fails for good or an invalid answer: scores for some of the
-    documents only, a duplicate or out-of-range index, a score that is not a number.
+    The key is read from the variable that ``api_key_env`` names. Raises ConfigError if that is not set. A request fails
+    for good after its last attempt, or with an invalid answer: scores for some of the documents only, a duplicate or
+    out-of-range index, a score that is not a number.
     """
 
     def __init__(self, block: ApiRerank, *, first_backoff: float = 0.5) -> None:
@@ -60,11 +62,15 @@ class ApiReranker:
         return out
 
     def arriving(
-        self, queries: Sequence[str], passages: Sequence[Sequence[str]]
+        self,
+        queries: Sequence[str],
+        passages: Sequence[Sequence[str]],
+        failed: dict[int, str] | None = None,
     ) -> Iterator[tuple[int, int, list[float]]]:
         """Yield ``(row, position of the first, scores)`` of some passages of a row at a time, as they arrive.
 
-        A request that failed for good is raised after those that did not.
+        ``failed`` gets row and error of a request that failed for good, or was not sent because all before it failed;
+        without it the first error is raised (:meth:`fault`), after the requests that did not fail.
         """
         size = self._block.batch_size
         requests = [
@@ -72,17 +78,31 @@ class ApiReranker:
             for row, (query, texts) in enumerate(zip(queries, passages, strict=True))
             for start in range(0, len(texts), size)
         ]
-        error = None
+        errors: dict[int, str] = {}
+        answered = False
         for number, response in self._transport.arriving(requests):
-            if response.answer is None:
-                error = error or response.error
-            else:
+            if response.answer is not None:
+                answered = True
                 yield requests[number].row, requests[number].start, response.answer
-        if error is not None:
-            raise CorpusError(
-                f"reranker {self.name}: {self._block.url} failed: {error}",
-                "check rerank.url, rerank.model and the server's log; what was scored before is kept",
-            )
+                continue
+            errors[number] = response.error or ""
+            if not answered and len(errors) == _MOST_AT_FIRST:
+                stopped = f"stopped: not sent, the {len(errors)} calls before it all failed: {errors[number]}"
+                errors |= {rest: stopped for rest in range(len(requests)) if rest not in errors}
+                break
+        if failed is not None:
+            failed |= {requests[number].row: error for number, error in errors.items()}
+        elif errors:
+            raise self.fault(next(iter(errors.values())))
+
+    def fault(self, error: str) -> CorpusError:
+        """Return the error to raise for one of a request."""
+        return CorpusError(
+            f"reranker {self.name}: {self._block.url} failed: {error}",
+            "check rerank.shape (cohere or tei), and that the server scores every document it is sent"
+            if error.startswith("malformed")
+            else "check rerank.url, rerank.model and the server's log; what was scored before is kept",
+        )
 
     def _payload(self, request: _Request) -> dict[str, Any]:
         query, documents = request.query, list(request.documents)
@@ -99,27 +119,25 @@ class ApiReranker:
         if isinstance(answer, dict):
             answer = answer.get("results", answer.get("data"))
         if not isinstance(answer, list):
-            raise self._unfit(f"answered without a list of results: {body[:120]!r}")
+            raise _unfit(f"answered without a list of results: {body[:120]!r}")
         count = len(request.documents)
         scores: dict[int, float] = {}
         for item in answer:
             index, score = _index_and_score(item)
             if type(index) is not int or not 0 <= index < count:
-                raise self._unfit(f"gave the index {index!r:.40} for {count} documents")
+                raise _unfit(f"gave the index {index!r:.40} for {count} documents")
             if index in scores:
-                raise self._unfit(f"gave the index {index} twice")
+                raise _unfit(f"gave the index {index} twice")
             if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-                raise self._unfit(f"gave the score {score!r:.40} for document {index}, which is not a number")
+                raise _unfit(f"gave the score {score!r:.40} for document {index}, which is not a number")
             scores[index] = float(score)
         if len(scores) < count:
-            raise self._unfit(f"gave {len(scores)} scores for {count} documents")
+            raise _unfit(f"gave {len(scores)} scores for {count} documents")
         return [scores[index] for index in range(count)]
 
-    def _unfit(self, fault: str) -> CorpusError:
-        return CorpusError(
-            f"reranker {self.name}: {self._block.url} {fault}",
-            "check rerank.shape (cohere or tei), and that the server scores every document it is sent",
-        )
+
+def _unfit(fault: str) -> HttpFault:
+    return HttpFault("malformed", f"the server {fault}", again=_BROKEN_AGAIN)
 
 
 def _index_and_score(item: Any) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mrag_eval.core import Wait
+from mrag_eval.core import Failure, Wait
 from mrag_eval.models import AuxModel, Reply, generate_parsed, parse_order
 from mrag_eval.prompts import load_template
 
@@ -16,12 +16,16 @@ Passages = Sequence[Mapping[str, Any]]
 
 @dataclass
 class Ordered:
-    """Hold one query's order: places in the given list, best first. ``fault``: why the model could not order it."""
+    """Hold one query's order: places in the given list, best first.
+
+    ``fault`` says why the model could not order it; ``failure`` is set if that was a call that failed.
+    """
 
     order: list[int]
     windows: int = 0
     repaired: int = 0
     fault: str | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class ListwiseReranker:
             ordered.windows += 1
             if answer.value is None:
                 ordered.fault = f"the reranker gave no order ({answer.reason})"
+                if answer.reason != "unreadable":
+                    ordered.failure = Failure.of("rerank", self.model.name, answer.error or "")
                 ordered.order = list(range(len(ordered.order)))
                 continue
             places, repaired = permutation(answer.value, end - start)

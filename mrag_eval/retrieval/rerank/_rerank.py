@@ -11,10 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import (
+    Failure,
     Kept,
     Passage,
     RagDoc,
@@ -41,6 +43,8 @@ _FORMAT = "rerank/1"
 # Pairs scored before they are saved: enough for a model to fill its batches with equal lengths.
 _CHUNK = 2048
 _FIRST_CHUNK = 128
+# A row's reranking, and the failure that left it without one.
+_Result = tuple[Reranking, Failure | None]
 
 
 def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
@@ -91,7 +95,8 @@ def rerank(
     """Return the rows with :attr:`Searched.reranked` and the best ``k`` kept; the search's ranking does not change.
 
     The first ``rerank.depth`` hits of every row take part. Equal scores are ordered by passage id. A row without hits
-    has nothing to rerank.
+    has nothing to rerank. A row whose calls failed keeps the search's order, with the failure; if no row of any has
+    scores, CorpusError is raised.
     """
     from_question = retrieval.rerank is not None and retrieval.rerank.query == "question"
     queries = [doc.query if from_question else plan.text for doc, plan in zip(docs, plans, strict=True)]
@@ -101,15 +106,16 @@ def rerank(
         results = _by_list(reranker, docs, queries, candidates, texts)
     else:
         results = _by_pair(reranker, queries, candidates, texts, use_cache)
-    return [_kept(row, result, retrieval.k) for row, result in zip(found, results, strict=True)]
+    return [_kept(row, *result, retrieval.k) for row, result in zip(found, results, strict=True)]
 
 
-def _kept(row: Searched, result: Reranking, k: int) -> Searched:
+def _kept(row: Searched, result: Reranking, failure: Failure | None, k: int) -> Searched:
+    failures = row.failures if failure is None else (*row.failures, failure)
     if not result.ranking:
-        return Searched(row.ranking, row.kept, row.searchable, result)
+        return replace(row, reranked=result, failures=failures)
     scores = {place.id: place.score for place in row.ranking}
     kept = tuple(Kept(place.id, scores[place.id], place.score) for place in result.ranking[:k])
-    return Searched(row.ranking, kept, row.searchable, result)
+    return replace(row, kept=kept, reranked=result, failures=failures)
 
 
 def _ranked(places: Sequence[Ranked], scores: Sequence[float]) -> tuple[Ranked, ...]:
@@ -126,7 +132,7 @@ def _by_pair(
     candidates: Sequence[Sequence[Ranked]],
     texts: Mapping[str, Passage],
     use_cache: bool,
-) -> list[Reranking]:
+) -> list[_Result]:
     read = {pid: titled(passage.title, passage.text) for pid, passage in texts.items()}
     # such a model's score depends on the other passages of the list
     lists = getattr(reranker, "reads_lists", False)
@@ -139,6 +145,7 @@ def _by_pair(
     for query, context, row, row_keys in zip(queries, contexts, candidates, keys, strict=True):
         rows.setdefault((query, *context), {}).update({k: read[p.id] for p, k in zip(row, row_keys, strict=True)})
     row_of = {key: row for row, row_texts in rows.items() for key in row_texts}
+    errors: dict[tuple[str, ...], str] = {}
     with closing(Store(cache_dir() / "rerank.sqlite")) if use_cache else nullcontext() as store:
         known: dict[str, float] = store.get_many(row_of, _is_score) if store else {}
         missing = [key for key in row_of if key not in known]
@@ -152,29 +159,45 @@ def _by_pair(
                 for key in asked:
                     row = row_of[key]
                     wanted.setdefault(row, {}).update(rows[row] if lists else {key: rows[row][key]})
-                for part in _scored(reranker, wanted):
+                for part in _scored(reranker, wanted, errors):
                     yield part
                     wait.add(len(part))
 
             known |= made_once(missing, scored, store, _is_score, at_once=_CHUNK)
-    return [
-        Reranking(_ranked(row, [known[key] for key in row_keys]))
-        for row, row_keys in zip(candidates, keys, strict=True)
-    ]
+    if isinstance(reranker, ApiReranker) and errors and not any(set(texts) <= known.keys() for texts in rows.values()):
+        raise reranker.fault(next(iter(errors.values())))
+    out: list[_Result] = []
+    for query, context, row, row_keys in zip(queries, contexts, candidates, keys, strict=True):
+        if known.keys() >= set(row_keys):
+            out.append((Reranking(_ranked(row, [known[key] for key in row_keys])), None))
+            continue
+        asked = (query, *context)
+        failure = Failure.of("rerank", name, errors[asked])
+        out.append((Reranking(fault=f"the reranker gave no scores ({failure.reason})"), failure))
+    return out
 
 
 def _is_score(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _scored(reranker: Reranker, rows: Mapping[tuple[str, ...], Mapping[str, str]]) -> Iterator[dict[str, float]]:
-    """Yield the scores of texts by their keys, as they are made; the first part of a row's own key is its query."""
+def _scored(
+    reranker: Reranker,
+    rows: Mapping[tuple[str, ...], Mapping[str, str]],
+    errors: dict[tuple[str, ...], str],
+) -> Iterator[dict[str, float]]:
+    """Yield the scores of texts by their keys, as they are made; the first part of a row's own key is its query.
+
+    ``errors`` gets the row's key and the error where an endpoint does not give all of its scores.
+    """
     for chunk in [rows] if isinstance(reranker, ApiReranker) else _chunks(rows):
         queries, keys = [row[0] for row in chunk], [list(texts) for texts in chunk.values()]
         passages = [list(texts.values()) for texts in chunk.values()]
         if isinstance(reranker, ApiReranker):
-            for row, start, found in reranker.arriving(queries, passages):
+            failed: dict[int, str] = {}
+            for row, start, found in reranker.arriving(queries, passages, failed):
                 yield dict(zip(keys[row][start : start + len(found)], found, strict=True))
+            errors |= {list(chunk)[row]: error for row, error in failed.items()}
             continue
         scores = checked_scores(reranker, reranker.scores(queries, passages), passages)
         yield {
@@ -208,7 +231,7 @@ def _by_list(
     queries: Sequence[str],
     candidates: Sequence[Sequence[Ranked]],
     texts: Mapping[str, Passage],
-) -> list[Reranking]:
+) -> list[_Result]:
     """Rerank by a listwise model. An order has no scores: the first of n gets n, the last 1."""
     asked = [
         ListQuery(
@@ -224,10 +247,10 @@ def _by_list(
     log.info("reranked by %s: %d lists, %d of them repaired", reranker.model.name, windows, repaired)
     for fault, count in faults.items():
         log.warning("reranked by %s: %d rows keep the search's order: %s", reranker.model.name, count, fault)
-    out = []
+    out: list[_Result] = []
     for row, result in zip(candidates, ordered, strict=True):
         ranking: tuple[Ranked, ...] = ()
         if result.fault is None:
             ranking = _ranked([row[place] for place in result.order], range(len(row), 0, -1))
-        out.append(Reranking(ranking, result.fault, result.windows, result.repaired))
+        out.append((Reranking(ranking, result.fault, result.windows, result.repaired), result.failure))
     return out

@@ -28,13 +28,14 @@ from mrag_eval.core import (
     json_value,
     lines_of,
     path_fault,
+    replaced,
     write_whole,
 )
 from mrag_eval.datasets import sha256_file
 from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, TaskEntry, read_manifest
 from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
-from mrag_eval.retrieval.saved._settings import differing_settings
+from mrag_eval.retrieval.saved._settings import differing_settings, faults_of
 
 
 class RunFolder:
@@ -65,7 +66,7 @@ class RunFolder:
     # ---------------------------------------------------------------- writing
 
     def begin(self, task: str, entry: TaskEntry, *, overwrite: bool = False) -> set[str]:
-        """Begin a task; return the ids of the rows that exist from an earlier start.
+        """Begin a task; return the ids of the rows that exist from an earlier start; those that failed are removed.
 
         Raises ConfigError, naming the differences, if the folder holds rows of this task under other settings.
         """
@@ -83,7 +84,7 @@ class RunFolder:
             if known is None or known.fingerprint != entry.fingerprint or overwrite:
                 (self.path / entry.file).unlink(missing_ok=True)
             else:
-                entry = replace(entry, translation=known.translation, faults=known.faults)
+                entry = replace(entry, translation=known.translation)
                 have = _repair(self.path / entry.file)
             self._note(task, replace(entry, rows=len(have), sha256=None))
         except OSError as error:
@@ -122,8 +123,10 @@ class RunFolder:
         path = self.path / entry.file
         path.touch()
         rankings: dict[str, list[tuple[str, tuple[Ranked, ...]]]] = {"trec": [], "reranked.trec": []}
+        rows = []
         for record in records_of(path):
             row = from_record(record)
+            rows.append(replace(row, passages=(), ranking=(), trace=None))
             if single_ranking and row.ranking:
                 rankings["trec"].append((record["id"], row.ranking))
             if row.reranked is not None and row.reranked.ranking:
@@ -134,7 +137,7 @@ class RunFolder:
                 write_trec(target, lists, task)
             else:
                 target.unlink(missing_ok=True)
-        self.note(task, rows=sum(1 for _ in records_of(path)), sha256=sha256_file(path))
+        self.note(task, rows=len(rows), sha256=sha256_file(path), faults=faults_of(rows))
         return self.tasks[task]
 
     def _manifest(self) -> dict[str, TaskEntry]:
@@ -248,21 +251,32 @@ def records_of(
 
 
 def _repair(path: Path) -> set[str]:
-    """Return the ids in a file that may end within a line; cut off the rest of such a line."""
+    """Return the ids in a file that may end within a line; cut off the rest of such a line, and rows that failed."""
     have: set[str] = set()
     if not path.exists():
         return have
-    end = 0
+    kept, failed, end = [], False, 0
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break
             try:
-                have.add(json_value(line.decode("utf-8", "surrogatepass"))["id"])
+                record = json_value(line.decode("utf-8", "surrogatepass"))
+                row = record["id"]
             except (ValueError, KeyError, TypeError, UnicodeDecodeError):
                 break
+            if "failures" in record:
+                failed = True
+            else:
+                have.add(row)
+                kept.append((end, len(line)))
             end += len(line)
-    if end < path.stat().st_size:
+    if failed:
+        with path.open("rb") as file, replaced(path) as part, part.open("wb") as out:
+            for start, length in kept:
+                file.seek(start)
+                out.write(file.read(length))
+    elif end < path.stat().st_size:
         os.truncate(path, end)
     return have
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import Hit, RagDoc, Ranked, Reranking, Retrieved, Trace, content_key
+from mrag_eval.core import Failure, Hit, RagDoc, Ranked, Reranking, Retrieved, Trace, content_key, from_json, to_json
+
+_FIX = "retrieve again with --overwrite"
 
 
 def row_hash(doc: RagDoc) -> str:
@@ -48,6 +50,8 @@ def as_record(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
             out["reranked"]["fault"] = second.fault
     if found.trace is not None:
         out["trace"] = found.trace.to_dict()
+    if found.failures:
+        out["failures"] = to_json(found.failures)
     return out
 
 
@@ -67,6 +71,7 @@ def from_record(record: Mapping[str, Any]) -> Retrieved:
         tuple(_text(query) for query in record.get("queries", ())),
         reranked,
         Trace.from_dict(record["trace"], f"trace of row '{record['id']}'") if "trace" in record else None,
+        from_json(tuple[Failure, ...], record.get("failures", ()), f"failures of row '{record['id']}'", _FIX),
     )
 
 

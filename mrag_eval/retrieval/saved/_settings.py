@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import TaskBlocks, dotted
-from mrag_eval.core import Retrieved, content_key
+from mrag_eval.config import Retrieval, TaskBlocks, dotted
+from mrag_eval.core import Retrieved, content_key, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
@@ -37,7 +37,7 @@ def settings_of_retrieval(
         chosen["rerank"] = {**block, "name": retrieval.rerank.name}
         if retrieval.rerank.kind == "listwise":
             chosen["rerank"]["prompt"] = prompt_identity(retrieval.rerank.prompt)
-            chosen["rerank"]["asked"] = portable_identity(named_spec(retrieval.rerank.model))
+            chosen["rerank"]["asked"] = reranker_identity(retrieval)
     data = validate_data(blocks.data).model_dump()
     out: dict[str, Any] = {
         "retrieval": chosen,
@@ -47,6 +47,14 @@ def settings_of_retrieval(
     if translator is not None:
         out["translator"] = translator.as_dict()["identity"]
     return {**out, **source}
+
+
+def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
+    """Return what the model of a listwise reranker is; None for any other, whose block says it."""
+    rerank = retrieval.rerank
+    if rerank is None or rerank.kind != "listwise":
+        return None
+    return portable_identity(named_spec(rerank.model))
 
 
 def prompt_identity(name: str) -> str:
@@ -89,9 +97,9 @@ def faults_of(found: Iterable[Retrieved]) -> dict[str, int]:
     """Return failures of rows that have a record all the same, counted by reason."""
     counts: dict[str, int] = {}
     for row in found:
-        reasons = [f"reranker: {row.reranked.fault}"] if row.reranked is not None and row.reranked.fault else []
-        if row.trace is not None and row.trace.stopped.startswith("planner"):
-            reasons.append(row.trace.stopped)
-        for reason in reasons:
+        reasons = [failure.why for failure in row.failures]
+        if row.reranked is not None and row.reranked.fault and failed_in(row.failures, {"rerank"}) is None:
+            reasons.append(f"reranker: {row.reranked.fault}")
+        for reason in dict.fromkeys(reasons):
             counts[reason] = counts.get(reason, 0) + 1
     return counts

@@ -63,7 +63,10 @@ class IndexSearch(Source):
         out = with_texts(found, index)
         if not translated:
             return out
-        return [replace(row, queries=(plan.text, *plan.versions)) for row, plan in zip(out, plans, strict=True)]
+        return [
+            replace(row, queries=(plan.text, *plan.versions), failures=(*plan.failures, *row.failures))
+            for row, plan in zip(out, plans, strict=True)
+        ]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the index's texts."""

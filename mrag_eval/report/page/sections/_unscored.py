@@ -1,19 +1,49 @@
-"""The section on rows without a score, and why they have none."""
+"""The section on rows without a score: why they have none, what failed, and where the model gave no answer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from mrag_eval.core import points, score_text
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Listing, Section, each_task
+from mrag_eval.scoring import scale_of
 
 
 def _of_task(leaf: Leaf) -> list[Point]:
-    """Return the numbers of unscored rows by metric and reason."""
+    """Return the numbers of unscored rows by metric and reason, and what they leave open of the score."""
     return [
-        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n}
+        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n, "bounds": _bounds(leaf, metric)}
         for metric, reasons in leaf.result.unscored.items()
         for reason, n in reasons.items()
     ]
+
+
+def _bounds(leaf: Leaf, metric: str) -> str | None:
+    score = leaf.result.metrics.get(metric)
+    if score is None or score.bounds is None:
+        return None
+    low, high = (points(end, scale=scale_of(metric)) for end in score.bounds)
+    ends = f"{low} to {high}"
+    return ends if score.headline_allowed else f"{ends}; no headline: {score.no_headline}"
+
+
+def _failures(leaf: Leaf) -> Iterator[Point]:
+    """Yield the numbers of rows of which a step failed, or to which the model gave no answer, by language."""
+    for language, part in leaf.result.scores.by_language.items():
+        counts = [(step, reason, n) for step, reasons in part.failures.items() for reason, n in reasons.items()]
+        counts += [("no answer", outcome, n) for outcome, n in part.outcomes.items()]
+        share = score_text(part.failed.value, part.failed.low, part.failed.high) + (", many" if part.marked else "")
+        for step, reason, n in counts:
+            yield {
+                "task": leaf.label,
+                "language": language,
+                "step": step,
+                "reason": reason,
+                "rows": n,
+                "failed": share,
+            }
 
 
 unscored_points = each_task(_of_task)
@@ -23,10 +53,23 @@ SECTION = Section(
     "Unscored",
     blocks=(
         Listing(
-            "Scores that are missing, and why",
-            {"task": "task", "metric": "metric", "reason": "reason", "rows": "rows"},
+            "Scores that are missing, and why; bounds are the score with all failed rows wrong, and all right",
+            {"task": "task", "metric": "metric", "reason": "reason", "rows": "rows", "bounds": "bounds"},
             unscored_points,
             numbers=(3,),
+        ),
+        Listing(
+            "Rows of which a step failed, and rows to which the model gave no answer (they count as wrong)",
+            {
+                "task": "task",
+                "language": "language",
+                "step": "step",
+                "reason": "reason",
+                "rows": "rows",
+                "failed": "failed, % of the language [95% interval]",
+            },
+            each_task(lambda leaf: list(_failures(leaf))),
+            numbers=(4,),
         ),
     ),
 )

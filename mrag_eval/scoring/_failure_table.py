@@ -1,0 +1,75 @@
+"""Failures and missing answers of a task's rows: counted by step and language, and what they leave open of a score."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mrag_eval.core import BEFORE, failed_in
+from mrag_eval.scoring._metrics import UNDEFINED, needs_of, scale_of
+from mrag_eval.scoring._row_records import RowRecord
+from mrag_eval.scoring._score_records import FailureCounts, LanguageFailures, TaskScores
+
+
+def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
+    """Return the counts of failures and outcomes, by the field of the task's scores."""
+    from mrag_eval.metrics import wilson
+
+    failures, outcomes = _failures(rows), _outcomes(rows)
+    if not failures and not outcomes:
+        return {}
+    languages: dict[str, list[RowRecord]] = defaultdict(list)
+    for row in rows:
+        languages[row.query_lang].append(row)
+    by_language = {
+        language: LanguageFailures(wilson(sum(bool(r.failures) for r in own), len(own)), _failures(own), _outcomes(own))
+        for language, own in sorted(languages.items())
+    }
+    return {"failures": failures, "outcomes": outcomes, "by_language": by_language}
+
+
+def _failures(rows: Iterable[RowRecord]) -> FailureCounts:
+    """Return step -> reason -> rows, in the order of the pipeline; a row counts once a step, by its first failure."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        first = {failure.step: failure.reason for failure in reversed(row.failures)}
+        for step, reason in first.items():
+            found[step][reason] += 1
+    return {step: dict(found[step]) for step in BEFORE if step in found}
+
+
+def _outcomes(rows: Iterable[RowRecord]) -> dict[str, int]:
+    return dict(sorted(Counter(row.outcome for row in rows if row.outcome is not None).items()))
+
+
+def failed_rows(rows: Iterable[RowRecord], metric: str) -> int:
+    """Return the number of rows that have no value of a metric because a step on the way to it failed."""
+    needs = needs_of(metric)
+    return sum(
+        row.unscored[metric] not in UNDEFINED and failed_in(row.failures, needs) is not None
+        for row in rows
+        if row.failures and metric in row.unscored
+    )
+
+
+def bounds_with(total: float, n: int, failed: int, metric: str) -> tuple[float, float] | None:
+    """Return a mean of ``n`` values of this ``total``, with ``failed`` more at either end of the metric's range.
+
+    None without failed rows, and for a range without ends.
+    """
+    low, high = scale_of(metric).bounds
+    if not failed or not math.isfinite(high - low):
+        return None
+    return (total + failed * low) / (n + failed), (total + failed * high) / (n + failed)
+
+
+def failure_line(scores: TaskScores) -> str:
+    """Return the failures in one line: rows, steps, reasons; and the languages in which many rows failed."""
+    steps = [
+        f"{step} of {sum(reasons.values()):,} ({', '.join(f'{n:,} {reason}' for reason, n in reasons.items())})"
+        for step, reasons in scores.failures.items()
+    ]
+    marked = [f"{language} {share.value or 0:.0%}" for language, share in scores.marked_languages.items()]
+    return "; ".join([*steps, *([f"languages with many: {', '.join(marked)}"] if marked else [])])
