@@ -300,7 +300,7 @@ def manager(tmp_path: Path) -> TaskManager:
     row = {"lang": "en", "choices": ["A", "B"], "gold_choice": 0}
     options = [
         json.dumps({"id": f"{topic}-{i}", "query": f"{topic} {i}?", **row})
-        for topic in ("lamp", "boat")
+        for topic in ("lamp", "vase")
         for i in range(4)
     ]
     (folder / "options.jsonl").write_text("\n".join(options) + "\n", "utf-8")
@@ -359,7 +359,7 @@ def test_a_row_without_likelihoods_is_unscored(
     known = AutoTokenizer.from_pretrained(tokenizer)
 
     def script(body: dict[str, Any], attempt: int) -> Answer:
-        down = "boat" in known.decode(body["prompt"][0])
+        down = "vase" in known.decode(body["prompt"][0])
         return Answer(500, "broken") if down else test_bodies.answer(body, attempt)
 
     server = start(script)
