@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import DataError, Failure
+from mrag_eval.report import TaskConfig
+from mrag_eval.report.files._results import LeafResult
 from mrag_eval.scoring import RowRecord, Territory, summarize, territory_values
 from mrag_eval.scoring._row_records import TerritoryAnswer
 from tests.task.test_hook import build, run
@@ -78,6 +80,11 @@ def test_a_question_without_an_answer_takes_its_territory_out_of_the_scores() ->
     assert whole.concurrence.scores["Cst_CS_all"] < 1.0
     assert part.concurrence.scores["Cst_CS_all"] == summarize(rows(failed=False)[3:]).concurrence.scores["Cst_CS_all"]  # type: ignore[union-attr]
     assert (part.concurrence.lost, part.concurrence.unanswered) == (1, 1)
+    leaf = LeafResult("borders", part, TaskConfig())
+    # of the two territories one is known: Con_CS is 1 there, and anything between 0 and 1 in the other
+    assert leaf.metrics["concurrence.Con_CS"].bounds == (0.5, 1.0)
+    assert not leaf.metrics["concurrence.Con_CS"].headline_allowed
+    assert leaf.metrics["concurrence.read"].bounds == (5 / 6, 1.0)
     # every question with an answer counts in the shares of replies
     assert part.concurrence.rates["read"].n == 5
     assert part.unscored["concurrence.KB_CS"] == {"answer failed (server)": 1}
