@@ -15,12 +15,14 @@ from mrag_eval.config import (
     JUDGED,
     RANKING_MEASURE,
     TRANSLATED,
+    Measurement,
     Prompt,
     check_metrics,
+    package_versions,
     ranking_measures,
     validated,
 )
-from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, RunFiles, Scored
+from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, RunFiles, Scored, content_key
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -86,9 +88,15 @@ def score(
         for row, value, found in zip(given, values, read, strict=True)
     ]
     directions = {name: METRICS[name].higher_is_better if name in METRICS else True for name in names}
+    config = {
+        "task": task,
+        "metrics": names,
+        "scores": summarize(records, seed).to_dict(),
+        "measurement": _measured(task, form, given).to_dict(),
+    }
     content = {
         "results": {},
-        "configs": {task: {"task": task, "metrics": names, "scores": summarize(records, seed).to_dict()}},
+        "configs": {task: config},
         "higher_is_better": {task: directions},
         "config": {"model": model, "model_args": {"model": model}},
         "model_name": model,
@@ -104,6 +112,20 @@ def score(
         for number, (row, record) in enumerate(zip(given, records, strict=True))
     ]
     return Results(RunFiles(folder_for(output)).write(content, {task: samples}))
+
+
+def _measured(task: str, form: str, given: Sequence[_Given]) -> Measurement:
+    """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
+    rows = {row.doc.id: row.doc.to_dict() for row in given}
+    return Measurement(
+        task,
+        setting={"replies": "given", "prompt": {"answer": form}},
+        data={
+            "source": {"content": content_key(sorted(rows.items()))},
+            "ran": {"rows": len(rows), "of": len(rows), "ids": content_key(sorted(rows))},
+        },
+        environment={"versions": package_versions()},
+    )
 
 
 def _check_ids(ids: Sequence[str]) -> None:

@@ -5,6 +5,25 @@ from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
 from mrag_eval.config._file import config_path, load_config
 from mrag_eval.config._includes import BLOCKS
 from mrag_eval.config._judge import CorrectLanguage, Judge
+from mrag_eval.config._measurement import (
+    ALL_BUT_THE_MODEL,
+    DECIDING,
+    EVERYTHING,
+    HARMLESS,
+    NOT_SET,
+    ROLES,
+    UNKNOWN,
+    Differs,
+    Measurement,
+    Role,
+    differences,
+    harmless,
+    is_named,
+    names_in,
+    portable,
+    setting_of,
+    shown,
+)
 from mrag_eval.config._measures import (
     CORRECT,
     JUDGED,
@@ -23,7 +42,7 @@ from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, s
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
 from mrag_eval.config._overrides import TaskNames, names_of
 from mrag_eval.config._prompt import Prompt
-from mrag_eval.config._provenance import PLACES, Ran, fingerprints, package_versions, provenance
+from mrag_eval.config._provenance import package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
@@ -32,32 +51,40 @@ from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSp
 from mrag_eval.config._validation import check_keys, deep_merge, dotted, read_yaml, validated
 
 __all__ = [
+    "ALL_BUT_THE_MODEL",
     "BLOCKS",
     "CORRECT",
+    "DECIDING",
     "DEFAULT_NLLB",
     "EVALUATED",
+    "EVERYTHING",
+    "HARMLESS",
     "JUDGED",
     "MODES",
-    "PLACES",
+    "NOT_SET",
     "PUBLISHED",
     "QUOTAS",
     "RANKING_MEASURE",
     "RERANKED",
+    "ROLES",
     "SUFFICIENCY",
     "TOP_SCORE",
     "TRANSLATED",
+    "UNKNOWN",
     "VERDICTS",
     "AbsolutePath",
     "Agent",
     "ApiRerank",
     "Block",
     "CorrectLanguage",
+    "Differs",
     "Generation",
     "Given",
     "Judge",
     "Languages",
     "ListwiseRerank",
     "LmSpec",
+    "Measurement",
     "MilvusCorpus",
     "Mode",
     "ModelBudget",
@@ -66,9 +93,9 @@ __all__ = [
     "NllbSpec",
     "Price",
     "Prompt",
-    "Ran",
     "Rerank",
     "Retrieval",
+    "Role",
     "Shown",
     "TableSpec",
     "TaskBlocks",
@@ -78,13 +105,17 @@ __all__ = [
     "check_metrics",
     "config_path",
     "deep_merge",
+    "differences",
     "dotted",
-    "fingerprints",
+    "harmless",
+    "is_named",
     "load_config",
     "mode_named",
+    "names_in",
     "names_of",
     "package_versions",
     "passages_shown",
+    "portable",
     "provenance",
     "ranking_measures",
     "read_task_yaml",
@@ -92,6 +123,8 @@ __all__ = [
     "rerank_measures",
     "reranker_name",
     "secret_in",
+    "setting_of",
+    "shown",
     "split_config",
     "unmeasured",
     "validated",

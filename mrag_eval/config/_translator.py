@@ -36,8 +36,9 @@ class _ByModel(_Translator):
 class LmSpec(_ByModel):
     """A model of the config file, ``model``, asked by ``prompt``: a built-in template or a path.
 
-    ``max_tokens`` bounds a translation. ``save``: every translation that is used is added to this table, to be run from
-    and passed on. ``check_language``: a translation that a language detector finds in another language is not used.
+    ``max_tokens`` bounds a reply; longer texts are translated in pieces. ``save``: every translation that is used is
+    added to this table, to be run from and passed on. ``check_language``: a translation that a language detector finds
+    in another language is not used.
     """
 
     backend: Literal["lm"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from mrag_eval.core._errors import DataError
+from mrag_eval.core._failures import Failure
 
 # Characters that end a line or a column of a TREC file, and others that no id has.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -50,13 +51,15 @@ def titled(title: str, text: str) -> str:
 class GivenPassage(Passage):
     """A passage supplied with the question (XRAG); ``is_gold`` marks a supporting one.
 
-    ``original_lang`` is set if the text is a translation, ``shown_in`` if the run's translator has to make one.
+    ``original_lang`` is set if the text is a translation, ``shown_in`` if the run's translator has to make one, and
+    ``failure`` if the benchmark's file should hold a translation and does not.
     """
 
     is_gold: bool = False
     date: str = ""
     original_lang: str | None = None
     shown_in: str | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)

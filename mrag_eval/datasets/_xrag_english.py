@@ -2,17 +2,18 @@
 
 An English question (EQ) asks for an English answer (the paper changes the language of both), so the row's language
 becomes English and its reference the English answer. Articles (ES, ED) come from a file of translations, or from the
-run's translator; the paper's were made with Google Translate and are not published.
+run's translator; the paper's were made with Google Translate and are not published. An article of the file that is
+still in its language is shown as that, and is a failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError, GivenPassage, RagDoc
+from mrag_eval.core import DataError, Failure, GivenPassage, RagDoc, is_language, same_language
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_text, sha256_file
 
 Part = Literal["question", "supporting", "distracting"]
@@ -89,3 +90,27 @@ def _translated(
             f"add a line: {_LINE}",
         )
     return replace(passage, text=text, lang="en", original_lang=passage.lang)
+
+
+def with_failures(
+    docs: Sequence[RagDoc], translations: Translations, detect: Callable[[Sequence[str]], list[str]]
+) -> tuple[list[RagDoc], int]:
+    """Return the rows with a failure in each article of the file that is still in its own language, and their number.
+
+    ``detect`` returns the languages of texts.
+    """
+    made = [p for doc in docs for p in doc.given_passages if p.original_lang]
+    labels = detect([p.text for p in made])
+    failed = {
+        p.id
+        for p, label in zip(made, labels, strict=True)
+        if is_language(label) and same_language(label, str(p.original_lang))
+    }
+    failure = Failure("translation", translations.path.name, "wrong_language", texts="documents")
+
+    def marked(p: GivenPassage) -> GivenPassage:
+        if p.id not in failed:
+            return p
+        return replace(p, lang=str(p.original_lang), original_lang=None, failure=failure)
+
+    return [replace(doc, given_passages=tuple(map(marked, doc.given_passages))) for doc in docs], len(failed)

@@ -30,8 +30,9 @@ from mrag_eval.harness._models import (
     sends_by_http,
     warnings_only,
 )
-from mrag_eval.harness._result_files import hide_secrets_in_results
+from mrag_eval.harness._result_files import hide_keys_of_run, hide_secrets_in_results
 from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table
+from mrag_eval.harness._running import Running, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
 from mrag_eval.harness._under_way import Loaded, asked_tasks, evaluated_now, loaded_together, stock_run
@@ -47,6 +48,7 @@ __all__ = [
     "Instance",
     "Loaded",
     "RowResult",
+    "Running",
     "TaskManager",
     "asked_tasks",
     "check_local_weights",
@@ -57,6 +59,7 @@ __all__ = [
     "end_with_1",
     "evaluate",
     "evaluated_now",
+    "hide_keys_of_run",
     "hide_secrets_in_results",
     "known_model_types",
     "listed_tasks",
@@ -70,6 +73,7 @@ __all__ = [
     "register_model_type",
     "run_parser",
     "run_settings",
+    "running",
     "score_table",
     "sends_by_http",
     "setup_logging",

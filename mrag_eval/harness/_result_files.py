@@ -10,19 +10,20 @@ from typing import Any
 
 from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list
 
-from mrag_eval.core import RunFiles, UnwrittenError, check_output, hide
+from mrag_eval.core import RunFiles, UnwrittenError, check_output, hidden
 from mrag_eval.harness._command import exit_with_1_at_the_end
-from mrag_eval.harness._under_way import run_variables
+from mrag_eval.harness._models import check_keys, keep_keys_of
+from mrag_eval.harness._under_way import evaluated_now, run_variables
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 class _HidingJson:
-    """The module ``json``, whose texts have known secrets hidden."""
+    """The module ``json``, which hides known secrets in the strings of what it writes."""
 
-    def dumps(self, *args: Any, **kwargs: Any) -> str:
-        return hide(json.dumps(*args, **kwargs))
+    def dumps(self, value: Any, **kwargs: Any) -> str:
+        return json.dumps(hidden(value, kwargs.get("default")), **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(json, name)
@@ -37,6 +38,19 @@ def hide_secrets_in_results() -> None:
 
     if not isinstance(evaluation_tracker.json, _HidingJson):
         evaluation_tracker.json = _HidingJson()
+
+
+def hide_keys_of_run() -> None:
+    """Hide the keys of the evaluated model from now on, however it was made, if one is evaluated while this is called.
+
+    Raises ConfigError for a key that texts may contain by chance.
+    """
+    now = evaluated_now()
+    if now is None:
+        return
+    if isinstance(now.model, str):
+        check_keys(now.model, now.args)
+    keep_keys_of(now.loaded)
 
 
 def run_files(output_path: str, model: str | None, **rest: Any) -> RunFiles:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
 from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
+from lm_eval.config.task import TaskConfig
 from lm_eval.evaluator_utils import get_sample_size
 
 from mrag_eval.core import DataError, ModelReply, check_file_name
 from mrag_eval.harness._result_files import watch_tracker
 from mrag_eval.harness._run import ask_git_only_in_a_work_tree
-from mrag_eval.harness._under_way import run_together
+from mrag_eval.harness._running import Running, watch_evaluate
 
 # Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
 UNSCORED = "unscored"
@@ -110,11 +112,15 @@ class HarnessTask(ConfigurableTask):
     _samples: list[int] | None = None
     _checked = False
     _world: tuple[int, int] = (0, 1)
+    # what the harness hands to the building of requests: system instruction, chat template, limit, samples
+    _run: Mapping[str, Any] = {}
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._name = str(config.get("task", "?"))
+        self._set = frozenset(config)
         check_file_name(self._name, "the task's name")
         watch_tracker()
+        watch_evaluate(_around)
         super().__init__(config=config)
 
     # ------------------------------------------------- asked of the subclass
@@ -250,12 +256,18 @@ class HarnessTask(ConfigurableTask):
         asked = kwargs.pop("cache_requests", False), kwargs.pop("rewrite_requests_cache", False)
         if any(asked):
             log.warning("[%s] the request cache is not used: prompts depend on what is retrieved", self._name)
-        check_tasks(run_together() or [self], judged=not self.predict_only)
+        self._run = dict(kwargs)
+        # together with the others of the run, if the harness's evaluation is known
+        check_tasks([self], judged=not self.predict_only)
         self._world = (kwargs.get("rank", 0), kwargs.get("world_size", 1))
         self._results = {}
         self.begin(getattr(kwargs.get("chat_template"), "__self__", None))
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self.rendered()
+
+    def answering(self, lm: Any, tasks: Collection[str]) -> AbstractContextManager[Any]:
+        """Return a block in which ``lm`` answers the requests of ``tasks``, which are ours; asked of one of them."""
+        return nullcontext()
 
     def check_once(self, *, judged: bool) -> None:
         """Check the task, unless it was checked together with one before it."""
@@ -356,11 +368,29 @@ class HarnessTask(ConfigurableTask):
             return dict(self._higher_is_better)
         return {UNSCORED: False, **self.value_names(), **self.task_score_names()}
 
+    def chosen_config(self) -> dict[str, Any]:
+        """Return the harness's keys of the task that its file sets, or that are not the harness's defaults any more."""
+        # of this type no generation settings are made up, which the harness would warn of
+        defaults = TaskConfig(task=self._name, output_type="loglikelihood").to_dict()
+        found: dict[str, Any] = self.config.to_dict()
+        return {key: value for key, value in found.items() if key in self._set or value != defaults.get(key)}
+
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""
         ask_git_only_in_a_work_tree()
         out: dict[str, Any] = self.config.to_dict()
         return out | self.published_config(out)
+
+
+@contextmanager
+def _around(begun: Running) -> Iterator[None]:
+    """Check all of our tasks before the first of them retrieves, and answer their requests."""
+    ours = {name: task for name, task in begun.tasks.items() if isinstance(task, HarnessTask)}
+    for task in ours.values():
+        task.check_once(judged=not task.predict_only)
+    first = next(iter(ours.values()), None)
+    with nullcontext() if first is None else first.answering(begun.lm, ours):
+        yield
 
 
 def _with_fate(filtered: Any, given: Sequence[Any]) -> Any:

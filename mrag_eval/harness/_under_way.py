@@ -51,17 +51,6 @@ def run_variables() -> Mapping[str, Any]:
     return {} if frame is None else frame.f_locals
 
 
-def run_together() -> list[Any]:
-    """Return the tasks that the harness evaluates together; none while it evaluates none.
-
-    It prepares them one by one, each with its retrieval, and passes them on nowhere.
-    """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and not (frame.f_code.co_name == "evaluate" and "eval_tasks" in frame.f_locals):
-        frame = frame.f_back
-    return [] if frame is None else list(frame.f_locals["eval_tasks"].values())
-
-
 def asked_tasks() -> list[str] | None:
     """Return the names of all tasks, groups and tags that are being loaded together; None while none is loaded.
 

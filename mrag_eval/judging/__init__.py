@@ -5,6 +5,7 @@ from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel, named_judges
 from mrag_eval.judging._rubrics import Case, Rubric, verdict_rubric
 from mrag_eval.judging._stage import Verdicts
+from mrag_eval.judging._texts import prompt_texts
 
 __all__ = [
     "EXAMPLE",
@@ -16,6 +17,7 @@ __all__ = [
     "judged",
     "language_check",
     "named_judges",
+    "prompt_texts",
     "sufficiency_judged",
     "verdict_rubric",
 ]

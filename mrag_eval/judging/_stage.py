@@ -10,7 +10,6 @@ from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
-from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_translated_answers
 
@@ -61,17 +60,6 @@ class Verdicts:
         if self._labeller is not None:
             texts = supply.ranked_texts([row.doc.id for row in out])
             out, self._shares["labelling"] = labelled(out, texts, self._labeller, supply.translator)
-        return out
-
-    def texts(self) -> dict[str, str]:
-        """Return the hashes of the prompts that are used here, by purpose."""
-        block, out = self._judge, {}
-        if self._panel is not None and any(name in VERDICTS for name in self.metrics):
-            out["judge"] = verdict_rubric(block.prompt, block.reply).template.sha256
-        if self._panel is not None and SUFFICIENCY in self.metrics:
-            out["sufficiency"] = sufficiency_rubric(block.sufficiency.prompt).template.sha256
-        if self.relevance_by == "judge":
-            out["relevance"] = relevance_rubric(block.relevance.prompt).template.sha256
         return out
 
     def models(self) -> dict[str, Any]:

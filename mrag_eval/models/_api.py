@@ -7,6 +7,7 @@ batch to one permanent failure, ignore Retry-After, give no token counts, and lo
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,9 @@ from mrag_eval.core import (
     HttpFault,
     JsonFault,
     did_you_mean,
-    hide,
     json_value,
     key_in,
+    key_variable_of,
     missing_extra,
 )
 from mrag_eval.models._lenient_json import storable
@@ -124,9 +125,7 @@ class ApiModel:
             raise HttpFault("empty", f"the answer is empty ({why})", again=0 if never else _BROKEN_AGAIN)
         tokens_in, tokens_out = _usage(outputs.get("usage"))
         whole_thinking = "\n".join(part for part in (thinking, thought) if part)
-        # a server may quote the key it was sent
-        text, thinking = hide(storable(text)), hide(storable(whole_thinking))
-        return Reply(text, finish, tokens_in, tokens_out, thinking=thinking)
+        return Reply(storable(text), finish, tokens_in, tokens_out, thinking=storable(whole_thinking))
 
 
 def _split_outputs(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
@@ -198,7 +197,11 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
 
 
 def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:
-    """Return the class itself, or one whose key comes from the variable that ``api_key_env`` names."""
-    if spec.api_key_env is None:
+    """Return a class whose key comes from the variable that ``api_key_env`` names, or that of its type if it is set."""
+    variable = spec.api_key_env
+    if variable is None and not spec.model_args.get("header"):
+        variable = key_variable_of(spec.model)
+        variable = variable if variable is not None and os.environ.get(variable, "").strip() else None
+    if variable is None:
         return cls
-    return type(cls.__name__, (cls,), {"api_key": key_in(spec.api_key_env, f"model '{name}'")})
+    return type(cls.__name__, (cls,), {"api_key": key_in(variable, f"model '{name}'")})

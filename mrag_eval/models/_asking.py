@@ -43,19 +43,20 @@ def generate_parsed(
     *,
     seat: str = "",
     on_reply: OnReply | None = None,
+    final: Callable[[int, Reply], bool] = lambda position, reply: False,
     **settings: Any,
 ) -> list[Answered[T]]:
     """Return one parsed reply per conversation, in order.
 
-    A reply that cannot be parsed is returned once to the model with the fault; if the second cannot be parsed either,
-    the seat abstains. Failed calls are not retried here, since the transport did so.
+    A reply that cannot be parsed is returned once to the model with the fault, unless it is ``final``; if the second
+    cannot be parsed either, the seat abstains. Failed calls are not retried here, since the transport did so.
     """
     parsers = [parse] * len(conversations) if callable(parse) else list(parse)
     if len(parsers) != len(conversations):
         raise ValueError(f"{len(parsers)} parsers for {len(conversations)} conversations")
     replies = model.generate(conversations, seat=seat, on_reply=on_reply, **settings)
     answered = [_read(reply, parser) for reply, parser in zip(replies, parsers, strict=True)]
-    unread = [i for i, answer in enumerate(answered) if answer.reason == "unreadable"]
+    unread = [i for i, a in enumerate(answered) if a.reason == "unreadable" and not final(i, replies[i])]
     again = [_retry_conversation(conversations[i], replies[i], answered[i].error or "") for i in unread]
     for i, reply in zip(unread, model.generate(again, seat=seat, **settings), strict=True):
         second = _read(reply, parsers[i])
@@ -69,7 +70,7 @@ def _read(reply: Reply, parser: Parser[T]) -> Answered[T]:
     parsed = parser(reply.text)
     if parsed.error is None:
         return Answered(parsed.value, None, (reply,))
-    cut = " (it was cut off at max_tokens)" if reply.finish_reason in ("length", "max_tokens") else ""
+    cut = " (it was cut off at max_tokens)" if reply.cut_off else ""
     return Answered(None, f"unreadable: {parsed.error}{cut}", (reply,))
 
 

@@ -44,6 +44,11 @@ class Reply:
         """Return the reason of a failure (``timeout``, ``rate_limit``, ``budget``, ...); failures are counted by it."""
         return None if self.error is None else self.error.split(":", 1)[0]
 
+    @property
+    def cut_off(self) -> bool:
+        """Return whether the reply ended because it reached ``max_tokens``."""
+        return self.finish_reason in ("length", "max_tokens")
+
     def stored(self) -> dict[str, Any]:
         """Return the value to cache."""
         return {

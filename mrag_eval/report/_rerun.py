@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import EVALUATED, deep_merge, package_versions, secret_in
+from mrag_eval.config import DECIDING, EVALUATED, deep_merge, differences, package_versions, secret_in
 from mrag_eval.core import DataError, to_json, users_alone
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._task_config import TaskConfig
@@ -229,25 +229,23 @@ def _not_in_the_file(configs: Mapping[str, TaskConfig]) -> list[str]:
 class Repeated:
     """Hold one task of a run and of its repetition.
 
-    ``differing`` names the fingerprints that differ (None if a run has none). ``numbers`` counts figures. ``other``
-    holds the figures that differ: metric -> (before, after).
+    ``differing`` names the keys in which they measure something else. ``numbers`` counts figures. ``other`` holds the
+    figures that differ: metric -> (before, after).
     """
 
     task: str
-    differing: tuple[str, ...] | None
+    differing: tuple[str, ...]
     numbers: int
     other: Mapping[str, tuple[float | None, float | None]]
 
     @property
     def line(self) -> str:
         """Return the comparison as one line."""
-        prints = "fingerprints unknown" if self.differing is None else "same fingerprints"
-        if self.differing:
-            prints = f"other fingerprints: {', '.join(self.differing)}"
+        same = f"measured otherwise ({', '.join(self.differing)})" if self.differing else "the same measurement"
         if not self.other:
-            return f"{self.task}: {prints}, all {self.numbers} numbers equal"
+            return f"{self.task}: {same}, all {self.numbers} numbers equal"
         shown = "; ".join(f"{name} {_figure(a)}, now {_figure(b)}" for name, (a, b) in list(self.other.items())[:5])
-        return f"{self.task}: {prints}, {len(self.other)} of {self.numbers} numbers differ: {shown}"
+        return f"{self.task}: {same}, {len(self.other)} of {self.numbers} numbers differ: {shown}"
 
 
 def _figure(value: float | None) -> str:
@@ -262,10 +260,8 @@ def repeated(first: Path, second: Path) -> list[Repeated]:
         again = after.leaves.get(task)
         if again is None:
             raise DataError(f"{after.path}: task '{task}' of {before.path} is missing", "run the whole command")
-        one, other = leaf.config.fingerprints, again.config.fingerprints
-        differing = None
-        if one and other:
-            differing = tuple(name for name in one if one[name] != other.get(name))
+        unlike = differences(leaf.measurement, again.measurement, (*DECIDING, "environment"))
+        differing = tuple(found.key for found in unlike)
         a, b = _numbers(to_json(leaf.metrics)), _numbers(to_json(again.metrics))
         names = list(dict.fromkeys([*a, *b]))
         unequal = {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import KEPT_LANGS, DataError, RagDoc, is_language, normalize_language
+from mrag_eval.core import KEPT_LANGS, DataError, Failure, RagDoc, is_language, normalize_language
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Plan:
     """Hold the search for one row; if ``languages`` is None, every language of the corpus is searched.
 
     ``versions`` are further texts for the same scope: the query in other languages. ``row`` and ``row_lang`` are id and
-    language of the row whose question is the text; empty for a text that no row has.
+    language of the row whose question is the text; empty for a text that no row has. ``failures`` are the reasons for
+    which a version, or an English text, is not there.
     """
 
     text: str
@@ -28,6 +29,7 @@ class Plan:
     versions: tuple[str, ...] = ()
     row: str = ""
     row_lang: str = ""
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import RagDoc, matching_languages, same_language
+from mrag_eval.core import Failure, RagDoc, matching_languages, same_language
 from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import Plan, query_text
 
@@ -18,29 +18,36 @@ def translated_plans(
 
     ``en``: the English query takes the place of the original. ``each``: the original, and its translation into every
     language in the plan's scope (of those ``held`` by the corpus); a text that two languages share is searched once.
-    Question and options are translated one by one and put together as in the original. All of it is one batch.
+    Question and options are translated one by one and put together as in the original. All of it is one batch. A
+    version of which a part has no translation is not searched, and the plan has its failure.
     """
     targets = [_targets(plan, doc, retrieval, held) for plan, doc in zip(plans, asked, strict=True)]
-    parts = [
+    asked_for = [
         (text, doc.query_lang, target)
         for doc, goals in zip(asked, targets, strict=True)
         for target in goals
         for text in _parts(doc, retrieval)
     ]
-    texts, sources, goals = ([part[i] for part in parts] for i in range(3))
+    texts, sources, goals = ([part[i] for part in asked_for] for i in range(3))
     done = iter(translator.translate(texts, sources, goals, kind="queries"))
     out = []
     for plan, doc, languages in zip(plans, asked, targets, strict=True):
-        versions = []
+        versions: list[str] = []
+        failures: dict[Failure, None] = {}
         for _ in languages:
-            question, *options = (next(done).text for _ in _parts(doc, retrieval))
-            version = replace(doc, query=question, choices=tuple(options) if options else doc.choices)
-            versions.append(query_text(version, retrieval))
+            parts = [next(done) for _ in _parts(doc, retrieval)]
+            failed = [part.failure for part in parts if part.failure is not None]
+            failures |= dict.fromkeys(failed)
+            if not failed:
+                question, *options = (part.text for part in parts)
+                version = replace(doc, query=question, choices=tuple(options) if options else doc.choices)
+                versions.append(query_text(version, retrieval))
+        found = replace(plan, failures=tuple(failures))
         if retrieval.queries_in == "en":
-            out.append(replace(plan, text=versions[0]))
+            out.append(replace(found, text=(versions or [plan.text])[0]))
         else:
             further = dict.fromkeys(text for text in versions if text != plan.text)
-            out.append(replace(plan, versions=tuple(further)))
+            out.append(replace(found, versions=tuple(further)))
     return out
 
 

@@ -16,7 +16,7 @@ from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._manifest import TaskEntry
-from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval
+from mrag_eval.retrieval.saved._settings import fingerprint_of, reranker_identity, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.saved._terms import terms_of
 from mrag_eval.retrieval.sources import Missing, Saved, Source, source_for
 
@@ -194,6 +194,15 @@ class TaskRows:
     def models(self) -> dict[str, Any]:
         """Return the identities of planner and critic, which decide their replies; empty without agents."""
         return self._source.models()
+
+    def instruments(self) -> dict[str, Any]:
+        """Return the models that retrieval asks, by what they are: planner, critic, translator, reranker."""
+        found = self.models()
+        translation = self.translation()
+        if translation is not None:
+            found["translator"] = translation.get("identity")
+        asked = reranker_identity(self.blocks.retrieval)
+        return found if asked is None else {**found, "reranker": asked}
 
     def as_record(self) -> dict[str, Any]:
         """Return the sources of rows and passages, for the results."""

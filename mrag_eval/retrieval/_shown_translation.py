@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import Hit, RagDoc, Retrieved, titled
+from mrag_eval.core import Failure, Hit, RagDoc, Retrieved, titled
 from mrag_eval.models import Translation, Translator
 
 
@@ -16,8 +16,9 @@ def with_translated_passages(
     """Return the rows with their passages in English or in the row's language; rankings do not change.
 
     If the block translates no documents, only given passages with ``shown_in`` are translated.
-    A translated passage keeps its original in ``original_text`` and ``original_lang``. Without a translation,
-    the passage is shown untranslated. Each passage is translated once, however many rows it is shown for.
+    A translated passage keeps its original in ``original_text`` and ``original_lang``. Each passage is translated once,
+    however many rows it is shown for. Without a translation, the passage is shown as it is, and each row that it is
+    shown for has the failure.
     """
     shown = [
         (hit, target)
@@ -31,12 +32,24 @@ def with_translated_passages(
     done = iter(translator.translate(texts, sources, targets, kind="documents"))
     out = []
     for row, doc in zip(found, docs, strict=True):
-        hits = [
-            hit if target is None else _shown(hit, [next(done) for _ in _parts(hit)])
-            for hit, target in zip(row.passages, _targets(row, doc, retrieval.documents_in), strict=True)
-        ]
-        out.append(replace(row, passages=tuple(hits)))
+        hits: list[Hit] = []
+        failures: dict[Failure, None] = dict.fromkeys(row.failures)
+        for hit, target in zip(row.passages, _targets(row, doc, retrieval.documents_in), strict=True):
+            parts = [next(done) for _ in _parts(hit)] if target is not None else []
+            failed = _failures(parts)
+            failures |= dict.fromkeys(failed)
+            hits.append(_shown(hit, parts) if parts and not failed else hit)
+        out.append(replace(row, passages=tuple(hits), failures=tuple(failures)))
     return out
+
+
+def _failures(parts: Sequence[Translation]) -> list[Failure]:
+    """Return why a passage is not translated.
+
+    A title in another language is none: it may be a name, which stays as it is.
+    """
+    text, title = parts[:1], (part for part in parts[1:] if part.outcome != "wrong_language")
+    return [part.failure for part in (*text, *title) if part.failure is not None]
 
 
 def _targets(row: Retrieved, doc: RagDoc, documents_in: str) -> list[str | None]:

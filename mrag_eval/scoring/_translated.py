@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mrag_eval.core import Failure, Scored, failed_in, is_language, way_to
-from mrag_eval.models import Translation, Translator
+from mrag_eval.core import Scored, failed_in, is_language, way_to
+from mrag_eval.models import Translator
 
 # A language detector guesses below this many characters: such a reply is identified by its script alone.
 _SHORT = 20
@@ -42,14 +42,11 @@ def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> l
         kind="answers",
     )
     for (i, _), found in zip(asked, done, strict=True):
-        if found.is_translation or found.outcome == "same_language":
+        if found.failure is None:
             out[i] = replace(rows[i], translated=found.text)
         else:
-            error = (
-                found.detail if found.outcome == "failed" and found.detail else f"{found.outcome}: {found.detail or ''}"
-            )
-            failure = Failure.of("translation", translator.label, error, "answers")
-            out[i] = replace(rows[i], untranslated=_why(found), failures=(*rows[i].failures, failure))
+            failures = (*rows[i].failures, found.failure)
+            out[i] = replace(rows[i], untranslated=found.failure.why, failures=failures)
     return out
 
 
@@ -72,9 +69,3 @@ def _languages(rows: Sequence[Scored]) -> list[str | None]:
         else:
             out.append("en" if next(iter(outside.outside)) == "Latn" else label or "und")
     return out
-
-
-def _why(found: Translation) -> str:
-    """Return the reason in one of a few texts, so that rows can be counted by it."""
-    kind = (found.detail or "").partition(":")[0]
-    return f"no translation of the reply: {found.outcome.replace('_', ' ')}" + (f" ({kind})" if kind else "")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
+from mrag_eval.config import provenance, ranking_measures, rerank_measures, split_config, unmeasured
 from mrag_eval.core import (
     Failure,
     ModelReply,
@@ -21,15 +21,21 @@ from mrag_eval.core import (
     Scored,
     failed_in,
     install_redaction,
-    keep_secrets_of,
     labelled_name,
     naming,
     to_json,
     way_to,
 )
 from mrag_eval.datasets import Benchmark, data_of_config
-from mrag_eval.harness import HarnessTask, RowResult, command_line, end_with_1, hide_secrets_in_results
-from mrag_eval.judging import Verdicts
+from mrag_eval.harness import (
+    HarnessTask,
+    RowResult,
+    command_line,
+    end_with_1,
+    hide_keys_of_run,
+    hide_secrets_in_results,
+)
+from mrag_eval.judging import Verdicts, prompt_texts
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
     Budget,
@@ -71,6 +77,7 @@ from mrag_eval.scoring import (
     unscored_lines,
 )
 from mrag_eval.task._likelihood import most_likely, option_texts
+from mrag_eval.task._measured import measured
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -91,8 +98,8 @@ class RagTask(HarnessTask):
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         hide_secrets_in_results()
-        # the harness adds the evaluated model's arguments, headers and address included
-        keep_secrets_of(config or {})
+        # under the harness's own command, which builds the model first
+        hide_keys_of_run()
         rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
@@ -108,9 +115,13 @@ class RagTask(HarnessTask):
         self._folds_system: bool | None = None
         self._summary: TaskScores | None = None
         self._by_territory: dict[str, dict[str, float]] = {}
-        self._ran: Ran | None = None
+        self._ran: list[str] = []
         with naming(name):
             self._verdicts = Verdicts(self.blocks)
+        # as the task's file has them: without a judge some are left out
+        self._asked = self.blocks
+        with naming(name):
+            self._texts = prompt_texts(self.blocks)
         self.blocks = replace(self.blocks, metrics=self._verdicts.metrics)
         super().__init__(rest)
         with naming(self._name):
@@ -144,12 +155,14 @@ class RagTask(HarnessTask):
     # --------------------------------------------------------------- prompts
 
     def begin(self, model: Any) -> None:
+        with naming(self._name):
+            hide_keys_of_run()
         self._folds_system = None
         self._shortened = 0
         self._as_read.clear()
         self._outcomes.clear()
         self._summary = None
-        self._ran = None
+        self._ran = []
         self._budget = budget_for(
             self.blocks.prompt.max_tokens, model, self.config.metadata or {}, self.config.generation_kwargs
         )
@@ -332,7 +345,7 @@ class RagTask(HarnessTask):
         scores = summarize(rows, self.blocks.retrieval.seed, None if evaluated is None else str(evaluated))
         self._summary = scores
         self._by_territory = territory_values(rows)
-        self._ran = Ran(list(dict.fromkeys(row.row for row in rows)), self._samples)
+        self._ran = list(dict.fromkeys(row.row for row in rows))
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
         if scores.judge is not None:
@@ -382,7 +395,7 @@ class RagTask(HarnessTask):
         return found, [values[name] for values in self._by_territory.values() if name in values]
 
     def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
-        """Return our merged blocks, the source of the data, the scores and their provenance."""
+        """Return our merged blocks, the source of the data, the scores, what they measure, and how to repeat them."""
         out: dict[str, Any] = {
             "retrieval": self.blocks.retrieval.model_dump(mode="json"),
             "prompt": self.blocks.prompt.model_dump(mode="json"),
@@ -394,9 +407,19 @@ class RagTask(HarnessTask):
         }
         if self._summary is not None:
             out["scores"] = self._summary.to_dict()
-        texts = {"prompt": self._template.sha256, **self._verdicts.texts()}
         models = {**self._supply.models(), **self._verdicts.models()}
-        out["provenance"] = provenance(self.blocks, {**harness, **out}, texts, models, self._ran)
+        source = (harness.get("metadata") or {}).get("config_source")
+        out["provenance"] = provenance(self.blocks, source, models, self._samples)
+        out["measurement"] = measured(
+            self._name,
+            self._asked,
+            self.chosen_config(),
+            self._texts,
+            self._supply,
+            self._verdicts,
+            rows=self._ran,
+            scores=self._summary,
+        ).to_dict()
         return out
 
 

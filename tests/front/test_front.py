@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ import pytest
 import mrag_eval
 from mrag_eval import MragError, evaluate, load_results, retrieve, score
 from mrag_eval.cli import _harness as command
+from mrag_eval.core import DataError
 from mrag_eval.metrics import ranking_metrics
+from mrag_eval.report import compare
 from tests.worlds.small import BASE, write_task
 
 RETRIEVAL = {"mode": "qlang", "k": 2}
@@ -251,3 +253,20 @@ def test_settings_of_a_name_are_for_its_tasks_alone(small: Path) -> None:
 def test_settings_of_no_name_and_of_no_block_are_refused(settings: Any, said: str, small: Path) -> None:
     with pytest.raises(MragError, match=said):
         evaluate("oracle_answer", "small", include=small, settings=settings)
+
+
+def test_scored_systems_compare_over_the_same_rows_read_the_same_way(tmp_path: Path) -> None:
+    questions = [{"id": f"r{i}", "query": "Where?", "lang": "en", "answers": ["pier"]} for i in range(4)]
+
+    def scored(name: str, reply: str, rows: Sequence[Mapping[str, Any]] = questions, **how: Any) -> Path:
+        made = [{**row, "reply": reply} for row in rows]
+        return mrag_eval.score(made, "match", model=name, output=tmp_path / name, **how).path
+
+    first, second = scored("a", "the pier"), scored("b", "the tower")
+    (difference,) = compare([first.parent], [second.parent]).differences
+    assert (difference.first, difference.second, difference.n) == (1.0, 0.0, 4)
+    edited = [{**questions[0], "answers": ["tower"]}, *questions[1:]]
+    with pytest.raises(DataError, match=r"source\.content"):
+        compare([first.parent], [scored("c", "the tower", edited).parent])
+    with pytest.raises(DataError, match=r"prompt\.answer: plain \| line"):
+        compare([first.parent], [scored("d", "Answer: pier", answer="line").parent])

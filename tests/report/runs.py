@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import deep_merge
+from mrag_eval.core import content_key
+from tests.worlds.measured import recorded
 
 CONFIG: Mapping[str, Any] = {
     "data": {"benchmark": "x", "path": "/here"},
@@ -27,6 +29,12 @@ def row(number: int, lang: str = "en", group: str | None = None, **values: float
     return made if group is None else made | {"group": group}
 
 
+def with_record(task: str, config: Mapping[str, Any], rows: Sequence[str]) -> dict[str, Any]:
+    """Return the configuration of a task with the record of a run over these rows, all that there are."""
+    record = recorded(task, config, ran=len(rows), data={"ran": {"ids": content_key(sorted(rows))}})
+    return {**config, "measurement": record}
+
+
 def write_run(
     folder: Path,
     tasks: Mapping[str, Sequence[Mapping[str, Any]]],
@@ -41,7 +49,10 @@ def write_run(
     for task, rows in tasks.items():
         text = "".join(json.dumps({"doc": {"id": r["row"]}, "rows": r}) + "\n" for r in rows)
         (model / f"samples_{task}_{date}.jsonl").write_text(text, "utf-8")
-    configs = {task: deep_merge(CONFIG, config or {}) for task in tasks}
+    configs = {
+        task: with_record(task, deep_merge(CONFIG, config or {}), sorted(r["row"] for r in rows))
+        for task, rows in tasks.items()
+    }
     results = {"configs": configs, "group_subtasks": {name: list(inner) for name, inner in (groups or {}).items()}}
     (model / f"results_{date}.json").write_text(json.dumps(results), "utf-8")
     return folder
@@ -168,7 +179,8 @@ def write_full_run(
     scores = {**_SCORES, **({"loop": _LOOP} if loop else {}), **({"citations": _CITATIONS} if citations else {})}
     agent = {"agent": {"planner": "smith", "critic": "judy"}} if loop else {}
     config = deep_merge(CONFIG, {"retrieval": {"mode": mode, "k": k}, "scores": scores, **agent})
-    results = {"configs": dict.fromkeys(names, config), "model_name": model, "date": 1_767_225_600.0}
+    configs = {name: with_record(name, config, [str(i) for i in range(rows)]) for name in names}
+    results = {"configs": configs, "model_name": model, "date": 1_767_225_600.0}
     (home / f"results_{date}.json").write_text(json.dumps(results), "utf-8")
     return folder
 

@@ -24,7 +24,9 @@ from mrag_eval.report.exports import _push as push
 from mrag_eval.report.exports._latex import escaped, latex_table
 from mrag_eval.report.exports._licences import source_of
 from mrag_eval.report.exports._runs import runs_of
+from mrag_eval.report.files._results import read_results
 from tests.report.eee_schema import RECORD, ROW
+from tests.worlds.measured import with_all_records
 
 DATE = "2026-01-01T00-00-00.000000"
 SECRET_TEXTS = ("Which town", "Varga", "Harbour master", "lighthouse of")
@@ -63,8 +65,7 @@ def write_run(
                 "prompt": {"template": "short_answer"},
                 "metadata": {"version": 1.0},
                 "generation_kwargs": {"max_gen_toks": 16, "temperature": 0.0},
-                "provenance": {"fingerprints": {"task": "f" * 64}, "texts": {}, "models": {}, "overrides": {},
-                               "versions": {}, "samples": None, "file": None},
+                "provenance": {"models": {}, "overrides": {}, "samples": None, "file": None},
                 "scores": scores,
             },
             changes,
@@ -83,8 +84,16 @@ def write_run(
         "config": {"model": "hf", "model_args": {"pretrained": model}},
         "total_evaluation_time_seconds": "12.5",
     }
-    (home / f"results_{DATE}.json").write_text(json.dumps(results), "utf-8")
+    (home / f"results_{DATE}.json").write_text(json.dumps(with_all_records(results)), "utf-8")
     return folder
+
+
+def fingerprint(run: Path) -> str:
+    """Return the hash of what the German task measures."""
+    (file,) = read_results([run])
+    record = file.measurement("rag_de")
+    assert record is not None
+    return record.sha256
 
 
 def sample(task: str, i: int, value: float, lang: str) -> dict[str, Any]:
@@ -239,7 +248,7 @@ def test_evaluation_files_of_the_hub(run: Path, tmp_path: Path) -> None:
         "n = 4",
         "IR mode qlang",
         "3 passages",
-        "fingerprint ffffffffffff",
+        f"fingerprint {fingerprint(run)[:12]}",
     ):
         assert part in one.notes
     assert "1 row unscored (too short)" in str(entries["rag_de.wrong_language"].notes)
@@ -436,7 +445,7 @@ def test_csv_has_a_line_a_figure(run: Path, tmp_path: Path) -> None:
     lines = list(csv.DictReader(path.open(encoding="utf-8")))
     one = next(line for line in lines if line["task"] == "rag_de" and line["metric"] == "match")
     assert (one["value"], one["low"], one["n"], one["kind"]) == ("0.75", "0.65", "4", "task")
-    assert (one["retrieval_mode"], one["fingerprint"]) == ("qlang", "f" * 64)
+    assert (one["retrieval_mode"], one["fingerprint"]) == ("qlang", fingerprint(run))
     blank = next(line for line in lines if line["task"] == "rag_de" and line["metric"] == "judged_accuracy")
     assert (blank["value"], blank["reason"], blank["unscored"]) == ("", "timeout", "4 rows unscored (timeout)")
     assert {line["kind"] for line in lines} == {"group", "task"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.core import ConfigError
+from mrag_eval.core import ConfigError, DataError
 from mrag_eval.report import compare, gate, gate_lines, gate_markdown, read_rules, write_baseline
 from mrag_eval.report.comparison._gate import Check, GateResult
 from mrag_eval.report.comparison._gate_rules import Rules
@@ -233,18 +233,17 @@ def test_a_guard_on_every_pair_of_languages(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_baseline_file_keeps_the_pairs_and_an_older_one_is_read(tmp_path: Path) -> None:
+def test_a_baseline_file_keeps_the_pairs_and_an_older_one_is_refused(tmp_path: Path) -> None:
     a, b = two(tmp_path, with_pairs(0), with_pairs(10))
     file = tmp_path / "baseline.json"
     write_baseline([a], file)
     assert only(gate([file], [b], rules({"pair": "ko->en"}))).verdict == "FAIL"
     assert only(gate([file], [file], rules({"pair": "ko->en"}))).n == 50
-    old = json.loads(file.read_text("utf-8"))
-    old["format"] = 1
-    old["tasks"]["qa"]["rows"] = [entry[:4] for entry in old["tasks"]["qa"]["rows"]]
+    old = json.loads(file.read_text("utf-8")) | {"format": 2}
     file.write_text(json.dumps(old), "utf-8")
-    # the candidate knows the languages of the documents
-    assert only(gate([file], [b], rules({"pair": "ko->en"}))).verdict == "FAIL"
+    # it does not say what was measured
+    with pytest.raises(DataError, match="not a baseline file"):
+        gate([file], [b], rules({"pair": "ko->en"}))
 
 
 # Rules that contradict themselves

@@ -14,6 +14,7 @@ from mrag_eval.core import DataError
 from mrag_eval.report import Options, TaskConfig, export, load_results
 from mrag_eval.report.exports._runs import runs_of
 from tests.report.test_export import DATE, cell, write_run
+from tests.worlds.measured import with_all_records
 
 
 def written(run: Path, form: str, tmp_path: Path, **more: Any) -> tuple[Any, tuple[str, ...]]:
@@ -27,7 +28,7 @@ def changed(run: Path, change: Any) -> Path:
     (path,) = run.rglob("results_*.json")
     content = json.loads(path.read_text("utf-8"))
     change(content)
-    path.write_text(json.dumps(content), "utf-8")
+    path.write_text(json.dumps(with_all_records(content)), "utf-8")
     return run
 
 
@@ -167,8 +168,8 @@ def test_a_run_that_a_later_one_with_other_settings_replaces_is_named(tmp_path: 
     assert not [note for note in export([first, second], "csv", options).notes if "left out" in note]
     notes = export([first, changed(second, later)], "csv", options).notes
     name = f"results_{DATE}.json"
-    assert f"{name}, rag_de is left out: a later run differs in retrieval.k: 3 | 5" in notes
-    assert f"{name}, rag_multi is left out: a later run differs in rows: all | 4 of 1,190 rows" in notes
+    assert f"{name}, rag_de is left out: {name} differs in retrieval.k: 3 | 5" in notes
+    assert f"{name}, rag_multi is left out: {name} differs in ran.of: 4 | 1190" in notes
 
 
 @pytest.mark.parametrize(
@@ -221,3 +222,29 @@ def test_rows_of_local_files_name_no_split_and_no_revision_of_the_hub(tmp_path: 
     assert found["source_type"] == "other"
     assert not {"hf_split", "hf_repo"} & found.keys()
     assert found["additional_details"] == {"licence": "CC-BY-SA-4.0", "copy_of": "google/xquad"}
+
+
+def test_a_run_with_other_settings_says_so_in_its_name_and_replaces_none_as_shipped(tmp_path: Path) -> None:
+    """Fixed schemas have no place for settings, and a later run may be the one that differs."""
+
+    def as_package(content: dict[str, Any]) -> None:
+        content["configs"] = {"xquad_rag_de": content["configs"]["rag_de"]}
+        content["group_subtasks"] = {"xquad_rag_de": []}
+        for block in ("data", "retrieval", "prompt", "generation_kwargs", "metadata", "metrics"):
+            content["configs"]["xquad_rag_de"].pop(block)
+        content["configs"]["xquad_rag_de"]["metrics"] = ["match"]
+
+    def names(*runs: Path) -> set[str]:
+        export(list(runs), "csv", Options(output=tmp_path / "scores.csv"))
+        return {line["task"] for line in csv.DictReader((tmp_path / "scores.csv").open(encoding="utf-8"))}
+
+    shipped = changed(write_run(tmp_path / "shipped"), as_package)
+    (path,) = changed(write_run(tmp_path / "other"), as_package).rglob("results_*.json")
+    content = json.loads(path.read_text("utf-8"))
+    content["date"] += 1
+    content["configs"]["xquad_rag_de"]["measurement"]["setting"]["run"] = {"system_instruction": "Lie."}
+    path.write_text(json.dumps(content), "utf-8")
+    marked = "xquad_rag_de (other settings: run.system_instruction=Lie., not not set)"
+    assert names(shipped) == {"xquad_rag_de"}
+    assert names(path) == {marked}
+    assert names(shipped, path) == {"xquad_rag_de"}

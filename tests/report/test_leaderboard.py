@@ -15,6 +15,7 @@ from mrag_eval.metrics import wilson
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row
+from tests.worlds.measured import with_all_records
 
 LANGUAGES = ("en", "ha", "hi")
 
@@ -38,7 +39,7 @@ def _write(folder: Path, model: str, tasks: Mapping[str, Sequence[Mapping[str, A
         configs[task] = deep_merge(CONFIG, {"scores": scores, **config})
     directions = {task: {"acc": True, "refused": None, "cost": False} for task in tasks}
     results = {"configs": configs, "model_name": model, "higher_is_better": directions}
-    (home / f"results_{date}.json").write_text(json.dumps(results), "utf-8")
+    (home / f"results_{date}.json").write_text(json.dumps(with_all_records(results)), "utf-8")
     return folder
 
 

@@ -14,6 +14,7 @@ from mrag_eval import load_results
 from mrag_eval.cli._app import Session, app
 from tests.report.runs import row, write_full_run, write_run
 from tests.tables import single_spaced
+from tests.worlds.measured import with_all_records
 
 _SCORE = {"value": 0.25, "low": 0.1, "high": 0.5, "n": 20, "method": "Wilson"}
 
@@ -50,7 +51,7 @@ def test_a_later_run_of_a_part_of_the_rows_does_not_replace_a_whole_one(tmp_path
         file = next((tmp_path / name).rglob("results_*.json"))
         content = json.loads(file.read_text("utf-8"))
         counts = {"n-samples": {"qa": {"original": 1190, "effective": rows}}, "date": date}
-        file.write_text(json.dumps({**content, **counts}), "utf-8")
+        file.write_text(json.dumps(with_all_records({**content, **counts})), "utf-8")
     text = _report(tmp_path)
     assert "| qa | unnamed model | 25.0 [10.0, 50.0] (n=20) |" in text
     assert "| qa [20 of 1,190 rows] | unnamed model | 50.0 [10.0, 50.0] (n=20) |" in text

@@ -40,6 +40,7 @@ from mrag_eval.retrieval.sources._run_file import read_run
 from mrag_eval.retrieval.sources._trec_run import TrecRun
 from mrag_eval.task import RagTask
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
+from tests.retrieval.shared_folder import SETTINGS, write_folder
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.small import BASE, LANGS, TOPICS, ScriptedLM, write_task
 from tests.worlds.tiny_models import bert_folder
@@ -444,6 +445,36 @@ def test_a_stopped_step_resumes(tasks: Path, tmp_path: Path, monkeypatch: pytest
     assert lines(tmp_path / "run") == lines(whole)
     assert manifest(tmp_path / "run")["sha256"] == manifest(whole)["sha256"]
     assert into(tmp_path / "run", tasks).kept == 15
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        "openai:enc@http://user:(hidden)@host/v1",
+        "openai:enc@http://(hidden)@host/v1",
+        "openai:enc@http://user:0ther-passw0rd@host/v1",
+        "openai:enc@http://host/v1?api_key=0ther-k3y",
+    ],
+)
+def test_what_only_opens_an_endpoint_is_no_other_setting(there: str, tmp_path: Path) -> None:
+    def settings(embedder: str, address: str, header: str | None, variable: str) -> dict[str, Any]:
+        extra = {"token": 5, "header": header} if header else {"token": 5}
+        rerank = {"kind": "api", "url": address, "api_key_env": variable, "extra": {"top": 1}}
+        translator = {"backend": "lm", "model_args": {"base_url": address, **extra}}
+        return {**SETTINGS, "retrieval": {"embedder": embedder, "rerank": rerank}, "translator": translator}
+
+    old = settings(there, "http://u:(hidden)@h:1/v1?x=1", "(hidden)", "OLD")
+    now = settings("openai:enc@http://host/v1", "http://h:1/v1?x=1", None, "NEW")
+    assert differing_settings(now, old) == {}
+    folder = write_folder(tmp_path / "run", settings=old)
+    entry = replace(folder.tasks["t"], settings=now, fingerprint=fingerprint_of(now))
+    assert folder.begin("t", entry) == {"q1", "q2"}
+    assert folder.tasks["t"].settings == now
+    others = {"embedder": "openai:enc@http://elsewhere/v1", "rerank": {"kind": "api", "url": "http://h:2"}}
+    for key, other in others.items():
+        differs = {**now, "retrieval": {**now["retrieval"], key: other}}
+        with pytest.raises(ConfigError, match=f"under other settings .*{key}"):
+            folder.begin("t", replace(entry, settings=differs, fingerprint=fingerprint_of(differs)))
 
 
 def test_other_settings_are_not_mixed_into_a_folder(tasks: Path, tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, GivenPassage, Passage, RagDoc, Retrieved, base_language
+from mrag_eval.core import ConfigError, Failure, GivenPassage, Passage, RagDoc, Retrieved, TextKind, base_language
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.models import Translation, Translator
 from mrag_eval.models.translate._table import write_table
+from mrag_eval.models.translate._translator import OUTCOMES
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._pipeline import translator_for
 from mrag_eval.retrievers import build_index, load_index
@@ -219,6 +221,98 @@ def test_titles_are_translated_separately_and_come_first_once(tmp_path: Path) ->
     missing = by_id["missing"]
     assert (missing.lang, missing.title, missing.text) == ("de", "Leuchtturm", "Der Turm ist niedrig.")
     assert missing.original_text is None
+    assert got.failures == (Failure("translation", "table titles.jsonl", "missing", texts="documents"),)
+
+
+def broken(table: Path, gone: list[str]) -> dict[str, str]:
+    """Return a translator without the translations of these texts."""
+    lines = [line for line in table.read_text("utf-8").splitlines() if json.loads(line)["source"] not in gone]
+    path = table.with_name("broken.jsonl")
+    path.write_text("\n".join(lines), "utf-8")
+    return {"backend": "table", "path": str(path)}
+
+
+@pytest.mark.parametrize("mode", ["trag", "translation"])
+def test_a_row_whose_question_has_no_translation_has_a_failure(benchmark_: Benchmark, table: Path, mode: str) -> None:
+    lost = next(doc for doc in benchmark_.docs if doc.id == "q-ferry-ru")
+    translator = broken(table, [lost.query])
+    block = validated(Retrieval, {"kind": "bm25", "translator": translator, "mode": mode}, "test")
+    found = retrieve(benchmark_.docs, block, corpus=benchmark_.corpus, siblings=benchmark_.docs)
+    failure = Failure("translation", "table broken.jsonl", "missing", texts="queries")
+    for doc, got in zip(benchmark_.docs, found, strict=True):
+        # four languages lack a version: one failure
+        assert got.failures == ((failure,) if doc is lost else ())
+        assert (got.queries == (lost.query,)) is (doc is lost)
+
+
+def test_a_question_of_which_an_option_has_no_translation_is_not_searched_in_part(
+    benchmark_: Benchmark, tmp_path: Path
+) -> None:
+    write_table([{"de": "Was ist das?", "en": "What is this?"}, {"de": "Hund", "en": "dog"}], tmp_path / "some.jsonl")
+    doc = RagDoc("q", "Was ist das?", "de", choices=("Hund", "Katze"), gold_choice=0)
+    translator = {"backend": "table", "path": str(tmp_path / "some.jsonl")}
+    retrieval = {"kind": "bm25", "translator": translator, "query_text": "question+options"}
+    for mode in ("trag", "translation"):
+        block = validated(Retrieval, {**retrieval, "mode": mode}, "test")
+        (got,) = retrieve([doc], block, corpus=benchmark_.corpus, siblings=[doc])
+        assert got.queries == ("Was ist das?\nA. Hund\nB. Katze",)
+        assert [failure.step for failure in got.failures] == ["translation of queries"]
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_passage_is_shown_in_translation_or_its_row_has_a_failure(outcome: str) -> None:
+    class Scripted(Translator):
+        def __init__(self) -> None:
+            self.counts = {}
+
+        def translate(self, texts: Any, sources: Any, targets: Any, *, kind: TextKind = "queries") -> list[Translation]:
+            there = outcome in ("translated", "cached")
+            return [
+                Translation(f"[{text}]" if there else text, goal if there else source, outcome, by="s", texts=kind)
+                for text, source, goal in zip(texts, sources, targets, strict=True)
+            ]
+
+    given = (
+        GivenPassage("a", "de", "schlecht", title="Titel", shown_in="en"),
+        GivenPassage("b", "de", "schlecht", shown_in="en"),
+        GivenPassage("c", "de", "auf Deutsch"),
+    )
+    docs = [RagDoc("q", "?", "de", given_passages=given), RagDoc("r", "?", "de", given_passages=given[2:])]
+    block = validated(Retrieval, {"mode": "given"}, "test")
+    first, second = retrieve(docs, block, translator=Scripted())
+    assert second.failures == ()
+    assert [hit.text for hit in second.passages] == ["auf Deutsch"]
+    for hit, passage in zip(first.passages, given, strict=True):
+        if outcome in ("translated", "cached") and passage.shown_in:
+            assert (hit.lang, hit.text, hit.original_text, hit.original_lang) == ("en", "[schlecht]", "schlecht", "de")
+        else:
+            assert (hit.lang, hit.text, hit.title) == (passage.lang, passage.text, passage.title)
+            assert (hit.original_text, hit.original_lang) == (None, None)
+    regular = outcome in ("translated", "cached", "same_language")
+    assert first.failures == (() if regular else (Failure("translation", "s", outcome, texts="documents"),))
+
+
+def test_a_title_that_stays_as_it_is_may_be_a_name(benchmark_: Benchmark) -> None:
+    class Scripted(Translator):
+        def __init__(self) -> None:
+            self.counts = {}
+
+        def translate(self, texts: Any, sources: Any, targets: Any, *, kind: TextKind = "queries") -> list[Translation]:
+            made = {
+                "Der Turm ist hoch.": ("塔很高。", "translated"),
+                "Leuchtturm Varn": ("Leuchtturm Varn", self.title),
+            }
+            return [Translation(made[text][0], "zh", made[text][1], by="s", texts=kind) for text in texts]
+
+    corpus = [Passage("p", "de", "Der Turm ist hoch.", "Leuchtturm Varn")]
+    block = validated(Retrieval, {"mode": "all", "kind": "bm25", "document_translation": "query"}, "test")
+    translator = Scripted()
+    for translator.title, failed in (("wrong_language", False), ("failed", True), ("missing", True)):  # type: ignore[attr-defined]
+        (got,) = retrieve([RagDoc("q", "Turm", "zh")], block, corpus=corpus, translator=translator)
+        (hit,) = got.passages
+        assert bool(got.failures) is failed
+        assert (hit.title, hit.text) == ("Leuchtturm Varn", "Der Turm ist hoch." if failed else "塔很高。")
+        assert (hit.original_text is None) is failed
 
 
 def test_given_passages_can_be_translated(benchmark_: Benchmark, table: Path) -> None:
@@ -308,6 +402,23 @@ def test_the_model_gets_the_original_question_and_the_results_say_who_translated
         },
     }
     json.dumps(results["configs"]["t"], default=str)
+
+
+def test_rows_without_a_translation_are_unscored_with_the_reason(tasks: Path, table: Path) -> None:
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    retrieval = {"k": 1, "kind": "bm25", "mode": "crossrag", "translator": broken(table, [TOPICS["ferry"]["ru"][0]])}
+    write_task(tasks, "t", **BASE, data=data, retrieval=retrieval)
+    results, _ = run(tasks, "t")
+    reason = "translation of documents failed (missing)"
+    unscored = results["configs"]["t"]["scores"]["unscored"]
+    ranked = {name for name in unscored if name.startswith(("hit", "mrr", "ndcg", "recall"))}
+    # the search did not need the translation
+    assert not ranked
+    assert all(unscored[name] == {reason: 1} for name in unscored)
+    assert unscored
+    (shown,) = [s["doc"]["passages"][0] for s in results["samples"]["t"] if s["doc"]["id"] == "q-ferry-ru"]
+    assert (shown["lang"], shown["text"]) == ("ru", TOPICS["ferry"]["ru"][0])
+    assert "original_lang" not in shown
 
 
 def test_a_task_that_needs_a_translator_fails_before_anything_runs(tasks: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.config import TableSpec
-from mrag_eval.core import ConfigError, Failure, RagDoc, Scored
+from mrag_eval.core import ConfigError, Failure, RagDoc, Scored, TextKind
 from mrag_eval.models import Translation, Translator, build_translator
 from mrag_eval.scoring import score_rows, with_translated_answers
 from mrag_eval.scoring._translated import UNTOLD
@@ -94,10 +94,11 @@ class Broken:
         self.calls: list[tuple[list[str], list[str], list[str], str]] = []
 
     def translate(
-        self, texts: Sequence[str], sources: Sequence[str], targets: Sequence[str], *, kind: str
+        self, texts: Sequence[str], sources: Sequence[str], targets: Sequence[str], *, kind: TextKind
     ) -> list[Translation]:
         self.calls.append((list(texts), list(sources), list(targets), kind))
-        return [Translation(t, s, "failed", "timeout: none in 5 s") for t, s in zip(texts, sources, strict=True)]
+        why = ("failed", "timeout: none in 5 s", "broken", kind)
+        return [Translation(text, source, *why) for text, source in zip(texts, sources, strict=True)]
 
 
 def test_all_answers_go_in_one_batch_and_failures_are_few_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,11 +111,19 @@ def test_all_answers_go_in_one_batch_and_failures_are_few_reasons(monkeypatch: p
     ]
     out = with_translated_answers(rows, broken)
     assert broken.calls == [([ENGLISH, "rye bread"], ["en", "en"], ["de", "ru"], "answers")]
-    reason = "no translation of the reply: failed (timeout)"
+    reason = "translation of answers failed (timeout)"
     assert [row.untranslated for row in out] == [reason, None, reason, None]
     assert [row.translated for row in out] == [None, GERMAN, None, None]
-    failed = (Failure("translation", "broken", "timeout", "none in 5 s", "answers"),)
-    assert [row.failures for row in out] == [failed, (), failed, ()]
+    failure = Failure("translation", "broken", "timeout", "none in 5 s", "answers")
+    assert [row.failures for row in out] == [(failure,), (), (failure,), ()]
+
+
+def test_a_row_without_an_answer_to_translate_is_left_alone() -> None:
+    broken: Any = Broken()
+    dead = Failure("answer", "m", "timeout")
+    (row,) = with_translated_answers([asked("de", ENGLISH, "x", failures=(dead,))], broken)
+    assert broken.calls == [([], [], [], "answers")]
+    assert (row.translated, row.failures) == (None, (dead,))
 
 
 def test_a_language_that_the_detector_cannot_tell_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, DataError, RagDoc, Retrieved, RowScores
+from mrag_eval.core import ConfigError, DataError, Failure, RagDoc, Retrieved, RowScores
 from mrag_eval.datasets import Benchmark, load_benchmark, validate_data
 from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval.saved._records import row_hash
+from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.scoring import row_record, summarize
+from tests.worlds.long_articles import articles, outline, source_of, translating
+from tests.worlds.model_server import Answer, ModelServer
 from tests.worlds.xrag import FOREIGN, LANGS, row, translations, write, write_translations
 
 
@@ -91,20 +93,72 @@ def test_translated_articles_take_the_place_of_their_originals(
 
 def test_the_source_and_the_notes_name_the_translations(files: Path) -> None:
     loaded = controlled(files, ("question", "supporting"))
-    assert set(loaded.source["sha256"]) == {"xrag.test.jsonl", "translations.jsonl"}
-    assert loaded.source["translations"].endswith("translations.jsonl")
+    assert set(loaded.source["place"]["sha256"]) == {"xrag.test.jsonl"}
+    assert loaded.source["place"]["translations"]["path"].endswith("translations.jsonl")
     assert "in English: question, supporting" in loaded.notes
     assert not any("are not in English" in note for note in loaded.notes)
 
 
-def test_translations_that_are_none_are_noted(files: Path) -> None:
+def test_translations_that_are_none_are_noted_and_fail_where_they_are_shown(files: Path) -> None:
     lines = translations()
     for line in lines:
         item = row("de", "multi", int(line["id"].rpartition("-")[2]))
         line["text"] = item["articles"][line["article"]]
     write_translations(files / "translations.jsonl", lines)
     loaded = controlled(files, ("supporting",))
-    assert "12 of 12 translations are not in English by the detector" in loaded.notes
+    note = "12 of 12 translations are not in English by the detector: their rows have a failure"
+    assert note in loaded.notes
+    failure = Failure("translation", "translations.jsonl", "wrong_language", texts="documents")
+    for found in shown(loaded.docs, subset="all"):
+        assert found.failures == (failure,)
+        # nothing is said to be English, or a translation, that is not
+        assert all(hit.lang == ("de" if "Der Stadtrat" in hit.text else "en") for hit in found.passages)
+        assert {hit.original_lang for hit in found.passages} == {None}
+    assert all(found.failures == () for found in shown(loaded.docs, subset="none"))
+
+
+@pytest.mark.parametrize("third_piece", ["translated", "down"])
+def test_articles_of_their_real_length_are_shown_in_english_or_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, third_piece: str
+) -> None:
+    made = [row("de", "multi", n) for n in range(6)]
+    german = articles("de", 4 * len(made))
+    for item in made:
+        item["articles"] = [next(german) if place in FOREIGN else text for place, text in enumerate(item["articles"])]
+    pieces: dict[str, int] = {}
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        place = pieces.setdefault(source_of(body), len(pieces))
+        return Answer(status=500) if third_piece == "down" and place % 9 == 8 else translating(4.5)(body, attempt)
+
+    server = ModelServer(script)
+    entry = f"{{model: local-chat-completions, model_args: {{model: m, base_url: '{server.url}'}}, retries: 0}}"
+    (tmp_path / "mrag.yaml").write_text(f"models: {{mt: {entry}}}\ntranslator: {{backend: lm, model: mt}}\n", "utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    docs = read(write(tmp_path, made), ("supporting", "distracting")).docs
+    try:
+        found = shown(docs, subset="all")
+    finally:
+        server.close()
+    assert len(pieces) > 2 * 4 * len(made)
+    failed = 0
+    for doc, got in zip(docs, found, strict=True):
+        for hit, given in zip(got.passages, doc.given_passages, strict=True):
+            if given.lang == "en":
+                assert (hit.text, hit.original_text) == (given.text, None)
+            elif hit.original_lang is None:
+                failed += 1
+                assert (hit.text, hit.lang) == (given.text, "de")
+                assert [(f.step, f.model, f.reason) for f in got.failures] == [
+                    ("translation of documents", "lm mt", "server")
+                ]
+            else:
+                assert (hit.lang, hit.original_lang, hit.original_text) == ("en", "de", given.text)
+                assert outline(hit.text) == outline(given.text)
+        assert bool(got.failures) is any(hit.lang == "de" for hit in got.passages)
+        assert from_record(json.loads(json.dumps(as_record(doc, got)))) == got
+    assert (failed > 0) is (third_piece == "down")
 
 
 def test_a_missing_translation_names_the_file_and_the_row(files: Path) -> None:

@@ -19,7 +19,7 @@ from lm_eval.tasks._index import Kind, TaskIndex
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from mrag_eval.cli._catalog import list_tags
-from mrag_eval.config import MODES, load_config, split_config
+from mrag_eval.config import MODES, Measurement, differences, load_config, split_config
 from mrag_eval.core import CORAL_POOL, RagDoc
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.datasets import LOADERS, validate_data
@@ -533,8 +533,11 @@ def test_a_tag_gives_the_scores_of_its_tasks(tasks: Path) -> None:
     alone = run(tasks, "untagged")
     assert list(by_tag["results"]) == ["tagged"]
     assert by_tag["configs"]["tagged"]["scores"] == alone["configs"]["untagged"]["scores"]
-    prints = [r["configs"][name]["provenance"]["fingerprints"] for r, name in ((by_tag, "tagged"), (alone, "untagged"))]
-    assert prints[0] == prints[1]
+    one, other = (
+        Measurement.from_dict(found["configs"][name]["measurement"], name)
+        for found, name in ((by_tag, "tagged"), (alone, "untagged"))
+    )
+    assert differences(one, other) == []
 
 
 def test_every_task_in_a_papers_tables_exists(configs: dict[str, dict[str, Any]]) -> None:

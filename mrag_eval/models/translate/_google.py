@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from mrag_eval.core import ConfigError, Wait, missing_extra, redact
 from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import google
-from mrag_eval.models.translate._pieces import PIECES_VERSION, joined, packed
+from mrag_eval.models.translate._pieces import PIECES_VERSION, packed, whole
 
 # Limits of one request: texts, and code points (the service's recommendation; more is slower and may be refused).
 _MOST_TEXTS, _MOST_CHARACTERS = 128, 5_000
@@ -72,7 +72,7 @@ class GoogleBackend:
             return
         found = iter(done)
         for position, pieces in batch:
-            yield position, Outcome(joined(pieces, [next(found) for _ in pieces], target))
+            yield position, whole(pieces, [Outcome(next(found)) for _ in pieces], target)
 
     def cost(self) -> dict[str, Any] | None:
         return {"characters": self._characters}

@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 from mrag_eval.core import Wait, language_name
-from mrag_eval.models._asking import generate_parsed
+from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._ledger import Ledger
-from mrag_eval.models._model import AuxModel
+from mrag_eval.models._model import AuxModel, OnReply
 from mrag_eval.models._replies import Parsed, parse_tag
+from mrag_eval.models._reply import Reply
 from mrag_eval.models._spec import asked_args, identity
 from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, packed, whole
+from mrag_eval.models.translate._reply_size import expected_tokens, longest_piece, longest_sentence
 from mrag_eval.prompts import Conversation, load_template
 
 _TAG = "translation"
-# Batch size: answers are on disk before the next batch.
+# Pieces asked for at a time: their texts are on disk before the next ones.
 _BATCH = 512
 # Identifies a prompt: its wording around this text.
 _SAMPLE = Text("text", "de", "en")
+# A piece that needs less than this part of the longest reply did not fill it: the model strayed, and is asked again.
+_SHORT = 8
 
 
 class LmBackend:
@@ -30,6 +36,10 @@ class LmBackend:
     Variables of a template, besides those of every prompt: ``text``, ``source_language`` and ``target_language`` (in
     English). The translation is the content of the last ``<translation>`` tag of the reply; a reply without one is
     requested once more.
+
+    A reply ends at ``max_tokens``, so a text whose translation may be longer is cut into pieces of whole sentences,
+    which are asked for at the same time. A piece whose reply is cut off nevertheless is asked for in two halves. A text
+    is translated whole or not at all.
     """
 
     def __init__(self, model: AuxModel, prompt: str = "plain", max_tokens: int | None = None) -> None:
@@ -38,10 +48,12 @@ class LmBackend:
         # not the model's own ledger, since others may use the same model
         self._ledger = Ledger()
         self._settings: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
+        self._max_tokens = model.spec.generation.max_tokens if max_tokens is None else max_tokens
+        self._limit, self._alone = longest_piece(self._max_tokens), longest_sentence(self._max_tokens)
 
     def fingerprint(self, text: Text) -> Any:
-        generation = {**self._model.spec.generation.model_dump(mode="json"), **self._settings}
-        return ["lm", identity(self._model.spec), generation, self._conversation(text)]
+        cut = [PIECES_VERSION] if self._is_long(text) else []
+        return ["lm", identity(self._model.spec), self._generation(), self._conversation(text), *cut]
 
     def identity(self) -> dict[str, Any]:
         spec = self._model.spec
@@ -49,31 +61,80 @@ class LmBackend:
             "backend": "lm",
             "model": spec.model,
             "model_args": asked_args(spec),
-            "generation": {**spec.generation.model_dump(mode="json"), **self._settings},
+            "generation": self._generation(),
             # the prompt may be a file, whose name does not identify it
             "prompt_sha256": sha256(json.dumps(self._conversation(_SAMPLE)).encode()).hexdigest(),
+            "pieces": PIECES_VERSION,
         }
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
-        with Wait(f"translating with {self._model.name}", len(texts), "texts") as wait:
-            for start in range(0, len(texts), _BATCH):
-                batch = texts[start : start + _BATCH]
-                asked = [self._conversation(text) for text in batch]
-                began = time.perf_counter()
-                answers = generate_parsed(
-                    self._model,
-                    asked,
-                    _translation,
-                    seat="translator",
-                    on_reply=lambda _, reply: wait.add(before=reply.cached),
-                    waiting=None,
-                    **self._settings,
-                )
-                replies = (reply for answer in answers for reply in answer.replies)
-                self._ledger += Ledger.of(replies, time.perf_counter() - began)
-                for position, answer in enumerate(answers, start):
-                    reason = None if answer.value is not None else f"failed: {answer.error}"
-                    yield position, Outcome(answer.value, reason)
+        cut = [self._pieces(text) for text in texts]
+        total = sum(map(len, cut))
+        with Wait(f"translating with {self._model.name}", total, "texts" if total == len(texts) else "pieces") as wait:
+            for start, end in _batches(cut):
+                asked = [piece for pieces in cut[start:end] for piece in (_stripped(pieces) if pieces[1:] else pieces)]
+                done = iter(self._translated(asked, wait))
+                for position, pieces in enumerate(cut[start:end], start):
+                    found = [next(done) for _ in pieces]
+                    yield position, whole([piece.text for piece in pieces], found, texts[position].target)
+
+    def cost(self) -> dict[str, Any] | None:
+        return self._ledger.as_dict()
+
+    def _generation(self) -> dict[str, Any]:
+        return {**self._model.spec.generation.model_dump(mode="json"), **self._settings}
+
+    def _is_long(self, text: Text) -> bool:
+        return expected_tokens(text.text, text.target) > self._limit
+
+    def _pieces(self, text: Text) -> list[Text]:
+        if not self._is_long(text):
+            return [text]
+
+        def size(piece: str) -> int:
+            return expected_tokens(piece, text.target)
+
+        return [replace(text, text=p) for p in packed(text.text, text.source, self._limit, size, alone=self._alone)]
+
+    def _translated(self, pieces: Sequence[Text], wait: Wait) -> list[Outcome]:
+        """Return the outcome of every piece, after a second attempt in halves at those that were cut off."""
+        answers = self._answers(pieces, lambda _, reply: wait.add(before=reply.cached))
+        outcomes = [self._outcome(answer) for answer in answers]
+        cut = {
+            i: [replace(piece, text=half) for half in halves(piece.text, piece.source)]
+            for i, (piece, answer) in enumerate(zip(pieces, answers, strict=True))
+            if answer.value is None and self._may_be_halved(piece, answer.replies[-1])
+        }
+        again = self._answers([half for parts in cut.values() for half in _stripped(parts)])
+        found = iter([self._outcome(answer) for answer in again])
+        for i, parts in cut.items():
+            outcomes[i] = whole([half.text for half in parts], [next(found) for _ in parts], pieces[i].target)
+        return outcomes
+
+    def _may_be_halved(self, piece: Text, reply: Reply) -> bool:
+        return reply.cut_off and _SHORT * expected_tokens(piece.text, piece.target) > self._alone
+
+    def _answers(self, pieces: Sequence[Text], on_reply: OnReply | None = None) -> list[Answered[str]]:
+        began = time.perf_counter()
+        answers = generate_parsed(
+            self._model,
+            [self._conversation(piece) for piece in pieces],
+            _translation,
+            seat="translator",
+            on_reply=on_reply,
+            # asked again for all of it, a model would leave something out
+            final=lambda position, reply: self._may_be_halved(pieces[position], reply),
+            waiting=None,
+            **self._settings,
+        )
+        replies = (reply for answer in answers for reply in answer.replies)
+        self._ledger += Ledger.of(replies, time.perf_counter() - began)
+        return answers
+
+    def _outcome(self, answer: Answered[str]) -> Outcome:
+        if answer.value is None and answer.replies[-1].cut_off:
+            return Outcome(None, f"failed: length: a reply was cut off at max_tokens={self._max_tokens}")
+        return Outcome(answer.value, None if answer.value is not None else f"failed: {answer.error}")
 
     def _conversation(self, text: Text) -> Conversation:
         texts = {
@@ -85,8 +146,21 @@ class LmBackend:
         turns = [{"role": "system", "content": system}] if system else []
         return [*turns, {"role": "user", "content": user}]
 
-    def cost(self) -> dict[str, Any] | None:
-        return self._ledger.as_dict()
+
+def _batches(cut: Sequence[Sequence[Text]]) -> Iterator[tuple[int, int]]:
+    """Yield half-open spans of texts with at most :data:`_BATCH` pieces together, or of one text."""
+    start = count = 0
+    for end, pieces in enumerate(cut):
+        if end > start and count + len(pieces) > _BATCH:
+            yield start, end
+            start, count = end, 0
+        count += len(pieces)
+    if cut:
+        yield start, len(cut)
+
+
+def _stripped(pieces: Sequence[Text]) -> list[Text]:
+    return [replace(piece, text=piece.text.strip()) for piece in pieces]
 
 
 def _translation(reply: str) -> Parsed[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from mrag_eval.core import ConfigError, Wait, missing_extra, name_of_model, placed
 from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._codes import flores
-from mrag_eval.models.translate._pieces import PIECES_VERSION, joined, sentences
+from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, sentences, whole
 
 # Batch size: translations are on disk before the next batch.
 _CHUNK = 128
@@ -25,7 +25,8 @@ class NllbBackend:
 
     The model was trained on sentences and drops some if given several, so texts are translated sentence by sentence;
     in Thai and Lao, which have no full stop, line by line. ``max_tokens`` bounds a sentence and its translation; a
-    longer one is cut into pieces as long as fit, after a comma, else at a space.
+    longer one is cut into pieces as long as fit, after a comma, else at a space. A sentence whose translation does not
+    end within them is translated in two halves; if that does not end either, the text has no translation.
     """
 
     def __init__(
@@ -77,9 +78,9 @@ class NllbBackend:
                     chunk = waiting[start : start + _CHUNK]
                     found = self._chunk([text.text for _, text in chunk], source, target)
                     wait.add(len(chunk))
-                    yield from ((position, Outcome(text)) for (position, _), text in zip(chunk, found, strict=True))
+                    yield from ((position, outcome) for (position, _), outcome in zip(chunk, found, strict=True))
 
-    def _chunk(self, texts: Sequence[str], source: str, target: str) -> list[str]:
+    def _chunk(self, texts: Sequence[str], source: str, target: str) -> list[Outcome]:
         tokenizer, model = _loaded(self._model, self._revision, self._device)
         tokenizer.src_lang = flores(source)
         # two positions are used by the language label and the end of the sentence
@@ -89,15 +90,22 @@ class NllbBackend:
             return len(tokenizer(piece, add_special_tokens=False)["input_ids"]) <= room
 
         pieces = [sentences(text, source, fits) for text in texts]
+        done = self._translated(tokenizer, model, {p.strip() for parts in pieces for p in parts}, target)
+        cut = {piece: halves(piece, source) for piece, outcome in done.items() if outcome.text is None}
+        again = self._translated(tokenizer, model, {p.strip() for parts in cut.values() for p in parts}, target)
+        done |= {piece: whole(parts, [again[p.strip()] for p in parts], target) for piece, parts in cut.items()}
+        return [whole(parts, [done[p.strip()] for p in parts], target) for parts in pieces]
+
+    def _translated(self, tokenizer: Any, model: Any, pieces: Set[str], target: str) -> dict[str, Outcome]:
         # sorting sentences by length reduces padding
-        order = sorted({p.strip() for parts in pieces for p in parts if p.strip()}, key=lambda p: (len(p), p))
-        done: dict[str, str] = {}
+        order = sorted(pieces, key=lambda piece: (len(piece), piece))
+        done: dict[str, Outcome] = {}
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
             done |= zip(batch, self._batch(tokenizer, model, batch, str(flores(target))), strict=True)
-        return [joined(parts, [done.get(p.strip(), "") for p in parts], target) for parts in pieces]
+        return done
 
-    def _batch(self, tokenizer: Any, model: Any, batch: list[str], label: str) -> list[str]:
+    def _batch(self, tokenizer: Any, model: Any, batch: list[str], label: str) -> list[Outcome]:
         import torch
 
         first = tokenizer.convert_tokens_to_ids(label)
@@ -115,8 +123,11 @@ class NllbBackend:
                 num_beams=self._num_beams,
                 do_sample=False,
             )
-        texts: list[str] = tokenizer.batch_decode(out, skip_special_tokens=True)
-        return texts
+        # the first token is the end of a sentence, too
+        ended = (out[:, 1:] == tokenizer.eos_token_id).any(dim=1).tolist()
+        cut_off = Outcome(None, f"failed: length: a translation was cut off at max_tokens={self._max_tokens}")
+        texts = tokenizer.batch_decode(out, skip_special_tokens=True)
+        return [Outcome(text) if complete else cut_off for text, complete in zip(texts, ended, strict=True)]
 
     def cost(self) -> dict[str, Any] | None:
         return None

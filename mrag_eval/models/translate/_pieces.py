@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 
 from mrag_eval.core import base_language
+from mrag_eval.models.translate._backend import Outcome
 from mrag_eval.text import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans, sentence_spans
 
-# Of the rules by which texts are cut and joined.
-PIECES_VERSION = 2
+# Of the rules by which texts are cut and joined. Before the third, a text could lack a piece.
+PIECES_VERSION = 3
 
 # Written without a space between sentences. Thai, Lao, Khmer, Burmese and Tibetan have no space between words, but one
 # between sentences.
@@ -30,15 +33,43 @@ def sentences(text: str, lang: str, fits: Callable[[str], bool]) -> list[str]:
     ]
 
 
-def packed(text: str, lang: str, limit: int) -> list[str]:
-    """Return pieces of whole sentences, at most ``limit`` code points each; a longer sentence is cut."""
+def packed(
+    text: str, lang: str, limit: int, size: Callable[[str], int] = len, *, alone: int | None = None
+) -> list[str]:
+    """Return pieces of whole sentences, of at most the ``size`` ``limit`` each (in code points unless told otherwise).
+
+    A sentence over ``alone`` (by default the limit) is cut to the limit; one between the two is a piece by itself.
+    """
     pieces: list[str] = []
-    for sentence in sentences(text, lang, lambda piece: len(piece) <= limit):
-        if pieces and len(pieces[-1]) + len(sentence.rstrip()) <= limit:
-            pieces[-1] += sentence
-        else:
-            pieces.append(sentence)
+    used = 0
+    for sentence in sentences(text, lang, lambda piece: True):
+        fits = size(sentence.rstrip()) <= (alone or limit)
+        for part in [sentence] if fits else sentences(sentence, lang, lambda piece: size(piece) <= limit):
+            if pieces and used + size(part.rstrip()) <= limit:
+                pieces[-1] += part
+                used += size(part)
+            else:
+                pieces.append(part)
+                used = size(part)
     return pieces
+
+
+def halves(text: str, lang: str) -> list[str]:
+    """Return a text in two, cut between the sentences nearest its middle.
+
+    Without such an end in the middle half of the text, a sentence is cut. What cannot be cut stays one.
+    """
+    for longest in (len(text), len(text) // 3):
+        ends = accumulate(map(len, sentences(text, lang, partial(_is_within, longest))))
+        inner = [end for end in ends if len(text) <= 4 * end <= 3 * len(text) and text[:end].strip()]
+        if inner:
+            middle = min(inner, key=lambda end: abs(2 * end - len(text)))
+            return [text[:middle], text[middle:]]
+    return [text]
+
+
+def _is_within(limit: int, piece: str) -> bool:
+    return len(piece) <= limit
 
 
 def joined(pieces: Sequence[str], translated: Sequence[str], target: str) -> str:
@@ -52,3 +83,16 @@ def joined(pieces: Sequence[str], translated: Sequence[str], target: str) -> str
         after = piece[len(piece.rstrip()) :]
         out += text.strip() + (after if _LINE_BREAK.search(after) else gap)
     return out.strip()
+
+
+def whole(pieces: Sequence[str], outcomes: Sequence[Outcome], target: str) -> Outcome:
+    """Return the outcome of a text from those of its pieces: joined, or none if one piece has none.
+
+    A piece without a translation (signs between paragraphs apart) leaves the text without one, for the same reason.
+    """
+    texts: list[str] = []
+    for piece, outcome in zip(pieces, outcomes, strict=True):
+        if outcome.text is None or (not outcome.text.strip() and any(map(str.isalnum, piece))):
+            return outcome
+        texts.append(outcome.text if outcome.text.strip() else piece)
+    return Outcome(joined(pieces, texts, target))

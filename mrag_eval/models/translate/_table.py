@@ -185,7 +185,7 @@ class TableBackend:
                     f"{self._where}: no translation from {language_name(text.source)} "
                     f"into {language_name(text.target)} of "
                     f"'{shown[:60]}{'…' if len(shown) > 60 else ''}'",
-                    "add it, or leave out translator.strict: the original is then used, and counted",
+                    "add it, or leave out translator.strict: its rows are then unscored, and counted",
                 )
             yield position, Outcome(found, None if found is not None else "missing")
 

@@ -7,27 +7,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import Measurement, portable
 from mrag_eval.core import DataError, json_value, write_whole
 from mrag_eval.report.files._samples import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.report.files._settings import Settings
 
-# 2 adds the language of the relevant document to the rows
-_FORMAT = 2
-_KNOWN = (1, 2)
+# 3 holds the record of what was measured
+_FORMAT = 3
 _SUFFIX = ".json"
 
 
 def write_baseline(runs: Sequence[Path], out: Path) -> int:
     """Write the scored rows of ``runs`` (sample files, or folders of them) to ``out`` and return the number of tasks.
 
-    Questions, passages and answers are left out. Row ids, languages, values and the settings that decide whether a
-    later run is comparable are kept. Keys are sorted and each row is one line, so that two baselines can be diffed.
+    Questions, passages and answers are left out. Row ids, languages, values and the record of what was measured, by
+    which a later run is comparable or not, are kept. Keys are sorted and each row is one line, so that two baselines
+    can be diffed.
     """
     tasks = read_runs(runs)
     parts = []
     for name, run in tasks.items():
-        head = {"config": run.settings.to_dict(), "groups": list(run.groups), "part": run.part}
+        record = None if run.measurement is None else portable(run.measurement.to_dict())
+        head = {"measurement": record, "groups": list(run.groups), "part": run.part}
         rows = ",\n".join(
             json.dumps(
                 [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
@@ -60,7 +61,7 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
         raise DataError(
             f"{path}: not readable as JSON ({err})", "write it again: mrag-eval gate --save FILE.json RUN"
         ) from None
-    if not isinstance(content, dict) or content.get("format") not in _KNOWN:
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise DataError(f"{path}: not a baseline file", "mrag-eval gate --save FILE.json OUT   writes one")
     try:
         return {task: _task(task, path, entry) for task, entry in content["tasks"].items()}
@@ -78,5 +79,6 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
         for key, language, group, values, *document in entry["rows"]
     }
     settings = entry["settings"]
-    config, part = Settings.from_dict(settings["config"]), settings.get("part")
-    return SampleSet(task, path, config, rows, tuple(settings["groups"]), part)
+    written = settings["measurement"]
+    record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")
+    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"))

@@ -11,11 +11,11 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
 from mrag_eval.core import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.report.files._settings import EVERYTHING, Settings, differing
 from mrag_eval.scoring import TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Resamples of a difference between two runs.
 RESAMPLES = 10_000
+# Rows are paired by their ids: which of them ran is counted apart.
+_PAIRED = ("ran",)
 # Power at which the smallest detectable effect is given.
 POWER = 0.8
 
@@ -150,14 +152,14 @@ def compare(
         raise DataError(
             f"the runs share no task ({', '.join(a)} | {', '.join(b)})", "name the tasks to pair: --pair FIRST=SECOND"
         )
-    _check_named(differs, [a[task].settings for task in both] + [b[task].settings for task in both.values()])
+    _check_named(differs, [a[task].measurement for task in both] + [b[task].measurement for task in both.values()])
     notes = [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     found: list[Difference] = []
     with Wait("comparing runs", len(both), "tasks") as wait:
         for task, other in wait.over(both.items()):
             pair = paired(a[task], b[other], differs)
-            unlike[task] = differing(a[task].settings, b[other].settings)
+            unlike[task] = {found.key: found.values for found in unlike_settings(a[task], b[other])}
             alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
             notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
             for metric in [m for m in pair.metrics if not metrics or m in metrics]:
@@ -185,11 +187,16 @@ def is_of(row: ScoredRow, metric: str) -> bool:
     return metric in row.values if metric in TASK_MEASURES else not row.of_territory
 
 
-def _check_named(differs: Sequence[str], settings: Sequence[Settings]) -> None:
+def unlike_settings(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> list[Differs]:
+    """Return everything but model and rows in which two runs measured something else, unless ``differs`` names it."""
+    return differences(first.measurement, second.measurement, ALL_BUT_THE_MODEL, (*differs, *_PAIRED))
+
+
+def _check_named(differs: Sequence[str], records: Sequence[Measurement | None]) -> None:
     """Raise ConfigError for a setting that is meant to differ and that no task could have."""
-    known = {EVERYTHING, *(name for one in settings for name in one.names())}
+    known = {EVERYTHING, UNKNOWN, *names_in(records)}
     for name in differs:
-        if name not in known and any(settings):
+        if name not in known and any(records):
             raise ConfigError(
                 f"--differs {name}: the runs have no such setting{close_match(name, known)}",
                 "name a block or a key, such as retrieval or retrieval.mode, or all",
@@ -209,17 +216,17 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     Raises DataError if a setting differs that ``differs`` does not name, and if the runs share no row.
     """
     name = first.task if first.task == second.task else f"{first.task} / {second.task}"
-    for run in (first, second):
-        if not run.settings and EVERYTHING not in differs:
-            raise DataError(
-                f"{run.path}: its results_*.json is not in the same folder, so the settings cannot be compared",
-                "put it there, or compare all the same: --differs all",
-            )
-    unlike = differing(first.settings, second.settings, differs)
+    unlike = unlike_settings(first, second, differs)
+    if unlike and unlike[0].key == UNKNOWN:
+        run = next(run for run in (first, second) if run.measurement is None)
+        raise DataError(
+            f"{run.path}: what it measures is unknown: its results_*.json is not beside it, or from an older version",
+            "put them there, or run again; to compare all the same: --differs all",
+        )
     if unlike:
-        shown = "; ".join(f"{key}: {values}" for key, values in list(unlike.items())[:4])
+        shown = "; ".join(f"{found.key}: {found.values}" for found in unlike[:4])
         more = f" and {len(unlike) - 4} more" if len(unlike) > 4 else ""
-        blocks = sorted({key.partition(".")[0] for key in unlike})
+        blocks = dict.fromkeys(found.key.partition(".")[0] for found in unlike)
         raise DataError(
             f"{name}: the runs differ in {shown}{more}",
             f"if that is on purpose:  {' '.join(f'--differs {block}' for block in blocks)}",

@@ -66,7 +66,8 @@ def _metrics(runs: Sequence[SampleSet]) -> list[str]:
     from mrag_eval.datasets import declaration_of
 
     scored = dict.fromkeys(name for run in runs for row in run.rows.values() for name in row.values)
-    declared = declaration_of(runs[0].settings.blocks.get("data") or {})
+    record = runs[0].measurement
+    declared = None if record is None else declaration_of(record.setting.get("data") or {})
     main = None if declared is None else declared.main_metric
     return list(scored) if main is None or main not in scored else [main]
 

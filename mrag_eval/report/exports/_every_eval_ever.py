@@ -165,7 +165,7 @@ def _source(task: Task) -> dict[str, Any]:
     source = task.source
     # a local copy may be anything
     hub = None if task.config.local else source.hub
-    hashes = task.config.source.get("sha256")
+    hashes = task.config.place.get("sha256")
     details = {
         "licence": source.licence,
         "revision": task.config.revision,
@@ -200,7 +200,7 @@ def _metric(task: Task, score: Score) -> dict[str, Any]:
         out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}
     panel = None if task.leaf is None else task.leaf.scores.judge
     if panel is not None and panel.judges and name.startswith(JUDGED):
-        block, text = task.config.judge, task.config.texts.get("judge")
+        block, text = task.config.judge, task.config.setting("measurement.setting.texts.judge")
         out["llm_scoring"] = {
             "judges": [{"model_info": {"name": model, "id": model}} for model in panel.models],
             "input_prompt": f"{block.get('prompt')}{f' (sha256 {text})' if text else ''}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def write_per_language(runs: Sequence[Run], folder: Path, options: Options) -> W
         home = folder / "results" / run.file.model.replace("/", "__") / revision
         home.mkdir(parents=True, exist_ok=True)
         meta = {"name": run.file.model, "revision": revision, "framework": run.file.model_type}
-        contents = {task.label.replace(" ", "_"): _task(task) for task in run.tasks if task.leaf is not None}
+        contents = {_file_name(task.label): _task(task) for task in run.tasks if task.leaf is not None}
         for name, content in {"model_meta": meta, **contents}.items():
             files.append(home / f"{name}.json")
             write_whole(files[-1], json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -38,6 +39,10 @@ def write_per_language(runs: Sequence[Run], folder: Path, options: Options) -> W
 
 
 EXPORT = Export("mteb", "scores by language in the shape of MTEB's results", write_per_language)
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^\w.+()=\[\]-]+", "_", label)
 
 
 def _task(task: Task) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.config import differences
 from mrag_eval.core import DataError, did_you_mean
 from mrag_eval.datasets import declaration_of
 from mrag_eval.metrics import Estimate
+from mrag_eval.planning import deviations, shipped
 from mrag_eval.report.exports._licences import Source, source_of
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import scored_samples
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._scores import Score, figure, rows_of, score_frame, task_columns, task_frame
-from mrag_eval.report.files._settings import differing
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RESAMPLES
 
@@ -123,7 +124,8 @@ class Run:
 def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool = False) -> tuple[list[Run], list[str]]:
     """Return the runs at ``paths``, and a note on each result that is left out for one with other settings or rows.
 
-    If a model ran a task several times in one mode, the newest counts. ``whole``: of those with all rows. If
+    If a model ran a task several times in one mode, the newest as shipped counts, else the newest. ``whole``: of those
+    with all rows. If
     ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all are kept, in
     the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks, for
     a metric that no task has, and if no task was run as a whole.
@@ -143,24 +145,26 @@ def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool =
                 "leaderboard takes whole runs only",
                 "run without --limit and --samples; csv, latex and mteb take a part, and say so",
             )
-    newest = frame.groupby(["model", "name", "mode"])["path"].transform("last")
+    # of several runs the newest as shipped, else the newest
+    marks = {(str(file.path), leaf.task): bool(_mark(leaf)) for file in files for leaf in file.leaves.values()}
+    deviates = [marks[path, name] for path, name in zip(frame["path"], frame["name"], strict=True)]
+    ordered = frame.assign(deviates=deviates).sort_values("deviates", ascending=False, kind="stable")
+    newest = ordered.groupby(["model", "name", "mode"])["path"].transform("last")[frame.index]
     notes += _replaced(files, frame, newest)
     return _runs(files, frame[frame["path"] == newest], metrics), notes
 
 
 def _replaced(files: Sequence[ResultFile], frame: DataFrame, newest: Series[str]) -> Iterator[str]:
-    """Yield a line for each run of a task that a later one with other settings or rows replaces."""
+    """Yield a line for each run of a task that another one replaces which measured something else."""
     older = frame.assign(newest=newest)[frame["path"] != newest].drop_duplicates(["path", "name"])
     found = {str(file.path): file for file in files}
     for path, name, later in older[["path", "name", "newest"]].itertuples(index=False):
         before, after = found[path], found[later]
-        changed = differing(before.leaves[name].settings, after.leaves[name].settings)
-        if before.part(name) != after.part(name):
-            changed["rows"] = f"{before.part(name) or 'all'} | {after.part(name) or 'all'}"
+        changed = differences(before.leaves[name].measurement, after.leaves[name].measurement)
         if changed:
-            said = "; ".join(f"{key}: {values}" for key, values in list(changed.items())[:_NAMED])
+            said = "; ".join(f"{found.key}: {found.values}" for found in changed[:_NAMED])
             more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-            yield f"{Path(path).name}, {name} is left out: a later run differs in {said}{more}"
+            yield f"{Path(path).name}, {name} is left out: {Path(later).name} differs in {said}{more}"
 
 
 def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFile], DataFrame]:
@@ -183,12 +187,38 @@ def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFil
 def _runs(files: Sequence[ResultFile], frame: DataFrame, metrics: Sequence[str]) -> list[Run]:
     several = frame.groupby(["model", "name"])["mode"].transform("nunique") > 1
     frame = frame.assign(task=frame["task"].where(~several, frame["name"] + " (" + frame["mode"] + ")"))
-    runs = [_run(file, frame[frame["path"] == str(file.path)], metrics) for file in files]
+    runs = [_marked(_run(file, frame[frame["path"] == str(file.path)], metrics)) for file in files]
     modes: dict[tuple[str, str], set[str | None]] = defaultdict(set)
     for run in runs:
         for task in run.tasks:
             modes[run.file.model, task.name].add(task.scores[0].mode)
     return [_labelled(run, modes) for run in runs if run.tasks]
+
+
+def _marked(run: Run) -> Run:
+    """Return the run with what is not as the package ships it in the name of each of its tasks and groups.
+
+    No consumer's schema has a place for it, and a name reaches all of them.
+    """
+    marks = {task: _mark(leaf) for task, leaf in run.file.leaves.items()}
+
+    def marked(task: Task) -> Task:
+        own = [marks[leaf] for leaf in run.file.tasks_of(task.name) if leaf in marks] or [marks.get(task.name, "")]
+        said = dict.fromkeys(filter(None, own))
+        if not said:
+            return task
+        label = f"{task.label} ({next(iter(said)) if len(said) == 1 else 'other settings, not the same in each task'})"
+        return replace(task, label=label, scores=[replace(score, task=label) for score in task.scores])
+
+    return replace(run, tasks=tuple(map(marked, run.tasks)))
+
+
+def _mark(leaf: LeafResult) -> str:
+    """Return how a task of the package was run otherwise than shipped; empty for tasks of others, and if it was not."""
+    found = [one for one in deviations(leaf.measurement) if one.key != "rows"] if shipped(leaf.task) else []
+    said = "; ".join(one.text for one in found[:_NAMED])
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"other settings: {said}{more}" if found else ""
 
 
 def _labelled(run: Run, modes: Mapping[tuple[str, str], set[str | None]]) -> Run:
@@ -197,7 +227,7 @@ def _labelled(run: Run, modes: Mapping[tuple[str, str], set[str | None]]) -> Run
     def labelled(task: Task) -> Task:
         if task.leaf is not None or len(modes[run.file.model, task.name]) == 1:
             return task
-        label = f"{task.name} ({task.scores[0].mode})"
+        label = task.label.replace(task.name, f"{task.name} ({task.scores[0].mode})", 1)
         return replace(task, label=label, scores=[replace(score, task=label) for score in task.scores])
 
     return replace(run, tasks=tuple(map(labelled, run.tasks)))
@@ -250,9 +280,11 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
     scores = []
     for key, value in reported.items():
         metric = key.removesuffix(",none")
-        if metric == key or metric.endswith("_stderr") or not isinstance(value, int | float) or metric in _OF_THE_RUN:
+        if metric == key or metric.endswith("_stderr") or metric in _OF_THE_RUN:
             continue
         found = [part for part in parts if part.metric == metric]
+        if not found:
+            continue
         lower = any(file.leaves[leaf].directions.get(metric) is False for leaf in leaves)
         unscored: Counter[str] = Counter()
         for part in found:
@@ -265,13 +297,15 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
             reason = f"a mean needs every task, and {', '.join(lacking)} has no value"
             scores.append(figure(columns, metric, unscored, value=None, reason=reason, lower_is_better=lower))
             continue
+        if not isinstance(value, int | float):
+            continue
         mean = _mean(metric, float(value), rows)
         scores.append(
             figure(
                 columns,
                 metric,
                 unscored,
-                value=float(value),
+                value=mean.value,
                 low=mean.low,
                 high=mean.high,
                 n=sum(part.n or 0 for part in found),

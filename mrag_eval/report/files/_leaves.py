@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mrag_eval.config import Measurement, differences, shown
 from mrag_eval.core import DataError
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample
-from mrag_eval.report.files._settings import Settings, differing
 
 # Maximum number of settings in a label.
 _NAMED = 2
@@ -75,8 +75,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     for file in files:
         for task, result in file.leaves.items():
             same = found[file.model, task, mode_of(result)]
-            part = file.part(task)
-            same[:] = [old for old in same if old[1].part(task) != part or differing(old[0].settings, result.settings)]
+            same[:] = [old for old in same if differences(old[0].measurement, result.measurement)]
             same.append((result, file))
     models = {model for model, _, _ in found}
     modes: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -85,7 +84,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     out = []
     for (model, task, mode), versions in sorted(found.items(), key=lambda item: item[0]):
         parts = [file.part(task) for _, file in versions]
-        variants = _variants([result.settings for result, _ in versions], parts)
+        variants = _variants([result.measurement for result, _ in versions], parts)
         for (result, file), part, variant in zip(versions, parts, variants, strict=True):
             said = [mode] if len(modes[model, task]) > 1 else []
             said += [variant] if variant else []
@@ -100,24 +99,30 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     return out
 
 
-def _variants(settings: Sequence[Settings], parts: Sequence[str | None]) -> list[str]:
+def _variants(records: Sequence[Measurement | None], parts: Sequence[str | None]) -> list[str]:
     """Return each task's distinguishing settings: those that are not the same in all, the first few by name.
 
     Tasks over the same ``parts`` of the rows that are still alike are numbered.
     """
-    if len(settings) == 1:
+    if len(records) == 1:
         return [""]
     # against every other, so that two that agree with the first alone are distinguished as well
-    pairs = {(i, j): differing(a, b) for i, a in enumerate(settings) for j, b in enumerate(settings) if i != j}
+    rows = ("ran",)
+    pairs = {
+        (i, j): {found.key: found for found in differences(a, b, allowed=rows)}
+        for i, a in enumerate(records)
+        for j, b in enumerate(records)
+        if i != j
+    }
     keys = {key for found in pairs.values() for key in found}
-    half = {key for found in pairs.values() for key, values in found.items() if "not set" in values.split(" | ")}
+    half = {key for found in pairs.values() for key, one in found.items() if None in (one.first, one.second)}
     ends = [key.rpartition(".")[2] for key in keys]
     out = []
-    for i in range(len(settings)):
+    for i in range(len(records)):
         said: list[str] = []
         # prefer keys that every run sets, and settings over properties of the index
-        for key in sorted(keys, key=lambda key: (key.startswith("index"), key in half, key)):
-            values = [found[key].partition(" | ")[0] for (a, _), found in pairs.items() if a == i and key in found]
+        for key in sorted(keys, key=lambda key: (key.startswith(("index", "source")), key in half, key)):
+            values = [shown(found[key].first) for (a, _), found in pairs.items() if a == i and key in found]
             if values and len(said) < _NAMED:
                 end = key.rpartition(".")[2]
                 said.append(f"{end if ends.count(end) == 1 else key}={values[0][:40]}")

@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import DataError, JsonFault, Wait, finite, json_value, name_of_model
 from mrag_eval.metrics import Estimate
-from mrag_eval.report.files._settings import Settings
+from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
 
@@ -29,13 +30,15 @@ _RANDOM = "concurrence.random."
 class LeafResult:
     """Hold one task of a run: its scores, its settings, and which of its metrics are better when higher.
 
-    ``directions``: metric -> whether more is better, None if more is neither better nor worse.
+    ``directions``: metric -> whether more is better, None if more is neither better nor worse. ``measurement`` is the
+    record of what the scores measure, None in results from before such records.
     """
 
     task: str
     scores: TaskScores
     config: TaskConfig = field(repr=False)
     directions: Mapping[str, bool | None] = field(default_factory=dict, repr=False)
+    measurement: Measurement | None = field(default=None, repr=False)
 
     @cached_property
     def metrics(self) -> Mapping[str, MetricScore]:
@@ -51,11 +54,6 @@ class LeafResult:
     def unscored(self) -> Mapping[str, Mapping[str, int]]:
         """Return metric -> reason -> number of rows without a score."""
         return self.scores.unscored
-
-    @cached_property
-    def settings(self) -> Settings:
-        """Return the settings that decide what is measured."""
-        return Settings.of(self.config, self.scores)
 
     def higher_is_better(self, metric: str) -> bool | None:
         """Return the metric's direction; if the results name no directions at all, assume that more is better."""
@@ -111,6 +109,12 @@ class ResultFile:
         """Return the configuration of every task, scored or not."""
         configs = self.content.get("configs") or {}
         return {task: TaskConfig(config) for task, config in configs.items() if isinstance(config, dict)}
+
+    def measurement(self, task: str) -> Measurement | None:
+        """Return the record of what a task's numbers measure, scored or not; None without one."""
+        if task in self.leaves:
+            return self.leaves[task].measurement
+        return measurement_of(self.content, task, f"{self.path}: {task}") if task in self.configs else None
 
     @property
     def groups(self) -> Mapping[str, Sequence[str]]:
@@ -230,7 +234,9 @@ def read_result_file(path: Path) -> ResultFile:
             scores = TaskScores.from_dict(config["scores"], f"{path}: configs.{task}.scores")
             rest = {name: finite(value) for name, value in config.items() if name != "scores"}
             directions = (content.get("higher_is_better") or {}).get(task) or {}
-            leaves[task] = LeafResult(task, scores, TaskConfig(rest | _of_the_run(content, config)), directions)
+            record = measurement_of(content, task, f"{path}: configs.{task}.measurement")
+            full = TaskConfig(rest | _of_the_run(content, config))
+            leaves[task] = LeafResult(task, scores, full, directions, record)
     date = content.get("date")
     known = isinstance(date, int | float) and 0 <= date < _LAST_DATE
     return ResultFile(path, model_name(content), float(date) if known else 0.0, leaves, content)

@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, json_value, task_and_date, to_json, write_whole
+from mrag_eval.config import Measurement
+from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, hidden, json_value, task_and_date, to_json, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow, ScoredSamples, current_reading
-from mrag_eval.report.files._settings import Settings
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RowRecord
 
@@ -113,7 +113,7 @@ def _texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class SampleSet:
-    """Hold the rows of one task of one run, and its settings (empty if there is no result file in the same folder).
+    """Hold the rows of one task of one run, and its record (None if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
     all.
@@ -121,7 +121,7 @@ class SampleSet:
 
     task: str
     path: Path
-    settings: Settings
+    measurement: Measurement | None
     rows: Mapping[str, ScoredRow]
     groups: tuple[str, ...] = ()
     part: str | None = None
@@ -208,8 +208,8 @@ def _misshapen(sample: Mapping[str, Any]) -> str | None:
 
 
 def write_samples(path: Path, samples: Sequence[Sample]) -> None:
-    """Write samples to ``path``, and create its folder if it is missing."""
-    text = "".join(json.dumps(sample.line, ensure_ascii=False) + "\n" for sample in samples)
+    """Write samples to ``path``, with known secrets hidden in their texts; create its folder if it is missing."""
+    text = "".join(json.dumps(hidden(sample.line), ensure_ascii=False) + "\n" for sample in samples)
     # half a surrogate pair, which a model may write, becomes a JSON escape, as in the run's file
     write_whole(path, text, errors="backslashreplace")
 
@@ -315,8 +315,7 @@ def _sample_set(task: str, path: Path) -> SampleSet:
         rows[name] = ScoredRow(name, "", territory, values)
     file = result_beside(path)
     if file is None:
-        return SampleSet(task, path, Settings(), rows)
+        return SampleSet(task, path, None, rows)
     leaf = file.leaves.get(task)
-    settings = leaf.settings if leaf is not None else Settings.of(config_beside(path), None)
     part = None if leaf is None else file.part(task)
-    return SampleSet(task, path, settings, rows, file.groups_of(task), part)
+    return SampleSet(task, path, file.measurement(task), rows, file.groups_of(task), part)

@@ -136,7 +136,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
         "judges": ", ".join(judge.models) if judge is not None else "",
         "prompt": config.prompt,
         "task_version": config.version,
-        "fingerprint": config.fingerprints.get("task"),
+        "fingerprint": None if leaf.measurement is None else leaf.measurement.sha256,
     }
     said = {key: str(value) for key, value in texts.items() if value not in (None, "")}
     where = {"benchmark": config.benchmark or leaf.task, "mode": mode_of(leaf)}

@@ -6,18 +6,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mrag_eval.config import ALL_BUT_THE_MODEL, DECIDING, differences
 from mrag_eval.report.files._leaves import Leaf, PageRow
-from mrag_eval.report.files._settings import differing
 
-# Settings that may differ between the parts of a benchmark that make up one system: rows, their corpus, and the wording
-# in the language of the question.
-_PARTS = ("data", "source", "index", "prompt.system", "retrieval.translator", "translator", "translator_identity")
-# Settings that a mode decides, and that may therefore differ between the modes that a leaderboard compares.
+# What may differ between the parts of a benchmark that make up one system: rows, their corpus, and the wording in the
+# language of the question.
+_PARTS = ("data", "source", "index", "left_out", "ran", "retrieved", "prompt.system", "texts.prompt", "translator")
+# What a mode decides, and what may therefore differ between the modes that a leaderboard compares.
 _OF_THE_MODE = (
     *("retrieval.mode", "retrieval.languages", "retrieval.merge", "retrieval.query_translation"),
-    *("retrieval.document_translation", "retrieval.translator", "translator", "translator_identity", "agent", "data"),
+    *("retrieval.document_translation", "translator", "agent", "texts.agent", "data", "left_out", "ran", "retrieved"),
 )
-# Settings that only modes with retrieval have.
+# What only modes with retrieval have.
 _OF_RETRIEVAL = ("retrieval.", "index.", "source.corpus")
 
 
@@ -71,9 +71,7 @@ def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> li
 
 def _fits(leaf: Leaf, part: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> bool:
     """Return whether the task is a further part of a system: the same settings on other rows."""
-    if differing(leaf.result.settings, part[0].result.settings, _PARTS):
-        return False
-    if leaf.result.config.scored_by != part[0].result.config.scored_by:
+    if differences(leaf.result.measurement, part[0].result.measurement, DECIDING, _PARTS):
         return False
     if leaf.variant and any(leaf.task == other.task for other in part):
         return False
@@ -106,11 +104,8 @@ def settings_apart(a: System, b: System) -> dict[str, str]:
     out: dict[str, str] = {}
     for key in both.values():
         one, other = a.leaf_of[key].result, b.leaf_of[key].result
-        for name, values in differing(one.settings, other.settings, _OF_THE_MODE).items():
-            first, _, second = values.partition(" | ")
-            alone = "not set" in (first, second)
-            if not (alone and name.startswith(_OF_RETRIEVAL)):
-                out[name] = values
-        if one.config.scored_by != other.config.scored_by:
-            out["scored_by"] = f"{one.config.scored_by or 'not set'} | {other.config.scored_by or 'not set'}"
+        for found in differences(one.measurement, other.measurement, ALL_BUT_THE_MODEL, _OF_THE_MODE):
+            alone = None in (found.first, found.second)
+            if not (alone and found.key.startswith(_OF_RETRIEVAL)):
+                out[found.key] = found.values
     return out

@@ -19,7 +19,7 @@ from mrag_eval.report.labels._labelled import LabelledRun, read_labelled
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._layout_schema import load_layout
 from mrag_eval.report.tables._row_runs import Nearest, nearest_runs, source_of
-from mrag_eval.report.tables._row_settings import STATED, fit
+from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import CitationTable, LanguageTable
 
 _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
@@ -46,7 +46,7 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
 def _stated(table: str) -> dict[str, Any]:
     """Return the settings that a table states."""
     layout = load_layout("bordirlines")
-    return {**STATED, **layout.expect, **next(one.expect for one in layout.tables if one.id == table)}
+    return {**layout.expect, **next(one.expect for one in layout.tables if one.id == table)}
 
 
 def _row(label: str, cells: Sequence[Cell], *notes: str, differs: Iterable[str] = ()) -> ModeRow:
@@ -74,7 +74,7 @@ def _documents(paths: Sequence[Path]) -> list[ModeRow]:
             continue
         config = leaf.config
         counted[f"{config.mode} ({config.data.get('embedder') or config.corpus})"] = None
-        differs |= dict.fromkeys(fit(config, stated).differs)
+        differs |= dict.fromkeys(fit(leaf, stated))
         for sample in read_samples(file):
             territories[sample.record.query_lang].add(sample.record.resampled_with)
             for hit in sample.passages:

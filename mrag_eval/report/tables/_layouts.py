@@ -143,7 +143,7 @@ def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
 def _computed_row(table: LayoutTable, row: Computed, runs: Sequence[TaskRun]) -> Row:
     """Return figures that follow from the questions alone, from the result with the most questions."""
     tasks = {column.task.replace("{part}", c.part) for c in table.conditions for column in table.columns if column.task}
-    leaves = [run.leaf for run in runs if run.leaf.task in tasks and not fit(run.leaf.config, table.expect).differs]
+    leaves = [run.leaf for run in runs if run.leaf.task in tasks and not fit(run.leaf, table.expect)]
     leaf = max(leaves, key=lambda found: found.scores.rows, default=None)
     cells = []
     for column in table.columns:

@@ -12,11 +12,10 @@ from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._row_runs import nearest_runs, source_of
-from mrag_eval.report.tables._row_settings import STATED
 
 _TABLES = {"mkqa": "4 (MKQA)", "xor_tydi": "4 (XOR-TyDi QA)", "tydiqa": "4 (TyDi QA)"}
 # Questions and answers do not depend on the mode, the model or the prompt.
-_STATED = {**STATED, "data.split": None, "data.subset": "kilt"}
+_STATED = {"data.split": None, "data.subset": "kilt"}
 
 
 def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, list[ModeRow]]:

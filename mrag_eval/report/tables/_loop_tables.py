@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import PLACES, dotted
+from mrag_eval.config import DECIDING, Measurement, harmless, is_named, portable
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
-from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.tables._margins import margin_table
 from mrag_eval.scoring import LoopTable
 
 _METRIC = "acc"
 _PERCENT = 100.0
-# Blocks that decide how a loop and its answers come about; those of the data differ between the tasks of a run.
-_BLOCKS = ("version", "index", "retrieval", "prompt", "agent", "generation_kwargs", "limit")
+# What differs between the tasks of a run, or judges answers: it decides nothing of a loop.
+_OF_A_TASK = ("data", "source", "left_out", "ran", "judge", "judges", "texts.judge")
 # A text of letters and digits is a hash from this length on.
 _HASH = 40
 
@@ -46,7 +45,7 @@ def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
         for leaf in file.leaves.values():
             if leaf.scores.loop is None:
                 continue
-            settings = _settings(leaf.config)
+            settings = _settings(leaf)
             key = (file.model, leaf.config.benchmark or "?", repr(sorted(settings.items())))
             loop = found.setdefault(key, _Loop(*key[:2], settings))
             if leaf.task in loop.tasks:
@@ -56,12 +55,16 @@ def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
     return list(found.values()), notes
 
 
-def _settings(config: TaskConfig) -> dict[str, Any]:
+def _settings(leaf: LeafResult) -> dict[str, Any]:
     """Return everything that decides how documents are found and shown, by dotted key."""
-    found = dotted({name: config.raw[name] for name in _BLOCKS if name in config.raw})
-    found |= {f"{name}.text": text for name, text in config.texts.items()}
-    found |= {"samples": list(config.samples)} if config.samples else {}
-    return {key: value for key, value in found.items() if key not in PLACES}
+    record = leaf.measurement or Measurement(leaf.task)
+    found = {
+        key: portable(value)
+        for key, (_, value) in record.flat(DECIDING).items()
+        if harmless(key) is None and not is_named(key, _OF_A_TASK)
+    }
+    limits = {"limit": leaf.config.limit, "samples": list(leaf.config.samples) or None}
+    return found | {key: value for key, value in limits.items() if value is not None}
 
 
 def _names(loops: Sequence[_Loop]) -> list[str]:
@@ -83,10 +86,16 @@ def _text(value: Any) -> str:
     return text[:8] if len(text) >= _HASH and text.isalnum() else text
 
 
+def _named(settings: Mapping[str, Any], role: str) -> Any:
+    """Return the name of an agent's model as its provider has it, else its type."""
+    keys = (f"{role}.args.model", f"{role}.args.pretrained", f"{role}.model")
+    return next((settings[key] for key in keys if settings.get(key)), None)
+
+
 def _short(settings: Mapping[str, Any]) -> str:
     budget = "agent.budget."
     parts = [
-        f"planner {settings.get('agent.planner')}, critic {settings.get('agent.critic')}",
+        ", ".join(f"{role} {_named(settings, role)}" for role in ("planner", "critic")),
         str(settings.get("agent.preset", "coral")),
         f"at most {settings.get('agent.max_rounds')} rounds",
         f"stop {settings.get('agent.stop.when', 'sufficient')}",

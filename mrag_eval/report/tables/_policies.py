@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mrag_eval.config import MODES
+from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown
 from mrag_eval.core import DataError
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._scores import Score, rows_of, task_frame
-from mrag_eval.report.files._settings import differing
 from mrag_eval.report.files._task_config import TaskConfig
 
 _PERCENT = 100.0
@@ -33,8 +32,14 @@ _WORDS = {
 }
 _ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "balanced by passages", "translation")
 _MERGED = ", score-merged"
-# Blocks that change what is found; the others only change how it is used.
-_FINDING = ("data", "source", "index", "retrieval", "translator", "judge.relevance", "relevance_judges")
+# What changes only how the passages found are used, unless judges say which of them are relevant.
+_OF_THE_ANSWER = (
+    *("prompt", "generation_kwargs", "num_fewshot", "output_type", "run", "version", "ran"),
+    *("texts.prompt", "texts.judge", "texts.sufficiency"),
+    *("judge.prompt", "judge.reply", "judge.tie", "judge.language_check", "judge.languages", "judge.sufficiency"),
+    "judge.correct_language",
+)
+_JUDGES = ("judge.repeats", "judges")
 _MACROS = {"same_language": "same language", "cross_language": "cross language"}
 
 
@@ -130,8 +135,10 @@ def _setting(config: TaskConfig) -> _Setting:
 
 def _otherwise(before: _Policy, after: _Policy) -> str:
     """Return the settings that differ in an earlier run and may change what is found; empty if there are none."""
-    changed = differing(before.leaf.settings, after.leaf.settings)
-    found = [f"{key} was {both.partition(' | ')[0]}" for key, both in changed.items() if key.startswith(_FINDING)]
+    labelled = before.leaf.scores.relevance is not None and before.leaf.scores.relevance.judges
+    allowed = _OF_THE_ANSWER if labelled else (*_OF_THE_ANSWER, *_JUDGES)
+    changed = differences(before.leaf.measurement, after.leaf.measurement, ALL_BUT_THE_MODEL, allowed)
+    found = [f"{one.key} was {shown(one.first)}" for one in changed]
     if before.part != after.part:
         found.append(f"{before.part or 'all rows'} were run")
     return "; ".join(found)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mrag_eval.config import is_named
+from mrag_eval.planning import deviations
 from mrag_eval.report._table import Cell, Row
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._layout_cells import NOT_RUN
-from mrag_eval.report.tables._row_settings import STATED, fit
 
 # The setting and the language of each column.
 _SETS = [(setting, language) for setting in ("mono", "multi") for language in ("de", "es", "zh", "ar")]
@@ -48,7 +49,8 @@ def type_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, l
             path = file.samples(leaf.task)
             if leaf.config.benchmark != "xrag" or place not in _SETS or path is None:
                 continue
-            differs = fit(leaf.config, STATED).differs
+            found = deviations(leaf.measurement)
+            differs = tuple(one.text for one in found if one.role != "setting" or is_named(one.key, ("data",)))
             if place not in chosen or len(differs) < len(chosen[place].differs):
                 chosen[place] = _Found(differs, leaf.task, path)
     rows = []

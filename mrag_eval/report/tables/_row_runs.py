@@ -6,15 +6,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from mrag_eval.config import differences
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._settings import differing
 from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
-from mrag_eval.report.tables._row_settings import STATED, fit, retriever_name
+from mrag_eval.report.tables._row_settings import fit, retriever_name
 
 Key = TypeVar("Key", bound=Hashable)
 
-# A setting in which runs differ on purpose if their table is a mean over seeds.
-_SEED = "generation_kwargs.seed"
+# Settings in which runs differ on purpose if their table is a mean over seeds.
+_SEEDS = ("generation_kwargs.seed", "seeds")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def nearest_runs(
     for file in reversed(files):
         for leaf in file.leaves.values():
             if (key := key_of(file, leaf)) is not None:
-                found.setdefault(key, []).append(Nearest(file, leaf, fit(leaf.config, stated).differs))
+                found.setdefault(key, []).append(Nearest(file, leaf, fit(leaf, stated)))
     chosen = {key: min(runs, key=lambda run: len(run.differs)) for key, runs in found.items()}
     lines = [
         f"{run.file.model}, {run.leaf.task}: a run with other settings is left out ({run.file.path.name})"
@@ -123,7 +123,7 @@ def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:
         for column in table.columns:
             if condition and column.name in condition.without:
                 continue
-            stated = {**STATED, **layout.expect, **table.expect, **own, **column.expect}
+            stated = {**layout.expect, **table.expect, **own, **column.expect}
             for task in (column.task,) if column.task else column.tasks:
                 yield Slot(condition, column, task.replace("{part}", part), stated)
 
@@ -150,8 +150,9 @@ def _labels(model: str, leaf: LeafResult, layout: Layout, retrievers: Mapping[st
         names = [own] if own is not None else [*retrievers] or ["no retrieval"]
         return tuple(f"{model} · {name}" for name in names)
     if layout.apart == "agents" and leaf.config.agent:
-        agent = leaf.config.agent
-        return (f"{model} · planner {agent.get('planner')}, critic {agent.get('critic')}",)
+        models = leaf.config.models
+        agents = (f"{role} {models.get(role, leaf.config.agent.get(role))}" for role in ("planner", "critic"))
+        return (f"{model} · {', '.join(agents)}",)
     return (model,)
 
 
@@ -161,7 +162,7 @@ def placed(layout: Layout, runs: Sequence[TaskRun]) -> dict[int, list[str]]:
     for table in layout.tables:
         found = list(slots(table, layout))
         for number, run in enumerate(runs):
-            if any(slot.task == run.leaf.task and not fit(run.leaf.config, slot.stated).differs for slot in found):
+            if any(slot.task == run.leaf.task and not fit(run.leaf, slot.stated) for slot in found):
                 out.setdefault(number, []).append(table.id)
     return out
 
@@ -178,7 +179,6 @@ def table_runs(
     made: dict[tuple[str, str, tuple[str, ...]], OwnRow] = {}
     notes: dict[str, None] = {}
     elsewhere: dict[tuple[str, str], dict[str, None]] = {}
-    unrecorded: dict[str, dict[str, None]] = {}
     found = list(slots(table, layout))
 
     def place(slot: Slot, label: str, differs: tuple[str, ...], run: TaskRun) -> None:
@@ -195,35 +195,27 @@ def table_runs(
             notes[f"{label}, {run.leaf.task}: an earlier run with the same settings is left out ({name})"] = None
 
     for number, run in enumerate(runs):
-        fits = [(slot, fit(run.leaf.config, slot.stated)) for slot in found if slot.task == run.leaf.task]
+        fits = [(slot, fit(run.leaf, slot.stated)) for slot in found if slot.task == run.leaf.task]
         if not fits:
             continue
-        shown: list[tuple[Slot, tuple[str, ...]]] = [(slot, ()) for slot, how in fits if not how.differs]
+        shown: list[tuple[Slot, tuple[str, ...]]] = [(slot, ()) for slot, differs in fits if not differs]
         if not shown and number in where:
             elsewhere.setdefault((run.file.model, ", ".join(where[number])), {})[run.leaf.task] = None
             continue
         if not shown:
-            nearest = min((how.differs for _, how in fits), key=len)
-            shown = [(slot, nearest) for slot, how in fits if how.differs == nearest]
+            nearest = min((differs for _, differs in fits), key=len)
+            shown = [(slot, nearest) for slot, differs in fits if differs == nearest]
         for label in run.labels:
             for slot, differs in shown:
                 place(slot, label, differs, run)
-        for slot, how in fits:
-            if (slot, how.differs) in shown:
-                unrecorded.setdefault(run.file.model, {}).update(dict.fromkeys(how.unrecorded))
     lines = [
         f"{model}, with the settings of another table ({tables}): {', '.join(tasks)}"
         for (model, tables), tasks in elsewhere.items()
-    ]
-    lines += [
-        f"{model}: not recorded in the results, and so not compared with the table's: {', '.join(keys)}"
-        for model, keys in unrecorded.items()
-        if keys
     ]
     return TableRuns(list(made.values()), [*notes, *lines])
 
 
 def _changed(leaf: LeafResult, later: LeafResult, *, seeds: bool) -> tuple[str, ...]:
-    """Return the settings in which an earlier run differs from the later one that is shown."""
-    found = differing(leaf.settings, later.settings, (_SEED,) if seeds else ())
-    return tuple(f"{key}={change.replace(' | ', ', not ')}" for key, change in found.items())
+    """Return what an earlier run measured otherwise than the later one that is shown."""
+    found = differences(leaf.measurement, later.measurement, allowed=_SEEDS if seeds else ())
+    return tuple(one.text for one in found)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from mrag_eval.config import mode_named, reranker_name
-from mrag_eval.datasets import declaration_of
+from mrag_eval.config import is_named, mode_named, reranker_name
+from mrag_eval.planning import deviations
+from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._task_config import TaskConfig
 
-# Every row of every paper, unless a layout says otherwise.
-STATED: Mapping[str, Any] = {"data.split": "test", "rows": "all", "revision": "pinned"}
 # An expected value of null allows any setting; this one allows the settings of a list.
 _ANY = "any"
 # An expected value that a run fits if the setting is off.
@@ -26,6 +24,18 @@ _OF_A_SEARCH = (
 _NEAR = 10
 # Models, which are compared without the folder or organisation in front of their names.
 _MODELS = ("retriever", "reranker")
+# Keys of a record that a stated setting decides, where it is not the key itself.
+_DECIDES: Mapping[str, Sequence[str]] = {
+    "english_share": ("data.imbalance",),
+    "judges": ("judge.panel", "judge.repeats"),
+    "kind": ("retrieval.kind",),
+    "pool": ("retrieval.pool",),
+    "prompt.system": ("prompt.system", "texts.prompt"),
+    "prompt.template": ("prompt.template", "texts.prompt"),
+    "reranker": ("retrieval.rerank", "retrieval.depth", "texts.rerank"),
+    "retriever": ("retrieval.embedder", "retrieval.kind"),
+    "scored_by": ("output_type",),
+}
 
 
 class _Missing:
@@ -37,33 +47,23 @@ _MISSING = _Missing()
 _DEFAULTS = {"data.documents": "all", "data.persona": "plain"}
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Hold the settings in which a run differs from a row, as text, and those that its results do not record."""
+def fit(leaf: LeafResult, stated: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how a run differs from a row of a paper's table, as texts; empty for "this run".
 
-    differs: tuple[str, ...] = ()
-    unrecorded: tuple[str, ...] = ()
-
-
-def fit(config: TaskConfig, stated: Mapping[str, Any]) -> Fit:
-    """Return how a run's settings compare with those that a row states."""
-    differs, unrecorded = [], []
+    A row is the task as shipped, over all of the published rows, but for the settings that it states itself.
+    """
+    config = leaf.config
+    decided = [key for name in stated for key in _DECIDES.get(name, (name,))]
+    differs = [found.text for found in deviations(leaf.measurement) if not is_named(found.key, decided)]
     for key, wanted in stated.items():
         if wanted is None or not _applies(key, config):
             continue
-        found = _found(config, key)
+        found = _found(leaf, key)
         if found is _MISSING:
-            # a key of the data block is recorded only if it was set
-            if not key.startswith("data."):
-                unrecorded.append(key)
-            elif key in _DEFAULTS and not _same(key, _DEFAULTS[key], wanted):
-                differs.append(f"{key}={_DEFAULTS[key]}, not {_text(wanted)}")
-        elif wanted == "pinned":
-            if (pinned := _pinned(config)) not in (None, found):
-                differs.append(f"{key}={found}, not {pinned}")
-        elif not _same(key, found, wanted):
+            found = _DEFAULTS.get(key)
+        if not _same(key, found, wanted):
             differs.append(f"{key}={_text(found)}, not {_text(wanted)}")
-    return Fit(tuple(differs), tuple(unrecorded))
+    return tuple(dict.fromkeys(differs))
 
 
 def _applies(key: str, config: TaskConfig) -> bool:
@@ -109,12 +109,6 @@ def _reranker(config: TaskConfig) -> Any:
     return None if "rerank" in config.retrieval else _MISSING
 
 
-def _rows(config: TaskConfig) -> str:
-    if config.limit is not None:
-        return f"--limit {config.limit:g}"
-    return f"{len(config.samples)} chosen" if config.samples else "all"
-
-
 def _pool(config: TaskConfig) -> Any:
     return (config.retrieval["pool"] or "every language") if "pool" in config.retrieval else _MISSING
 
@@ -137,10 +131,15 @@ def _or_missing(value: Any) -> Any:
     return _MISSING if value is None else value
 
 
+def _judges(leaf: LeafResult) -> Any:
+    """Return the number of different judges, by what they are; missing where nobody judged."""
+    record = leaf.measurement
+    seats = {} if record is None else record.instrument.get("judges") or {}
+    return len({name.partition("#")[0] for name in seats}) or _MISSING
+
+
 # Settings that are not a single key of the configuration.
 _NAMED: Mapping[str, Callable[[TaskConfig], Any]] = {
-    "rows": _rows,
-    "revision": lambda config: _or_missing(config.revision or config.source.get("commit")),
     "retriever": _retriever,
     "kind": lambda config: _or_missing(config.kind),
     "reranker": _reranker,
@@ -150,22 +149,17 @@ _NAMED: Mapping[str, Callable[[TaskConfig], Any]] = {
 }
 
 
-def _found(config: TaskConfig, key: str) -> Any:
+def _found(leaf: LeafResult, key: str) -> Any:
+    if key == "judges":
+        return _judges(leaf)
     if key in _NAMED:
-        return _NAMED[key](config)
-    value: Any = config.raw
+        return _NAMED[key](leaf.config)
+    value: Any = leaf.config.raw
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:
             return _MISSING
         value = value[part]
     return value
-
-
-def _pinned(config: TaskConfig) -> str | None:
-    """Return the revision that the benchmark's loader reads, None if it pins none."""
-    declared = declaration_of(config.data)
-    found = [getattr(source, "revision", None) for source in (declared.sources if declared else ())]
-    return next((revision for revision in found if revision), None)
 
 
 def _same(key: str, found: Any, wanted: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Settings of a run: their fingerprints, and how they differ from the task's own file."""
+"""What a run measured: whether its record is that of its settings and rows, and how it differs from the task itself."""
 
 from __future__ import annotations
 
@@ -6,32 +6,57 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import PLACES, fingerprints, package_versions, split_config
-from mrag_eval.core import to_json
+from mrag_eval.config import dotted, package_versions
+from mrag_eval.core import content_key
+from mrag_eval.planning import deviations, shipped
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.verification._findings import Finding, value_text
-from mrag_eval.scoring import METRIC_NAMES, RowRecord
+from mrag_eval.scoring import RowRecord
 
-# Settings of the harness that decide a reply, besides our own blocks.
-_HARNESS_SETTINGS = ("generation_kwargs", "output_type")
+# Blocks of the configuration that the record repeats, by the role under which it does.
+_REPEATED = {"prompt": "setting", "judge": "setting", "agent": "setting", "source": "data", "index": "data"}
+# Blocks of which the record resolves defaults: what both say must be the same.
+_RESOLVED = ("retrieval", "data", "generation_kwargs")
+_CHANGED = ("retrieval.depth",)
 
 
-def recorded_fingerprints(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
-    """Compare the recorded fingerprints with those of the recorded settings and rows."""
-    config = leaf.config
-    recorded = config.fingerprints
-    if not recorded:
-        yield Finding(leaf.task, "note", "an older run without fingerprints")
+def record_follows(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
+    """Compare the record of what was measured with the configuration beside it, and with the rows of the samples."""
+    record = leaf.measurement
+    if record is None:
+        yield Finding(leaf.task, "note", "an older run, which does not say what it measures")
         return
+    ids = sorted({one.row for one in records})
+    ran = record.data.get("ran") or {}
+    if ran.get("ids") != content_key(ids) or ran.get("rows") != len(ids):
+        yield Finding(leaf.task, "fault", "the rows of the record are not those of the samples")
     raw = file.content["configs"][leaf.task]
-    ids = list(dict.fromkeys(record.row for record in records))
-    again = fingerprints(raw, config.texts, config.provenance.get("models") or {}, ids, config.versions)
-    for name, found in again.items():
-        if recorded.get(name) != found:
-            text = f"the fingerprint '{name}' does not belong to the recorded settings"
-            yield Finding(leaf.task, "fault", text if name != "rows" else "the fingerprint 'rows' is of other rows")
+    for name, role in _REPEATED.items():
+        beside, own = raw.get(name), getattr(record, role).get(name)
+        # outside of a loop the agents' block decides nothing, and neither holds it
+        if (beside or own) and not _same(own, _without_names(name, beside)):
+            yield Finding(leaf.task, "fault", f"the record's block '{name}' is not that of the configuration beside it")
+    for name in _RESOLVED:
+        ours, theirs = dotted({name: record.setting.get(name) or {}}), dotted({name: raw.get(name) or {}})
+        for key in sorted({*ours} & {*theirs} - {*_CHANGED}):
+            if ours[key] != theirs[key]:
+                found = f"{key} is {value_text(theirs[key])}, in the record {value_text(ours[key])}"
+                yield Finding(leaf.task, "fault", found)
     for name, here in other_versions(leaf).items():
-        yield Finding(leaf.task, "note", f"run with {name} {config.versions[name]}, verified with {here}")
+        yield Finding(leaf.task, "note", f"run with {name} {leaf.config.versions[name]}, verified with {here}")
+
+
+def _without_names(name: str, block: Any) -> Any:
+    """Return a block without the names of models, which the configuration fills in and the record does not."""
+    if name != "agent" or not isinstance(block, Mapping):
+        return block
+    return {key: value for key, value in block.items() if key not in ("planner", "critic")}
+
+
+def _same(own: Any, beside: Any) -> bool:
+    if isinstance(own, Mapping):
+        own = {key: value for key, value in own.items() if key not in ("planner", "critic")}
+    return dotted({"": own or {}}) == dotted({"": beside or {}})
 
 
 def other_versions(leaf: LeafResult) -> dict[str, str | None]:
@@ -41,37 +66,13 @@ def other_versions(leaf: LeafResult) -> dict[str, str | None]:
 
 
 def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
-    """Compare the settings with those of the task's own file."""
-    from mrag_eval.harness import read_task_file
-
-    file = next(iter(sorted(tasks_folder.rglob(f"{leaf.task}.yaml"))), None)
-    if file is None:
+    """Compare what was measured with the task as the package ships it."""
+    if shipped(leaf.task, tasks_folder) is None:
         yield Finding(leaf.task, "note", "not a task of the package: there are no official settings to compare with")
         return
-    content = read_task_file(file)
-    metadata = {**(content.get("metadata") or {}), "config_source": str(file)}
-    rest, blocks = split_config({**content, "metadata": metadata}, METRIC_NAMES)
-    official = {
-        "version": metadata.get("version"),
-        "retrieval": blocks.retrieval.model_dump(mode="json"),
-        "agent": blocks.agent.model_dump(mode="json") if leaf.config.agent else None,
-        "prompt": blocks.prompt.model_dump(mode="json"),
-        "judge": blocks.judge.model_dump(mode="json"),
-        "data": blocks.data,
-        "metrics": list(blocks.metrics),
-        **{name: rest.get(name) for name in _HARNESS_SETTINGS},
-    }
-    ran = {**{name: leaf.config.raw.get(name) for name in official}, "version": leaf.config.version}
-    for key, found, wanted in _differing(to_json(ran), to_json(official)):
-        yield Finding(leaf.task, "deviation", f"{key} is {value_text(found)}, officially {value_text(wanted)}")
-
-
-def _differing(ran: Any, official: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield dotted key, value and official value where they differ; a block that one side lacks is one difference."""
-    if isinstance(ran, Mapping) and isinstance(official, Mapping):
-        for name in sorted({*ran, *official}):
-            where = f"{key}.{name}" if key else name
-            if where not in PLACES:
-                yield from _differing(ran.get(name), official.get(name), where)
-    elif ran != official:
-        yield key, ran, official
+    for found in deviations(leaf.measurement, tasks_folder):
+        if found.key == "rows":
+            # said with their number and the flag
+            continue
+        text = f"{found.key} is {value_text(found.first)}, officially {value_text(found.second)}"
+        yield Finding(leaf.task, "deviation", text)

@@ -13,14 +13,15 @@ from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._findings import Finding, Verified
 from mrag_eval.report.verification._row_checks import row_counts, row_values
 from mrag_eval.report.verification._score_checks import group_means, means, recomputed_scores
-from mrag_eval.report.verification._setting_checks import other_versions, recorded_fingerprints, task_settings
+from mrag_eval.report.verification._setting_checks import other_versions, record_follows, task_settings
 
 
 def verify(paths: Sequence[Path | str], tasks_folder: Path) -> list[Verified]:
     """Verify the result files at ``paths`` (files, or folders of them) against their samples.
 
     For each task: rows and their number; values of rows from replies and votes; all scores, by summarizing the rows
-    again; the harness's averages; fingerprints; and the settings against the task's file in ``tasks_folder``.
+    again; the harness's averages; the record of what was measured; and that record against the task as shipped.
+
     Raises DataError for a path without results.
     """
     files = read_results([Path(path) for path in paths])
@@ -84,7 +85,7 @@ def _verified(file: ResultFile, tasks_folder: Path, wait: Wait) -> Verified:
         again = [*row_values(leaf, samples), *differing]
         # another version may read replies and compute intervals in another way
         findings += [replace(found, kind="note") for found in again] if other_versions(leaf) else again
-        findings += recorded_fingerprints(file, leaf, records)
+        findings += record_follows(file, leaf, records)
     findings += group_means(file)
     if not file.leaves:
         findings.append(Finding("", "fault", "no task of ours in these results"))

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import TaskBlocks, dotted
-from mrag_eval.core import Retrieved, content_key, failed_in
+from mrag_eval.config import Retrieval, TaskBlocks, dotted
+from mrag_eval.core import Retrieved, bare_address, content_key, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
@@ -22,6 +22,8 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 # Keys of the block 'retrieval' that do not decide the results; corpus, run and translator are identified separately.
 _ASIDE = {"corpus", "run", "run_folder", "run_may_differ", "device", "query_vectors", "translator"}
+# Keys of any block that only open the door of an endpoint, as the secrets in an address do.
+_KEYS = {"api_key_env", "header"}
 _RERANK_ASIDE = {"device", "batch_size", "max_in_flight", "timeout", "retries", "api_key_env"}
 
 
@@ -37,7 +39,7 @@ def settings_of_retrieval(
         chosen["rerank"] = {**block, "name": retrieval.rerank.name}
         if retrieval.rerank.kind == "listwise":
             chosen["rerank"]["prompt"] = prompt_identity(retrieval.rerank.prompt)
-            chosen["rerank"]["asked"] = portable_identity(named_spec(retrieval.rerank.model))
+            chosen["rerank"]["asked"] = reranker_identity(retrieval)
     data = validate_data(blocks.data).model_dump()
     out: dict[str, Any] = {
         "retrieval": chosen,
@@ -47,6 +49,14 @@ def settings_of_retrieval(
     if translator is not None:
         out["translator"] = translator.as_dict()["identity"]
     return {**out, **source}
+
+
+def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
+    """Return what the model of a listwise reranker is; None for any other, whose block says it."""
+    rerank = retrieval.rerank
+    if rerank is None or rerank.kind != "listwise":
+        return None
+    return portable_identity(named_spec(rerank.model))
 
 
 def prompt_identity(name: str) -> str:
@@ -67,12 +77,21 @@ def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
 
 
 def differing_settings(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, str]:
-    """Return dotted key -> ``here | there`` of every setting that differs."""
-    a, b = dotted(here), dotted(there)
+    """Return dotted key -> ``here | there`` of every setting that differs, whatever the keys of their endpoints."""
+    a, b = _without_keys(here), _without_keys(there)
     return {
         key: f"{a.get(key, 'not set')} | {b.get(key, 'not set')}"
         for key in sorted({*a, *b})
         if a.get(key) != b.get(key)
+    }
+
+
+def _without_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted settings without what only opens the door of an endpoint."""
+    return {
+        key: bare_address(value) if isinstance(value, str) else value
+        for key, value in dotted(settings).items()
+        if not _KEYS & {*key.split(".")}
     }
 
 

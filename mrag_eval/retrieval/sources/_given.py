@@ -20,8 +20,8 @@ class GivenPassages(Source):
         self._retrieval = retrieval
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Return the row's own passages, without a ranking."""
-        return [Retrieved(given_passages(doc, self._retrieval)) for doc in docs]
+        """Return the row's own passages, without a ranking, and the failures of those that are shown."""
+        return [_retrieved(doc, given_passages(doc, self._retrieval)) for doc in docs]
 
 
 def open_source(setup: Setup) -> GivenPassages:
@@ -63,6 +63,12 @@ def given_passages(doc: RagDoc, retrieval: Retrieval) -> tuple[Hit, ...]:
         )
         for rank, p in enumerate((doc.given_passages[i] for i in kept), 1)
     )
+
+
+def _retrieved(doc: RagDoc, shown: tuple[Hit, ...]) -> Retrieved:
+    ids = {hit.id for hit in shown}
+    failed = (passage.failure for passage in doc.given_passages if passage.id in ids)
+    return Retrieved(shown, failures=tuple(dict.fromkeys(failure for failure in failed if failure is not None)))
 
 
 def _distractors(doc: RagDoc, seed: int) -> list[int]:

@@ -63,7 +63,10 @@ class IndexSearch(Source):
         out = with_texts(found, index)
         if not translated:
             return out
-        return [replace(row, queries=(plan.text, *plan.versions)) for row, plan in zip(out, plans, strict=True)]
+        return [
+            replace(row, queries=(plan.text, *plan.versions), failures=(*plan.failures, *row.failures))
+            for row, plan in zip(out, plans, strict=True)
+        ]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the index's texts."""
@@ -71,7 +74,7 @@ class IndexSearch(Source):
 
     def identity(self) -> dict[str, Any]:
         """Return the identity of the searched index, by its content, wherever that was read."""
-        index = {key: value for key, value in (self._index or {}).items() if key != "starter"}
+        index = {key: value for key, value in (self._index or {}).items() if key not in ("recipe", "part")}
         return {"corpus": {**index, **own_passages(self._retrieval, self._benchmark)}}
 
     def record(self) -> dict[str, Any]:

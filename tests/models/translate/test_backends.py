@@ -171,7 +171,9 @@ def test_nllb_sets_both_languages_and_goes_sentence_by_sentence(tiny: Path, monk
         calls.append((tokenizer.src_lang, first, texts))
         assert options["max_length"] == 12
         assert options["input_ids"].shape[1] <= 12
-        return generate(**options)
+        out = generate(**options)
+        out[:, -1] = tokenizer.eos_token_id  # random weights do not end their sentences
+        return out
 
     monkeypatch.setattr(model, "generate", watched)
     backend = NllbBackend(str(tiny), max_tokens=12, batch_size=2)
@@ -193,6 +195,40 @@ def test_nllb_sets_both_languages_and_goes_sentence_by_sentence(tiny: Path, monk
         ("deu_Latn", "eng_Latn", ["jklmnopqr"]),
         ("rus_Cyrl", "kor_Hang", ["Eb."]),
     ]
+
+
+@pytest.mark.parametrize("most", [20, 6, 3])
+def test_a_sentence_whose_translation_does_not_end_is_halved_once(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    from mrag_eval.models.translate import _nllb
+
+    tokenizer, model = _nllb._loaded(str(tiny), None, "cpu")
+    generate = model.generate
+    asked: list[str] = []
+
+    def ending_if_short(**options: Any) -> Any:
+        texts = tokenizer.batch_decode(options["input_ids"], skip_special_tokens=True)
+        asked.extend(texts)
+        out = generate(**options)
+        for row, text in zip(out, texts, strict=True):
+            row[1:][row[1:] == tokenizer.eos_token_id] = tokenizer.convert_tokens_to_ids("a")
+            if len(text) <= most:
+                row[-1] = tokenizer.eos_token_id
+        return out
+
+    monkeypatch.setattr(model, "generate", ending_if_short)
+    done = NllbBackend(str(tiny), max_tokens=16).translate(
+        [Text("Ab. abcd efghi.", "de", "en"), Text("Cd", "de", "en")]
+    )
+    out = dict(done)
+    assert out[1].text
+    assert asked[:3] == ["Cd", "Ab.", "abcd efghi."]
+    assert asked[3:] == ([] if most == 20 else ["abcd", "efghi."])
+    if most == 3:
+        assert out[0].reason == "failed: length: a translation was cut off at max_tokens=16"
+    else:
+        assert out[0].text
 
 
 def test_nllb_is_keyed_by_its_weights_and_settings(tiny: Path) -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mrag_eval.models.translate._pieces import joined, packed, sentences
+from mrag_eval.models.translate._pieces import halves, joined, packed, sentences
 from mrag_eval.text._cutting import _continues
 from tests.worlds.mixed_scripts import LANGUAGES, cutting_fault, mixed_texts
 
@@ -81,6 +81,8 @@ def test_nothing_is_lost_glued_or_moved(count: int) -> None:
             whole = joined(pieces, [piece.strip() for piece in pieces], "en")
             assert cutting_fault(whole, [piece.strip() for piece in pieces]) is None
             assert _lines(whole) == _lines(text)
+        assert "".join(halves(text, lang)) == text
+        assert all(part.strip() for part in halves(text, lang)) or not text.strip()
 
 
 def _lines(text: str) -> list[str]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from mrag_eval.config import TableSpec
-from mrag_eval.core import DataError, Store
-from mrag_eval.models import Translator, build_translator, total_counts
+from mrag_eval.core import DataError, Failure, Store, TextKind
+from mrag_eval.models import Translation, Translator, build_translator, total_counts
 from mrag_eval.models.translate._backend import Outcome, Text
 from mrag_eval.models.translate._table import load_table, write_table
-from mrag_eval.models.translate._translator import counts_line
+from mrag_eval.models.translate._translator import OUTCOMES, counts_line
 
 WORDS = {
     ("Wo liegt der alte Leuchtturm von Varn am Meer?", "en"): "Where is the old lighthouse of Varn by the sea?",
@@ -81,6 +81,36 @@ def test_every_outcome_is_counted_and_failed_translations_fall_back_to_the_origi
         "translated": 2, "empty": 1, "wrong_language": 1, "failed": 1, "same_language": 1,
     }  # fmt: skip
     assert len(backend.asked) == 5
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_every_outcome_is_in_the_target_language_or_a_failure(outcome: str) -> None:
+    """Return to this test with a new outcome: it is a failure until it is known to be none."""
+    there = outcome in ("translated", "cached", "same_language")
+    for texts in get_args(TextKind):
+        done = Translation("Hund", "de", outcome, "timeout: 5 s", "lm m", texts)
+        assert done.is_translation is (there and outcome != "same_language")
+        reason = "timeout" if outcome == "failed" else outcome
+        detail = "5 s" if outcome == "failed" else "timeout: 5 s"
+        assert done.failure == (None if there else Failure("translation", "lm m", reason, detail, texts))
+    # with no cause known, an outcome is a reason
+    known = Translation("Hund", "de", outcome, by="lm m").failure
+    assert known is None if there else known and (known.reason, known.detail) == (outcome, "")
+
+
+def test_the_translator_names_itself_and_the_texts_in_a_failure() -> None:
+    translator = Translator(Scripted(), "scripted")
+    texts = ["leer", "stumm", "unbekannt", "Hund", "Hello there"]
+    for kind in get_args(TextKind):
+        out = translator.translate(texts, ["de"] * 4 + ["en"], "en", kind=kind)
+        assert [done.failure for done in out] == [
+            Failure("translation", "scripted", "empty", texts=kind),
+            Failure("translation", "scripted", "wrong_language", texts=kind),
+            Failure("translation", "scripted", "no such word", texts=kind),
+            None,
+            None,
+        ]
+        assert {done.outcome for done in out} <= {*OUTCOMES}
 
 
 def test_a_second_run_repeats_only_failed_calls(store: Store) -> None:

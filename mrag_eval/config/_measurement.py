@@ -1,0 +1,313 @@
+"""What a task's numbers measure: one record of everything that decides them, and the keys in which two records differ.
+
+The record holds whole blocks, not chosen keys, and two records are compared over all of them: a setting, a flag or a
+property of a model that is new today is compared tomorrow. What is left out of a comparison is named in
+:data:`HARMLESS`, with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from mrag_eval.config._modes import mode_named
+from mrag_eval.config._task import TaskBlocks
+from mrag_eval.config._validation import dotted
+from mrag_eval.core import OPTIONAL, check_version, content_key, from_json, name_of_model, to_json, with_version
+
+Role = Literal["subject", "setting", "instrument", "data", "environment", "outcome"]
+ROLES: tuple[Role, ...] = get_args(Role)
+# The roles that decide a number. Versions are named where they differ; outcomes are shown, and never compared.
+DECIDING: tuple[Role, ...] = ("subject", "setting", "instrument", "data")
+# The roles that two models must share for their numbers to be compared.
+ALL_BUT_THE_MODEL: tuple[Role, ...] = ("setting", "instrument", "data")
+# A name that allows any difference.
+EVERYTHING = "all"
+# The value of a key that a record lacks.
+NOT_SET = "not set"
+# The key of two records of which one is missing.
+UNKNOWN = "identity"
+# The block of the judges, by what they are.
+JUDGES = "judges"
+
+# Keys, or blocks of keys, in which records may differ: ``*`` stands for any part of a key.
+HARMLESS: Mapping[str, str] = {
+    # places: their content is in the record
+    "data.assignment": "a file, whose content decides the rows and their hash",
+    "data.borderlines": "a file, whose content is in the hash of the rows",
+    "data.kilt": "a file, whose content is in the hash of the rows",
+    "data.paragraphs": "a file, whose content is in the hash of the rows",
+    "data.corpus": "a file, whose passages are in the record of the index",
+    "data.path": "a copy of the rows, whose content is in their hash",
+    "data.translations": "a file, whose texts are in the hash of the rows",
+    "retrieval.corpus": "a name on this machine; the record of the index says what it holds",
+    "retrieval.query_vectors": "a place of vectors, whose hash is in the record of the index",
+    "retrieval.run": "a file, whose hash is in the record of the index",
+    "retrieval.run_folder": "a folder, whose rows and settings are this task's unless run_may_differ is set",
+    "retrieval.uri": "the address of a server",
+    "source.corpus.place": "where the passages were read from",
+    "source.corpus.published": "what is known of the passages, whose hash is beside it",
+    "source.corpus.recipe": "how the passages came about, whose hash is beside it",
+    "source.place": "where the rows were read from",
+    "source.published": "what is known of the rows, whose hash is beside it",
+    "index.part": "what was taken of a source; the hash of the passages is beside it",
+    "index.recipe": "how the passages came about, whose hash is beside it",
+    # names of models: what they are is in the record
+    "agent.critic": "an alias; instrument.critic says what it is",
+    "agent.planner": "an alias; instrument.planner says what it is",
+    "judge.panel": "aliases; instrument.judges says what they are",
+    "judge.required": "whether a missing panel is an error",
+    "retrieval.translator": "an alias or a place; instrument.translator says what it is",
+    # how work is done, not what comes of it
+    "retrieval.device": "the machine's",
+    "retrieval.rerank.api_key_env": "the name of a variable",
+    "retrieval.rerank.batch_size": "how many pairs are scored at once",
+    "retrieval.rerank.device": "the machine's",
+    "retrieval.rerank.max_in_flight": "how many requests are sent at once",
+    "retrieval.rerank.retries": "how a failed request is repeated; what stays failed is counted",
+    "retrieval.rerank.timeout": "how long a request waits; what stays failed is counted",
+    "retrieval.rerank.trust_remote_code": "a permission",
+    "retrieval.rerank.url": "the address of a server; the model is named beside it",
+    "metrics": "a further metric changes no other",
+    "model_args.base_url": "the address of a server; the model is named beside it",
+    "model_args.batch_size": "how many prompts are answered at once",
+    "model_args.ca_cert_path": "a file of the machine's",
+    "model_args.data_parallel_size": "how work is divided",
+    "model_args.device": "the machine's",
+    "model_args.device_map": "the machine's",
+    "model_args.gpu_memory_utilization": "the machine's",
+    "model_args.max_batch_size": "how many prompts are answered at once",
+    "model_args.max_retries": "how a failed request is repeated; what stays failed is counted",
+    "model_args.num_concurrent": "how many requests are sent at once",
+    "model_args.parallelize": "how work is divided",
+    "model_args.tensor_parallel_size": "how work is divided",
+    "model_args.timeout": "how long a request waits; what stays failed is counted",
+    "model_args.trust_remote_code": "a permission",
+    "model_args.verify_certificate": "a permission",
+    "run.fewshot_as_multiturn": "a retrieval task takes no shots",
+    "run.bootstrap_iters": "of the harness's own standard errors",
+    "run.cache_requests": "a retrieval task uses no request cache",
+    "run.confirm_run_unsafe_code": "a permission",
+    "run.log_samples": "what is written",
+    "run.rewrite_requests_cache": "a retrieval task uses no request cache",
+    "run.verbosity": "what is logged",
+    "run.write_out": "what is printed",
+    "run.limit": "the rows that it leaves are in the record",
+    "run.samples": "the rows that they name are in the record",
+    # of the harness's record of the run
+    "batch_size": "how many prompts are answered at once",
+    "batch_sizes": "how many prompts are answered at once",
+    "bootstrap_iters": "of the harness's own standard errors",
+    "device": "the machine's",
+    "gen_kwargs": "merged into generation_kwargs",
+    "limit": "the rows that it leaves are in the record",
+    "use_cache": "replies of the same requests",
+}  # fmt: skip
+# Keys that change nothing in a mode that searches no corpus.
+_OF_A_SEARCH = frozenset(
+    {"candidates", "depth", "embedder", "kind", "languages", "merge", "pool", "query_text", "query_translation",
+     "query_vectors", "rerank", "run", "run_language", "segment", "simplified", "stem", "uri"}
+)  # fmt: skip
+# Keys of a task that only name it, or that its blocks replace.
+_NAMES = frozenset({"class", "dataset_name", "dataset_path", "include", "metadata", "metric_list", "tag", "task",
+                    "task_alias", "test_split"})  # fmt: skip
+_FIX = "run again with this version of mrag-eval"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Everything that decides the numbers of one task of one run, by role.
+
+    Attributes:
+        task: the task's name.
+        subject: the evaluated model: type, arguments, revision, chat template, and the model that answered.
+        setting: the merged blocks of the task, texts of its prompts by hash, and what the run's flags add.
+        instrument: judges, planner, critic, translator, reranker and detector, by what they are.
+        data: the rows, those of them that ran, and the corpus, by content.
+        environment: versions.
+        outcome: what came of the run besides its scores: prompts cut, failures.
+        shipped: the hash of the settings of the package's own task of this name at the time; None if there is none.
+        unknown: what the harness did not tell.
+    """
+
+    task: str
+    subject: Mapping[str, Any] = field(default_factory=dict)
+    setting: Mapping[str, Any] = field(default_factory=dict)
+    instrument: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    shipped: str | None = field(default=None, metadata=OPTIONAL)
+    unknown: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON."""
+        return with_version(self)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], where: str) -> Measurement:
+        """Return the record behind :meth:`to_dict`. Raises DataError for another version, and for a faulty key."""
+        check_version(value, where)
+        known = {part.name for part in fields(cls)}
+        return from_json(cls, {key: value[key] for key in value if key in known}, where, _FIX)
+
+    def flat(self, roles: Collection[Role] = ROLES) -> dict[str, tuple[Role, Any]]:
+        """Return dotted key -> role and value of everything that is set, harmless keys included."""
+        found: dict[str, tuple[Role, Any]] = {
+            key: (role, value) for role in ROLES if role in roles for key, value in dotted(getattr(self, role)).items()
+        }
+        if "instrument" in roles and self.instrument.get(JUDGES):
+            found[JUDGES] = "instrument", sorted(self.instrument[JUDGES])
+        return found
+
+    @property
+    def sha256(self) -> str:
+        """Return the hash of everything that decides the numbers, harmless keys left out."""
+        return content_key(
+            {key: portable(value) for key, (_, value) in self.flat(DECIDING).items() if harmless(key) is None}
+        )
+
+    def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
+        """Return the record with further entries of a role."""
+        changed: dict[str, Any] = {role: {**getattr(self, role), **values}}
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """One key in which two records differ.
+
+    Attributes:
+        role: the role of the key; None if one of the records is missing.
+        key: the dotted key within its role.
+        first: the first record's value, None if it is not set.
+        second: the second record's value, None if it is not set.
+    """
+
+    role: Role | None
+    key: str
+    first: Any
+    second: Any
+
+    @property
+    def values(self) -> str:
+        """Return both values as text: ``first | second``."""
+        return f"{shown(self.first)} | {shown(self.second)}"
+
+    @property
+    def text(self) -> str:
+        """Return the first value as one that is not the second: ``retrieval.k=3, not 5``."""
+        return f"{self.key}={shown(self.first)}, not {shown(self.second)}"
+
+
+def shown(value: Any) -> str:
+    """Return a value of a record as people read it."""
+    if value is None:
+        return NOT_SET
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "[]"
+    return str(value)
+
+
+def differences(
+    first: Measurement | None,
+    second: Measurement | None,
+    roles: Collection[Role] = DECIDING,
+    allowed: Sequence[str] = (),
+) -> list[Differs]:
+    """Return every key of these roles in which two records differ, sorted by key, harmless ones left out.
+
+    ``allowed`` names keys, or blocks of them, that may differ (``retrieval``, ``retrieval.mode``, ``all``). An
+    instrument that only one of them used is not compared: the settings say why the other needs none. A record that is
+    missing differs from every other in the key :data:`UNKNOWN`.
+    """
+    if EVERYTHING in allowed:
+        return []
+    if first is None or second is None:
+        one, other = ("unknown" if record is None else "known" for record in (first, second))
+        return [] if UNKNOWN in allowed else [Differs(None, UNKNOWN, one, other)]
+    a, b = first.flat(roles), second.flat(roles)
+    alone = {name for name in {*first.instrument, *second.instrument}
+             if not (first.instrument.get(name) and second.instrument.get(name))}  # fmt: skip
+    # the settings of judges are compared if they are the same judges
+    other_judges = a.get(JUDGES) != b.get(JUDGES)
+    found = []
+    for key in sorted({*a, *b}):
+        role, mine = a.get(key, (None, None))
+        other_role, theirs = b.get(key, (None, None))
+        which = role or other_role
+        block = key.partition(".")[0]
+        if which == "instrument" and (block in alone or (other_judges and block == JUDGES != key)):
+            continue
+        same = content_key(portable(mine)) == content_key(portable(theirs))
+        if not same and harmless(key) is None and not is_named(key, allowed):
+            found.append(Differs(which, key, mine, theirs))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def harmless(key: str) -> str | None:
+    """Return why a key may differ between two runs of the same measurement; None if it may not."""
+    exact = HARMLESS.get(key)
+    if exact is not None:
+        return exact
+    return next((why for name, why in HARMLESS.items() if key.startswith(f"{name}.") or fnmatchcase(key, name)), None)
+
+
+def is_named(key: str, names: Sequence[str]) -> bool:
+    """Return whether one of the names is the key, or a block that holds it."""
+    return any(key == name or key.startswith(f"{name}.") for name in names)
+
+
+def portable(value: Any) -> Any:
+    """Return a value as it is on any machine: of a path, and of an embedder with an address, only the name."""
+    if isinstance(value, Mapping):
+        return {key: portable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [portable(inner) for inner in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, str):
+        return value
+    return name_of_model(value) if value.startswith(("/", "~")) else value.partition("@http")[0]
+
+
+def setting_of(
+    blocks: TaskBlocks, data: Mapping[str, Any], harness: Mapping[str, Any], texts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the settings of a task, of a run or as its file states them.
+
+    Args:
+        blocks: its merged blocks.
+        data: its block ``data``, validated, with defaults, as JSON.
+        harness: its other keys, as the harness knows them.
+        texts: the hashes of its prompts by what they are for.
+    """
+    mode = mode_named(blocks.retrieval.mode)
+    retrieval = blocks.retrieval.model_dump(mode="json")
+    if mode.searches:
+        retrieval["depth"] = blocks.retrieval.search_depth
+    else:
+        retrieval = {key: value for key, value in retrieval.items() if key not in _OF_A_SEARCH}
+    return {
+        **{key: to_json(value) for key, value in harness.items() if key not in _NAMES},
+        "version": (harness.get("metadata") or {}).get("version"),
+        "retrieval": retrieval,
+        **({"agent": blocks.agent.model_dump(mode="json")} if mode.source == "agents" else {}),
+        "prompt": blocks.prompt.model_dump(mode="json"),
+        "judge": blocks.judge.model_dump(mode="json"),
+        "data": dict(data),
+        "metrics": list(blocks.metrics),
+        "texts": dict(texts),
+    }
+
+
+def names_in(records: Sequence[Measurement | None]) -> Iterator[str]:
+    """Yield every name under which records may be said to differ: keys, and blocks of them."""
+    for record in records:
+        for key in record.flat(DECIDING) if record is not None else ():
+            parts = key.split(".")
+            yield from (".".join(parts[:n]) for n in range(1, len(parts) + 1))

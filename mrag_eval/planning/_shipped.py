@@ -1,0 +1,110 @@
+"""The task of a name as the package ships it: what a run is compared with before its figures are called the task's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from mrag_eval.config import (
+    UNKNOWN,
+    Differs,
+    Measurement,
+    TaskNames,
+    differences,
+    harmless,
+    portable,
+    read_task_yaml,
+    setting_of,
+    split_config,
+)
+from mrag_eval.core import content_key, tasks_folder
+from mrag_eval.datasets import identity_of, validate_data
+from mrag_eval.judging import prompt_texts
+from mrag_eval.scoring import METRIC_NAMES
+
+
+class Shipped(NamedTuple):
+    """A task of the package: its settings as a record to compare with, and their hash."""
+
+    measurement: Measurement
+    sha256: str
+
+
+def shipped(task: str, folder: Path | None = None) -> Shipped | None:
+    """Return the task of this name as the package ships it; None if the package has none.
+
+    The file is resolved with all that it includes, the user's config file aside. The harness is not imported.
+    ``folder`` is that of the tasks, by default the package's.
+    """
+    path = _files(folder or tasks_folder()).get(task)
+    return None if path is None else _shipped(task, path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _files(folder: Path) -> dict[str, Path]:
+    """Return every task file of the package by the name of its task, which is the file's."""
+    return {path.stem: path for path in folder.rglob("*.yaml") if not path.stem.startswith("_")}
+
+
+@lru_cache(maxsize=1024)
+def _shipped(task: str, path: Path, _modified: int) -> Shipped | None:
+    raw = read_task_yaml(path)
+    if raw.get("task") != task:
+        return None
+    metadata = {**(raw.get("metadata") or {}), "config_source": str(path)}
+    rest, blocks = split_config({**raw, "metadata": metadata}, METRIC_NAMES, run={task: TaskNames(task)})
+    data = validate_data(blocks.data).model_dump(mode="json")
+    setting = setting_of(blocks, data, rest, prompt_texts(blocks))
+    record = Measurement(task, setting=setting)
+    return Shipped(record, setting_hash(record))
+
+
+def deviations(record: Measurement | None, folder: Path | None = None) -> list[Differs]:
+    """Return every key in which a run is not the task as shipped, on the published data, over all of its rows.
+
+    The first value of each is the run's. What a task leaves open, such as its judges, does not count. A run of a task
+    whose file has changed since differs in its version alone: what was different then is not known. ``folder`` is as
+    in :func:`shipped`.
+    """
+    if record is None:
+        return [Differs(None, UNKNOWN, "unknown", "known")]
+    official = shipped(record.task, folder)
+    if official is None:
+        return [Differs("setting", "task", record.task, "a task of the package")]
+    data = [*_rows(record), *_corpus(record)]
+    if record.shipped not in (None, official.sha256):
+        return [Differs("setting", "task", "of another version of the task's file", "of this one"), *data]
+    return [*differences(record, official.measurement, ["setting"]), *data]
+
+
+def _rows(record: Measurement) -> Iterator[Differs]:
+    """Yield the keys in which the rows that ran are not all of the published ones, or their passages are others."""
+    ran = record.data.get("ran") or {}
+    if ran.get("rows") != ran.get("of"):
+        yield Differs("data", "rows", f"{ran.get('rows', 0):,} of {ran.get('of', 0):,}", "all")
+    source = record.data.get("source") or {}
+    for key, block in (("source", source), ("source.corpus", source.get("corpus"))):
+        # a corpus without a publisher is told by its recipe
+        if key == "source" or (isinstance(block, Mapping) and "published" in block):
+            found = identity_of(block or {})
+            if not found.is_published:
+                yield Differs("data", key, found.reason, "the published ones")
+
+
+def _corpus(record: Measurement) -> Iterator[Differs]:
+    """Yield the keys in which a corpus that somebody built is no whole edition of its source, whatever its name."""
+    index = record.data.get("index") or {}
+    sources = (index.get("recipe") or {}).get("sources") or {}
+    own = [lang for lang, source in sources.items() if source == "own"]
+    if own:
+        count = sum((index.get("passages") or {}).get(lang, 0) for lang in own)
+        yield Differs("data", "index.recipe", f"own, {count:,} passages in {' '.join(own)}", "a known source")
+    if index.get("part"):
+        yield Differs("data", "index.part", f"a part of the source in {' '.join(index['part'])}", "all of it")
+
+
+def setting_hash(record: Measurement) -> str:
+    """Return the SHA-256 of a record's settings, the harmless ones left out."""
+    return content_key({k: portable(value) for k, (_, value) in record.flat(["setting"]).items() if not harmless(k)})

@@ -1,0 +1,48 @@
+"""The record of what a task's numbers measure, completed by what only the finished run's result file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mrag_eval.config import Measurement
+
+# Keys of the harness's record that seed a sampled reply.
+_SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+# Keys of a result file, beside its record of the run, that belong to the model.
+_OF_THE_MODEL = ("model_source", "max_length")
+
+
+def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measurement | None:
+    """Return the record of a task in the content of a result file; None if the run is older than such records.
+
+    Raises DataError for a record of another version, and for a faulty one.
+    """
+    written = content["configs"][task].get("measurement")
+    if not isinstance(written, Mapping):
+        return None
+    record = Measurement.from_dict(written, where)
+    run = content.get("config")
+    run = run if isinstance(run, Mapping) else {}
+    record = record.adding("subject", _subject(run, content))
+    seeds = {key: run[key] for key in _SEEDS if run.get(key) is not None}
+    return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
+
+
+def _subject(run: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+    found = {key: value for key, value in run.items() if key not in (*_SEEDS, "model_args")}
+    found |= {key: content[key] for key in _OF_THE_MODEL if content.get(key) is not None}
+    return {**found, "model_args": _arguments(run.get("model_args"))}
+
+
+def _arguments(given: Any) -> dict[str, str]:
+    """Return the model's arguments as texts, however they were given: the harness reads numbers from both forms."""
+    if isinstance(given, str):
+        pairs = (part.partition("=") for part in given.split(",") if part.strip())
+        return {key.strip(): value.strip() for key, _, value in pairs}
+    return {str(key): str(value) for key, value in (given or {}).items()}
+
+
+def _is_sampled(record: Measurement) -> bool:
+    decoding = record.setting.get("generation_kwargs") or {}
+    return bool(decoding.get("do_sample")) or float(decoding.get("temperature") or 0) > 0

@@ -1,0 +1,111 @@
+"""The record of what a task's numbers measure, made when they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import Measurement, TaskBlocks, package_versions, setting_of
+from mrag_eval.core import content_key, to_json
+from mrag_eval.datasets import validate_data
+from mrag_eval.harness import Running, running
+from mrag_eval.judging import Verdicts
+from mrag_eval.planning import shipped
+from mrag_eval.retrieval import TaskRows
+from mrag_eval.scoring import TaskScores
+
+# Arguments of the harness's evaluation that belong to the model.
+_OF_THE_MODEL = ("apply_chat_template",)
+
+
+def measured(
+    task: str,
+    blocks: TaskBlocks,
+    harness: Mapping[str, Any],
+    texts: Mapping[str, Any],
+    supply: TaskRows,
+    verdicts: Verdicts,
+    *,
+    rows: Sequence[str] = (),
+    scores: TaskScores | None = None,
+) -> Measurement:
+    """Return the record of a task.
+
+    Args:
+        task: its name.
+        blocks: its merged blocks, with the metrics that its file names.
+        harness: its other keys, as the harness knows them after the run's flags.
+        texts: the hashes of its prompts by what they are for.
+        supply: its rows.
+        verdicts: its judges.
+        rows: the ids of the rows that ran, each once.
+        scores: what came of it; None before a run.
+
+    What only the finished run's result file holds (type, arguments and revision of the model, seeds) is added when that
+    file is read.
+    """
+    now, record = running(), supply.as_record()
+    data = validate_data(blocks.data).model_dump(mode="json")
+    official = shipped(task)
+    return Measurement(
+        task,
+        subject={} if now is None else _subject(now),
+        setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
+        instrument={**supply.instruments(), **_judges(verdicts), **_detector(blocks)},
+        data={
+            **{key: record[key] for key in ("source", "index", "left_out", "retrieved") if key in record},
+            "ran": {"rows": len(rows), "of": len(supply.docs), "ids": content_key(sorted(rows))},
+        },
+        environment={"versions": package_versions()},
+        outcome={} if scores is None or scores.prompts is None else {"prompts": to_json(scores.prompts)},
+        shipped=None if official is None else official.sha256,
+        unknown=() if now is not None else ("the model and the flags of the run",),
+    )
+
+
+def _subject(now: Running) -> dict[str, Any]:
+    applied = now.arguments.get("apply_chat_template")
+    template = now.lm.chat_template(applied) if applied else None
+    return {
+        "chat_template_applied": bool(applied),
+        "chat_template_name": applied if isinstance(applied, str) else None,
+        "chat_template_sha256": sha256(template.encode()).hexdigest() if template else None,
+    }
+
+
+def _flags(now: Running | None, task: str) -> dict[str, Any]:
+    """Return the arguments of the evaluation that are not the harness's defaults; of ``--samples`` the task's own."""
+    if now is None:
+        return {}
+    found = {key: value for key, value in now.given.items() if key not in _OF_THE_MODEL}
+    chosen = (found.pop("samples", None) or {}).get(task)
+    return found if chosen is None else {**found, "samples": list(chosen)}
+
+
+def _judges(verdicts: Verdicts) -> dict[str, Any]:
+    """Return the judges by what they are, not by their names in the config file: ``model``, ``model#2`` if again."""
+    found: dict[str, Any] = {}
+    for who in verdicts.models().get("judges", {}).values():
+        args = who.get("args") or {}
+        name = str(args.get("model") or args.get("pretrained") or who.get("model"))
+        seats = (name if n == 1 else f"{name}#{n}" for n in range(1, len(found) + 2))
+        found[next(seat for seat in seats if seat not in found)] = dict(who)
+    return {"judges": found} if found else {}
+
+
+def _detector(blocks: TaskBlocks) -> dict[str, Any]:
+    """Return the detector of languages that a file of the user's holds; the others go by name and version."""
+    path = Path(blocks.judge.correct_language.detector)
+    return {"detector": {"sha256": _file_hash(path, path.stat().st_mtime_ns)}} if path.is_file() else {}
+
+
+@lru_cache(maxsize=4)
+def _file_hash(path: Path, _modified: int) -> str:
+    hashed = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            hashed.update(block)
+    return hashed.hexdigest()

@@ -1,0 +1,332 @@
+"""The record of what a task's numbers measure: that everything that decides them arrives in it, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import lm_eval
+import pytest
+from lm_eval.config.task import TaskConfig
+from lm_eval.tasks import TaskManager
+from pydantic import BaseModel
+
+from mrag_eval.config import (
+    DECIDING,
+    HARMLESS,
+    ROLES,
+    Agent,
+    Judge,
+    Measurement,
+    Prompt,
+    Retrieval,
+    TaskBlocks,
+    differences,
+    harmless,
+    read_task_yaml,
+    setting_of,
+    split_config,
+)
+from mrag_eval.core import tasks_folder
+from mrag_eval.datasets import LOADERS, validate_data
+from mrag_eval.judging import prompt_texts
+from mrag_eval.planning import deviations, shipped
+from mrag_eval.report.files._measured import measurement_of
+from mrag_eval.scoring import METRIC_NAMES
+from tests.task.test_hook import build
+from tests.task.test_hook import run as run_small
+from tests.worlds.measured import PUBLISHED
+from tests.worlds.small import BASE, ScriptedLM, write_task
+
+
+def record_of(tasks: Path, name: str = "small", **kwargs: Any) -> Measurement:
+    """Return the record of a run as its result file gives it."""
+    content = json.loads(json.dumps(run_small(tasks, name, **kwargs), default=str))
+    found = measurement_of(content, name, "here")
+    assert found is not None
+    return found
+
+
+def keys(one: Measurement, other: Measurement) -> set[str]:
+    return {found.key for found in differences(one, other)}
+
+
+# ------------------------------------------------------------------ blocks
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the blocks that a field may hold."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) in (Union, UnionType) or hasattr(annotation, "__metadata__"):
+        for inner in get_args(annotation):
+            yield from _models_in(inner)
+
+
+def _paths(block: type[BaseModel], above: str = "") -> Iterator[str]:
+    """Yield the dotted path of every field of a block, and of the blocks in it, of each kind of them."""
+    for name, field in block.model_fields.items():
+        inner = [path for model in _models_in(field.annotation) for path in _paths(model, f"{above}{name}.")]
+        yield from inner or [f"{above}{name}"]
+
+
+_BLOCKS: Mapping[str, type[BaseModel]] = {"retrieval": Retrieval, "agent": Agent, "prompt": Prompt, "judge": Judge}
+_FIELDS = [(name, path) for name, block in _BLOCKS.items() for path in dict.fromkeys(_paths(block))]
+
+
+def _changed(block: BaseModel, path: str) -> BaseModel:
+    """Return the block with another value at the path, valid or not: what matters is that it is recorded."""
+    name, _, rest = path.partition(".")
+    if not rest:
+        return block.model_copy(update={name: "another value"})
+    held = getattr(block, name)
+    kinds = [model for model in _models_in(type(block).model_fields[name].annotation) if path_exists(model, rest)]
+    inner = held if held is not None and path_exists(type(held), rest) else kinds[0].model_construct()
+    return block.model_copy(update={name: _changed(inner, rest)})
+
+
+def path_exists(model: type[BaseModel], path: str) -> bool:
+    return path in set(_paths(model))
+
+
+@pytest.mark.parametrize("mode", ["all", "coral"])
+@pytest.mark.parametrize(("name", "path"), _FIELDS)
+def test_each_field_of_each_block_arrives(mode: str, name: str, path: str) -> None:
+    """A field that is new tomorrow is in this walk by itself."""
+    if mode == "all" and name == "agent":
+        return
+    blocks = TaskBlocks(Retrieval(mode=mode), Agent(), Prompt(), Judge(), {"benchmark": "x"}, ("match",))
+    with warnings.catch_warnings():
+        # pydantic warns of the value's type
+        warnings.simplefilter("ignore")
+        other = replace(blocks, **{name: _changed(getattr(blocks, name), path)})
+        if path == "mode" and name == "retrieval":
+            other = replace(blocks, retrieval=Retrieval(mode="qlang"))
+        one, two = (Measurement("t", setting=setting_of(each, {}, {}, {})) for each in (blocks, other))
+    key = f"{name}.{path}"
+    assert {key} & {*two.flat(["setting"])}, f"{key} is not in the record"
+    assert key in keys(one, two) or harmless(key), f"{key} is compared nowhere, and not declared harmless"
+
+
+@pytest.mark.parametrize("benchmark", sorted(LOADERS))
+def test_each_field_of_each_benchmark_s_data_arrives(benchmark: str) -> None:
+    block = LOADERS[benchmark].block
+    for path in _paths(block):
+        name = path.partition(".")[0]
+        blocks = TaskBlocks(Retrieval(), Agent(), Prompt(), Judge(), {}, ())
+        one, two = (
+            Measurement("t", setting=setting_of(blocks, {name: value}, {}, {})) for value in ("a value", "another")
+        )
+        assert f"data.{name}" in keys(one, two) or harmless(f"data.{name}"), f"{benchmark}: data.{name}"
+
+
+def test_what_is_declared_harmless_exists() -> None:
+    """An entry that names nothing would hide a key that is called so tomorrow."""
+    known = {f"{name}.{path}" for name, path in _FIELDS}
+    known |= {f"data.{path}" for loader in LOADERS.values() for path in _paths(loader.block)}
+    known |= {f"run.{name}" for name in inspect.signature(lm_eval.evaluate).parameters}
+    blocks = {key.rpartition(".")[0] for key in known}
+    # not settings of ours: of the harness's record, of models, and of the records of rows and corpora
+    elsewhere = ("model_args.", "source.", "index.", "retrieved")
+    of_the_run = {"batch_size", "batch_sizes", "bootstrap_iters", "device", "gen_kwargs", "limit", "use_cache"}
+    for key in HARMLESS:
+        assert key in known | blocks | of_the_run | {"metrics"} or key.startswith(elsewhere), key
+
+
+def test_no_name_stands_for_two_roles(tasks: Path) -> None:
+    """``--differs`` names blocks without their roles."""
+    record = record_of(tasks, limit=1)
+    names = [name for role in ROLES for name in getattr(record, role)]
+    assert len(names) == len(set(names))
+
+
+# ------------------------------------------------------------------ flags of the harness
+
+
+def _lm() -> ScriptedLM:
+    return ScriptedLM(lambda prompt: "?")
+
+
+# parameter of simple_evaluate -> (another value, the keys in which the record differs); None: it is not a flag of a run
+_FLAGS: Mapping[str, tuple[Any, set[str]] | None] = {
+    "model": None,
+    "model_args": None,  # with a model by name; see the test below
+    "tasks": None,
+    "task_manager": None,
+    "evaluation_tracker": None,
+    "verbosity": None,
+    "metadata": None,  # settings of our blocks
+    "num_fewshot": None,  # refused: tasks say 0, and take no shots
+    "apply_chat_template": None,  # with a model that has a template; see the test below
+    "predict_only": None,  # nothing is scored
+    "check_integrity": None,  # the harness's own tests of tasks
+    "delete_requests_cache": None,
+    "batch_size": (2, set()),
+    "max_batch_size": (2, set()),
+    "device": ("cpu", set()),
+    "use_cache": ("replies", set()),
+    "cache_requests": (True, set()),
+    "rewrite_requests_cache": (True, set()),
+    "limit": (2, {"ran.ids", "ran.rows"}),
+    "samples": ({"small": [1, 2]}, {"ran.ids", "ran.rows"}),
+    "bootstrap_iters": None,  # of the harness's own standard errors; the small runs set it
+    "write_out": (True, set()),
+    "log_samples": (False, set()),
+    "fewshot_as_multiturn": (False, set()),
+    "confirm_run_unsafe_code": (True, set()),
+    "system_instruction": ("Be brief.", {"run.system_instruction"}),
+    "gen_kwargs": ("max_gen_toks=7", {"generation_kwargs.max_gen_toks"}),
+    "random_seed": (7, set()),  # replies are not sampled
+    "numpy_random_seed": (7, set()),
+    "torch_random_seed": (7, set()),
+    "fewshot_random_seed": (7, set()),
+}
+
+
+def test_every_flag_of_the_harness_is_in_the_table() -> None:
+    assert set(inspect.signature(lm_eval.simple_evaluate).parameters) == set(_FLAGS)
+
+
+@pytest.mark.parametrize("flag", [name for name, entry in _FLAGS.items() if entry is not None])
+def test_each_flag_arrives(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str) -> None:
+    entry = _FLAGS[flag]
+    assert entry is not None
+    value, expected = entry
+    monkeypatch.chdir(tmp_path)
+    assert keys(record_of(tasks, lm=_lm()), record_of(tasks, lm=_lm(), **{flag: value})) == expected
+
+
+def test_seeds_count_where_replies_are_sampled(tasks: Path) -> None:
+    sampled = {"gen_kwargs": "do_sample=True,temperature=0.7"}
+    one, other = (record_of(tasks, lm=_lm(), torch_random_seed=seed, **sampled) for seed in (1, 2))
+    assert keys(one, other) == {"seeds.torch_seed"}
+
+
+def test_a_chat_template_is_known_by_its_text(tasks: Path) -> None:
+    class Templated(ScriptedLM):
+        template = "{{ messages }}"
+
+        def chat_template(self, chat_template: bool | str = False) -> str:
+            return self.template
+
+        def apply_chat_template(self, chat_history: Any, add_generation_prompt: bool = True) -> str:
+            return json.dumps(chat_history)
+
+        @property
+        def tokenizer_name(self) -> str:
+            return "one"
+
+    plain = record_of(tasks, lm=Templated(lambda prompt: "?"))
+    applied = record_of(tasks, lm=Templated(lambda prompt: "?"), apply_chat_template=True)
+    assert keys(plain, applied) == {"chat_template_applied", "chat_template_sha256"}
+    other = Templated(lambda prompt: "?")
+    other.template = "{{ messages | upper }}"
+    assert keys(applied, record_of(tasks, lm=other, apply_chat_template=True)) == {"chat_template_sha256"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ({"model_args": {"pretrained": "a/b"}}, {"model_args": "pretrained=a/c"}, {"model_args.pretrained"}),
+        ({"model_args": {"pretrained": "/here/m"}}, {"model_args": "pretrained=/there/m"}, set()),
+        ({"model_args": "dtype=float16,batch_size=2"}, {"model_args": {"dtype": "float16"}}, set()),
+        ({"model_args": {"max_length": 512}}, {"model_args": "max_length=1024"}, {"model_args.max_length"}),
+        ({"model": "hf"}, {"model": "vllm"}, {"model"}),
+        ({"model_sha": "a"}, {"model_sha": "b"}, {"model_sha"}),
+        ({"an argument of tomorrow": 1}, {"an argument of tomorrow": 2}, {"an argument of tomorrow"}),
+    ],
+)
+def test_the_model_is_everything_that_the_harness_says_of_it(
+    tasks: Path, one: dict[str, Any], other: dict[str, Any], expected: set[str]
+) -> None:
+    content = json.loads(json.dumps(run_small(tasks, limit=1), default=str))
+    records = []
+    for change in (one, other):
+        content["config"] = {"model": "hf", "model_args": {}, **change}
+        records.append(measurement_of(content, "small", "here"))
+    assert {found.key for found in differences(*records)} == expected
+
+
+# ------------------------------------------------------------------ instruments
+
+
+def test_judges_are_known_by_what_they_are(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the alias nor the address of a judge is the judge."""
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")}
+    write_task(tasks, "judged", **{**BASE, "metrics": ["judged_accuracy"]}, data=data)
+    config = tasks / "mrag.yaml"
+    monkeypatch.setenv("MRAG_CONFIG", str(config))
+
+    def record(alias: str, model: str, port: int) -> Measurement:
+        spec = {"model": "local-chat-completions", "max_in_flight": port, "model_args": {"model": model}}
+        spec["model_args"]["base_url"] = f"http://localhost:{port}/v1/chat/completions"
+        config.write_text(json.dumps({"models": {alias: spec}, "judges": [alias]}), "utf-8")
+        return Measurement.from_dict(build(tasks, "judged").dump_config()["measurement"], "here")
+
+    first = record("gpt", "a/b", 1)
+    assert list(first.instrument["judges"]) == ["a/b"]
+    assert keys(first, record("other", "a/b", 2)) == set()
+    assert keys(first, record("gpt", "a/c", 1)) == {"judges"}
+    assert "localhost" not in json.dumps(first.to_dict())
+
+
+# ------------------------------------------------------------------ the task as shipped
+
+
+def test_each_task_of_the_package_is_as_the_harness_reads_it() -> None:
+    """The shipped settings are resolved without the harness; the harness must come to the same."""
+    defaults = TaskConfig(task="t", output_type="loglikelihood").to_dict()
+    seen = 0
+    for path in sorted(tasks_folder().rglob("*.yaml")):
+        official = shipped(path.stem)
+        if official is None:
+            continue
+        raw = read_task_yaml(path)
+        metadata = {**raw["metadata"], "config_source": str(path)}
+        rest, blocks = split_config({**raw, "metadata": metadata}, METRIC_NAMES)
+        found = TaskConfig(**rest).to_dict()
+        chosen = {key: value for key, value in found.items() if key in rest or value != defaults.get(key)}
+        data = validate_data(blocks.data).model_dump(mode="json")
+        record = Measurement(path.stem, setting=setting_of(blocks, data, chosen, prompt_texts(blocks)))
+        assert differences(record, official.measurement) == [], path.stem
+        seen += 1
+    assert seen > 500
+
+
+def test_a_run_of_a_task_as_shipped_deviates_in_nothing() -> None:
+    manager = TaskManager(include_path=str(tasks_folder()), include_defaults=False)
+    results = lm_eval.simple_evaluate(model=_lm(), tasks=["mrag_demo_norag"], task_manager=manager, bootstrap_iters=0)
+    assert results is not None
+    record = Measurement.from_dict(results["configs"]["mrag_demo_norag"]["measurement"], "here")
+    assert deviations(record) == []
+    flags: dict[str, Any] = {"limit": 3, "system_instruction": "Lie."}
+    part = lm_eval.simple_evaluate(
+        model=_lm(), tasks=["mrag_demo_norag"], task_manager=manager, bootstrap_iters=0, **flags
+    )
+    assert part is not None
+    record = Measurement.from_dict(part["configs"]["mrag_demo_norag"]["measurement"], "here")
+    assert [found.key for found in deviations(record)] == ["run.system_instruction", "rows"]
+
+
+def test_a_later_edit_of_the_file_makes_a_run_one_of_an_earlier_version() -> None:
+    official = shipped("mrag_demo_norag")
+    assert official is not None
+    data = {"ran": {"rows": 1, "of": 1}, "source": PUBLISHED}
+    whole = replace(official.measurement, data=data, shipped=official.sha256)
+    assert deviations(whole) == []
+    (found,) = deviations(replace(whole, shipped="0" * 64))
+    assert found.text == "task=of another version of the task's file, not of this one"
+    (found,) = deviations(None)
+    assert (found.role, found.key) == (None, "identity")
+
+
+def test_the_record_reads_back_the_same(tasks: Path) -> None:
+    record = record_of(tasks, limit=2)
+    assert Measurement.from_dict(json.loads(json.dumps(record.to_dict())), "here") == record
+    assert set(DECIDING) < set(ROLES)

@@ -1,0 +1,82 @@
+"""Records of what a task's numbers measure, for results that a test writes by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mrag_eval.config import Measurement, deep_merge
+from mrag_eval.core import content_key
+from mrag_eval.planning import shipped
+
+# Rows that are the published ones.
+PUBLISHED: Mapping[str, Any] = {
+    "content": "c" * 64,
+    "rows": 1,
+    "published": {"status": "official", "reason": "the published rows"},
+}
+# Blocks of a configuration that the record holds as settings.
+_SETTINGS = (
+    *("retrieval", "agent", "prompt", "judge", "data", "generation_kwargs", "metrics", "output_type", "num_fewshot"),
+)
+
+
+def recorded(
+    task: str, config: Mapping[str, Any], *, ran: int | None = None, of: int | None = None, **roles: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the record of a run of ``task`` with the blocks of ``config``, as JSON.
+
+    For a task of the package it is that of the task as shipped, with the blocks of ``config`` merged into it. ``roles``
+    are entries of a role that are merged last: ``instrument={"judges": ...}``.
+
+    Args:
+        ran: how many rows ran; by default those that the scores count, or all.
+        of: how many rows there are; by default those that ran.
+    """
+    official = shipped(task)
+    base = Measurement(task) if official is None else official.measurement
+    blocks = {name: config[name] for name in _SETTINGS if name in config}
+    blocks["version"] = (config.get("metadata") or {}).get("version", base.setting.get("version"))
+    scores = config.get("scores") or {}
+    rows = ran if ran is not None else scores.get("rows", 1)
+    made = {
+        "setting": deep_merge(base.setting, blocks),
+        "instrument": _instruments(scores, config),
+        "data": {
+            "source": {**PUBLISHED, **(config.get("source") or {})},
+            **({"index": config["index"]} if "index" in config else {}),
+            "ran": {"rows": rows, "of": rows if of is None else of, "ids": content_key(["ids", rows])},
+        },
+        "environment": {"versions": {"mrag-eval": "0.1.0", "lm-eval": "0.4.13"}},
+    }
+    whole = deep_merge(made, roles)
+    return Measurement(task, **whole, shipped=None if official is None else official.sha256).to_dict()
+
+
+def _instruments(scores: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the instruments that scores and configuration name."""
+    found: dict[str, Any] = {}
+    seats = (scores.get("judge") or {}).get("judges") or {}
+    asked = [seat.get("model") or name for name, seat in seats.items()]
+    asked += ((scores.get("relevance") or {}).get("judges") or {}).values()
+    if asked:
+        found["judges"] = {name: {"model": name} for name in asked}
+    if identity := (scores.get("translation") or {}).get("identity"):
+        found["translator"] = identity
+    agent = config.get("agent") or {}
+    return found | {role: {"args": {"model": agent[role]}} for role in ("planner", "critic") if agent.get(role)}
+
+
+def with_records(configs: Mapping[str, Mapping[str, Any]], **how: Any) -> dict[str, dict[str, Any]]:
+    """Return ``configs`` of a result file, each with its record; ``how`` is as in :func:`recorded`."""
+    return {task: {**config, "measurement": recorded(task, config, **how)} for task, config in configs.items()}
+
+
+def with_all_records(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a result file in which every task has the record of its settings and rows, made again."""
+    counts = content.get("n-samples") or {}
+    for task, config in content["configs"].items():
+        rows = counts.get(task) or {}
+        ran = rows.get("effective", (config.get("scores") or {}).get("rows", 1))
+        config["measurement"] = recorded(task, config, ran=ran, of=rows.get("original", ran))
+    return content
