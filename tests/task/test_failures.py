@@ -137,7 +137,9 @@ def let_fail(step: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]
     if step == "translation of answers":
 
         def translate(self: Any, texts: Any, sources: Any, targets: Any, *, kind: str) -> list[Translation]:
-            return [Translation(t, s, "failed", "server: HTTP 500") for t, s in zip(texts, sources, strict=True)]
+            return [
+                Translation(t, s, "failed", "server: HTTP 500", texts=kind) for t, s in zip(texts, sources, strict=True)
+            ]
 
         monkeypatch.setattr(Translator, "translate", translate)
         return replying
