@@ -20,11 +20,10 @@ from mrag_eval.report.tables._row_runs import (
     TaskRun,
     placed,
     slots,
-    source_of,
     table_runs,
     task_runs,
 )
-from mrag_eval.report.tables._row_settings import fit
+from mrag_eval.report.tables._row_settings import OF_A_RUN, fit, source_of
 from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
@@ -143,7 +142,7 @@ def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
 def _computed_row(table: LayoutTable, row: Computed, runs: Sequence[TaskRun]) -> Row:
     """Return figures that follow from the questions alone, from the result with the most questions."""
     tasks = {column.task.replace("{part}", c.part) for c in table.conditions for column in table.columns if column.task}
-    leaves = [run.leaf for run in runs if run.leaf.task in tasks and not fit(run.leaf, table.expect)]
+    leaves = [run.leaf for run in runs if run.leaf.task in tasks and not fit(run.leaf, table.expect, OF_A_RUN)]
     leaf = max(leaves, key=lambda found: found.scores.rows, default=None)
     cells = []
     for column in table.columns:
