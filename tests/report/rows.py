@@ -12,8 +12,8 @@ from mrag_eval.core import content_key
 from mrag_eval.planning import shipped
 from mrag_eval.report import LeafResult, TaskConfig
 from mrag_eval.report.tables._layout_schema import layout_names, load_layout
+from mrag_eval.report.tables._requirements import REQUIRED
 from mrag_eval.report.tables._row_runs import Slot, slots
-from mrag_eval.report.tables._row_settings import REQUIRED
 from mrag_eval.scoring import TaskScores
 from tests.worlds.measured import PUBLISHED
 

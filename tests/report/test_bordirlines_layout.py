@@ -11,13 +11,18 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import MetricError
+from mrag_eval.datasets import Label
 from mrag_eval.metrics import t_interval
 from mrag_eval.report import Table, render
+from mrag_eval.report.labels._labelled import LabelledPair, LabelledRun, write_labelled
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.tables import single_spaced
-from tests.worlds.measured import with_records
+from tests.worlds.measured import recorded, with_records
+
+SCORES = {"rows": 720, "metrics": {}, "unscored": {}}
 
 
 def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:
@@ -211,6 +216,38 @@ def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
     path.write_text(json.dumps(content), "utf-8")
     sources = {row.source for table in tables(path).values() for row in table.rows if row.source.startswith("this run")}
     assert sources == {"this run, other settings: identity unknown"}
+
+
+def test_labels_say_how_the_run_with_their_documents_differs(tmp_path: Path) -> None:
+    write(tmp_path / "results_1.json", {"bordirlines_no_ir_direct": ("no_ir", 0.5)})
+    label = Label(relevant=True, viewpoint="Neutral")
+    pair = LabelledPair("Islet_en", "p1", "en", 1, label, (label, label))
+    task = "bordirlines_qlang_direct_openai"
+    for k, differs in ((10, ""), (3, "retrieval.depth=3, not 10; retrieval.k=3, not 10"), (None, "identity unknown")):
+        made = None if k is None else recorded(task, {"retrieval": {"mode": "qlang", "k": k}})
+        record = None if made is None else Measurement.from_dict(made, "here")
+        run = LabelledRun(task, "qlang", "openai", "acme/reader", "zero-shot", (pair,), record)
+        write_labelled(tmp_path, Path("samples_a.jsonl"), run)
+        found = tables(tmp_path)
+        sources = {row.source for name in ("6", "7", "9", "10") for row in found[name].rows if "this run" in row.source}
+        assert sources == {f"this run, other settings: {differs}" if differs else "this run"}
+
+
+@pytest.mark.parametrize("dates", [(1.0, 2.0), (2.0, 1.0)])
+def test_documents_of_the_run_like_its_task_are_counted(dates: tuple[float, float], tmp_path: Path) -> None:
+    for date, k in zip(dates, (10, 3), strict=True):
+        task = "bordirlines_qlang_direct_openai"
+        config = {"retrieval": {"mode": "qlang", "k": k}, "data": {"embedder": "openai"}, "scores": SCORES}
+        content = {"model_name": "org/tiny", "date": date, "configs": with_records({task: config})}
+        (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
+        passages = [{"id": f"p{n}", "lang": "en", "text": "x", "doc_id": f"d{n}"} for n in range(k)]
+        rows = {"row": "Islet_en", "cell": {"query_lang": "en"}, "values": {}}
+        line = {"doc": {"id": "Islet_en", "query": "?", "query_lang": "en", "passages": passages}, "rows": rows}
+        (tmp_path / f"samples_{task}_{date}.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    ours = [row for row in tables(tmp_path)["2"].rows if row.source.startswith("this run")]
+    assert {row.source for row in ours} == {"this run"}
+    assert ours[0].labels == ("English",)
+    assert [cell.value for cell in ours[0].cells] == [1, 10, 10, 10]
 
 
 def test_a_system_instruction_is_other_settings(tmp_path: Path) -> None:

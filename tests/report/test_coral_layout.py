@@ -266,6 +266,30 @@ def test_an_alias_that_names_another_model_is_another_row(tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.parametrize("dates", [(1.0, 2.0), (2.0, 1.0)])
+def test_of_two_runs_the_one_like_its_task_is_this_run(dates: tuple[float, float], tmp_path: Path) -> None:
+    usual, translated = leaf(0.5, 10, "all"), leaf(0.7, 10, "all")
+    translated["retrieval"]["document_translation"] = "en"
+    for date, made in zip(dates, (usual, translated), strict=True):
+        content = {"model_name": "org/m", "date": date, "configs": with_records({"blend_multirag_su": made})}
+        (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
+    table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
+    assert {r.source: r.cells[0].value for r in table.rows if r.labels == ("multiRAG", "org/m")} == {
+        "this run": pytest.approx(50.0),
+        "this run, other settings: retrieval.document_translation=en, not set in the task": pytest.approx(70.0),
+    }
+
+
+def test_the_translator_is_named_beside_the_papers(tmp_path: Path) -> None:
+    by = {"translator": {"backend": "lm", "model": "openai-chat-completions", "model_args": {"model": "acme/polyglot"}}}
+    records = with_records({"blend_crossrag_su": leaf(0.5, 10, "crossrag")}, instrument=by)
+    path = tmp_path / "results_1.json"
+    path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
+    table = shown(path)["1"]
+    assert ("crossRAG", "org/m", "this run") in [(*r.labels, r.source) for r in table.rows]
+    assert "org/m, translated by lm acme/polyglot (the paper: Qwen3-235B-A22B-Instruct-2507)" in table.notes
+
+
 def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
     content = {"model_name": "org/m", "date": 1.0, "configs": {"blend_coral_su": leaf(0.5, 10, "coral")}}
     (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")

@@ -255,6 +255,17 @@ def test_modes_over_other_parts_of_the_rows_are_not_in_one_row(tmp_path: Path) -
     assert any("20 of 300 rows" in r.labels[0] for r in table.rows)
 
 
+@pytest.mark.parametrize("dates", [(1.0, 2.0), (2.0, 1.0)])
+def test_of_two_runs_of_a_mode_the_one_like_its_task_counts(dates: tuple[float, float], tmp_path: Path) -> None:
+    for date, value, more in zip(dates, (0.5, 0.9), ({}, {"query_text": "question"}), strict=True):
+        scored = {"context_sufficiency": {"value": value, "n": 300}}
+        found = leaf(None, retrieval={"mode": "qlang", **more}, metrics=scored)
+        found["scores"] |= {"rows": 300, "query_langs": {"de": 300}}
+        write(tmp_path / f"results_{date}.json", {"xrag_mono_de": found}, date=date)
+    (ours,) = [r for r in tables(tmp_path)["7"].rows if r.source.startswith("this run")]
+    assert (ours.source, ours.cells[0].value) == ("this run", 50.0)
+
+
 def test_an_earlier_run_has_a_row_if_its_settings_differ_and_a_line_if_they_do_not(tmp_path: Path) -> None:
     panels = [panel("a", "b", name) for name in "cd"]
     write(tmp_path / "a" / "results_1.json", {"xrag_mono_de": leaf(0.1, judges=panels[0])}, date=1.0)

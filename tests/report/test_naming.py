@@ -21,13 +21,8 @@ from mrag_eval.datasets import validate_data
 from mrag_eval.report import LeafResult
 from mrag_eval.report.tables import _by_mode, _loop_tables, _policies
 from mrag_eval.report.tables._layout_schema import load_layout
-from mrag_eval.report.tables._row_settings import (
-    OF_A_RUN,
-    OF_THE_ANSWER,
-    REQUIRED,
-    fit,
-    unlike_shipped,
-)
+from mrag_eval.report.tables._requirements import REQUIRED
+from mrag_eval.report.tables._row_settings import OF_A_RUN, OF_THE_ANSWER, fit, unlike_shipped
 from tests.report.rows import every_slot, filling, with_record
 
 PAPERS = ("bordirlines", "coral", "mrag", "xlcost", "xrag")
@@ -270,6 +265,83 @@ def test_every_key_of_a_record_is_named_wherever_runs_are_compared(
     print(told)
     assert missed == [], told
     assert counts["named"] > 100, told
+
+
+# A paper and a table, a task that fills it, what is otherwise, and what the row says.
+RUNS: Sequence[tuple[str, str, dict[str, Any], str]] = (
+    ("xlcost 1", "xlcost_travel", {"setting.retrieval.languages": ["en"]},
+     "retrieval.languages=en, not set in the task"),
+    *(
+        ("coral 1", "blend_multirag_su", changed, text)
+        for changed, text in (
+            ({"setting.retrieval.languages": ["en"]}, "retrieval.languages=en, not set in the task"),
+            ({"setting.retrieval.merge": "quota"}, "retrieval.merge=quota, not set in the task"),
+            ({"setting.retrieval.document_translation": "en"},
+             "retrieval.document_translation=en, not set in the task"),
+            ({"setting.prompt.system": "short_en"}, "prompt.system=short_en, not set in the task"),
+            ({"setting.data.seed": 7}, "data.seed=7, not 0"),
+            ({"data.ran.rows": 10, "data.ran.of": 286}, "rows=10 of 286, not all"),
+            ({"data.index.recipe.sources": {"ko": "own"}, "data.index.passages": {"ko": 98}},
+             "index.recipe=own, 98 passages in ko, not a known source"),
+        )
+    ),
+    *(
+        ("xrag 4", "xrag_mono_de", changed, text)
+        for changed, text in (
+            ({"setting.data.language": "es"}, "data.language=es, not de"),
+            ({"setting.prompt.max_tokens": 900}, "prompt.max_tokens=900, not set in the task"),
+            ({"setting.prompt.name_language": True}, "prompt.name_language=True, not False"),
+            ({"instrument.judges": {"gpt": {}}}, "judges=1, not 3"),
+            ({"instrument.judges": {"gpt": {}, "gpt#2": {}, "gpt#3": {}}}, "judges=1, not 3"),
+            ({"data.ran.rows": 10, "data.ran.of": 1000}, "rows=10 of 1,000, not all"),
+        )
+    ),
+    ("xrag 5", "xrag_multi_de", {"setting.data.setting": "mono"}, "data.setting=mono, not multi"),
+    *(
+        ("mrag 1 (MKQA)", "mkqa_fr", changed, text)
+        for changed, text in (
+            ({"setting.judge.correct_language.detector": "lingua"},
+             "judge.correct_language.detector=lingua, not fasttext"),
+            ({"setting.retrieval.languages": ["fr"]}, "retrieval.languages=fr, not set in the task"),
+            ({"data.index.passages": {"fr": 76}}, "languages=fr, not ar de en es fi fr it ja ko pt ru th zh"),
+            ({"data.ran.rows": 13, "data.ran.of": 2827}, "rows=13 of 2,827, not all"),
+        )
+    ),
+    *(
+        ("bordirlines 4", "bordirlines_qlang_direct_openai", changed, text)
+        for changed, text in (
+            ({"setting.run.system_instruction": "You are a proud patriot of X."},
+             "run.system_instruction=You are a proud patriot of X., not set in the task"),
+            ({"data.source.published.status": "other", "data.source.published.reason": "a copy whose rows differ"},
+             "source=a copy whose rows differ, not the published ones"),
+        )
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "task", "changed", "text"), RUNS)
+def test_a_run_of_other_settings_says_in_which(place: str, task: str, changed: dict[str, Any], text: str) -> None:
+    paper, _, table = place.partition(" ")
+    stated = next(s.stated for name, at, s in every_slot() if (name, at, s.task) == (paper, table, task))
+    leaf = filling(task, stated)
+    assert fit(leaf, stated) == ()
+    record = leaf.measurement
+    assert record is not None
+    roles = {role: getattr(record, role) for role in ("setting", "instrument", "data")}
+    made = _replaced(roles, changed)
+    assert fit(with_record(leaf, replace(record, **made)), stated) == (text,)
+
+
+def _replaced(nested: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy with the values at dotted keys replaced, whole blocks included."""
+    out: dict[str, Any] = json.loads(json.dumps(nested))
+    for key, value in changed.items():
+        *path, last = key.split(".")
+        block = out
+        for part in path:
+            block = block.setdefault(part, {})
+        block[last] = value
+    return out
 
 
 def test_what_no_task_says_anything_of_is_not_named_elsewhere() -> None:

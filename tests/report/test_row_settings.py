@@ -12,8 +12,9 @@ import pytest
 from mrag_eval.config import deep_merge, mode_named, undotted
 from mrag_eval.planning import shipped
 from mrag_eval.report.tables._layout_schema import Layout, layout_names, load_layout
+from mrag_eval.report.tables._requirements import REQUIRED
 from mrag_eval.report.tables._row_runs import Slot, slots
-from mrag_eval.report.tables._row_settings import REQUIRED, _choices, fit
+from mrag_eval.report.tables._row_settings import _choices, fit
 from mrag_eval.retrievers.corpora._kilt import FILE, kilt_edition
 from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
 from tests.report.rows import every_slot, filling, with_record

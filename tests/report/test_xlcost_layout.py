@@ -13,7 +13,7 @@ from mrag_eval.core import ConfigError
 from mrag_eval.report import LeafResult, Table, TaskConfig, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
-from mrag_eval.report.tables._row_settings import retriever_name
+from mrag_eval.report.tables._requirements import retriever_name
 from mrag_eval.scoring import TaskScores
 from tests.tables import single_spaced
 from tests.worlds.measured import with_records

@@ -10,7 +10,8 @@ from mrag_eval.core import is_language, language_name
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, rows_of, task_frame
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, OF_THE_INDEX, retriever_name, source_of, unlike_shipped
+from mrag_eval.report.tables._requirements import OF_THE_INDEX, retriever_name
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
 from mrag_eval.scoring import PanelTable
 
 # What the label of a row says, and what changes nothing of whether passages suffice.

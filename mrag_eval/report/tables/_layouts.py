@@ -14,6 +14,7 @@ from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
 from mrag_eval.report.tables._lengths import length_rows
 from mrag_eval.report.tables._question_types import type_rows
+from mrag_eval.report.tables._requirements import model_of
 from mrag_eval.report.tables._row_runs import (
     OwnRow,
     TableRuns,
@@ -165,7 +166,7 @@ def _labels(condition: str, model: str) -> tuple[str, ...]:
 
 
 def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
-    """Return remarks on a figure: rounds of the loop, rows left out, and judges."""
+    """Return remarks on a figure: rounds of the loop, rows left out, translator and judges."""
     if cell.value is None or leaf is None or cell.metric is None:
         return []
     out = []
@@ -176,6 +177,8 @@ def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
     if reasons:
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
         out.append(f"{cell.task}: {sum(reasons.values())} rows without {metric}: {counts}")
+    if layout.translated_by and (translator := model_of(leaf, "translator")):
+        out.append(f"translated by {translator} (the paper: {layout.translated_by})")
     scores = leaf.scores
     if scores.relevance is not None and _rests_on_relevance(metric):
         out.append(_labelled_by(scores.relevance, layout.judged_by))

@@ -14,7 +14,8 @@ from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.tables._layout_schema import load_layout
 from mrag_eval.report.tables._margins import margin_table
-from mrag_eval.report.tables._row_settings import fit, model_of, source_of
+from mrag_eval.report.tables._requirements import model_of
+from mrag_eval.report.tables._row_settings import fit, source_of
 from mrag_eval.scoring import LoopTable
 
 _METRIC = "acc"

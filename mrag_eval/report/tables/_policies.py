@@ -20,7 +20,8 @@ from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._scores import Score, rows_of, task_frame
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, OF_THE_INDEX, source_of, unlike_shipped
+from mrag_eval.report.tables._requirements import OF_THE_INDEX
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
 
 _PERCENT = 100.0
 # A ranking measure, whether it is by score in a quota mode, and where its labels come from if not from a panel.

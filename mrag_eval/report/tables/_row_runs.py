@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from mrag_eval.config import differences
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
-from mrag_eval.report.tables._row_settings import fit, model_of, retriever_name, said
+from mrag_eval.report.tables._requirements import model_of, retriever_name
+from mrag_eval.report.tables._row_settings import fit, said
 
 Key = TypeVar("Key", bound=Hashable)
 
