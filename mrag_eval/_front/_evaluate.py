@@ -92,7 +92,8 @@ def evaluate(
     folder = folder_for(output)
     before = set(folder.rglob("results_*.json"))
     try:
-        harness.evaluate(asked, manager, str(folder))
+        with evaluating(model, arguments):
+            harness.evaluate(asked, manager, str(folder))
     except NotImplementedError as error:
         if not apply_chat_template:
             raise

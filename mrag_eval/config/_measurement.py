@@ -99,6 +99,7 @@ HARMLESS: Mapping[str, str] = {
     "run.write_out": "what is printed",
     "run.limit": "the rows that it leaves are in the record",
     "run.samples": "the rows that they name are in the record",
+    "transport": "who sends the requests; their bodies are the same",
     # of the harness's record of the run
     "batch_size": "how many prompts are answered at once",
     "batch_sizes": "how many prompts are answered at once",

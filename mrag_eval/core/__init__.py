@@ -23,7 +23,7 @@ from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
 from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
 from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
-from mrag_eval.core._http_faults import HttpFault
+from mrag_eval.core._http_faults import HttpFault, error_fault
 from mrag_eval.core._hub import HubPlace, hub_faults, hub_file, hub_token
 from mrag_eval.core._interrupts import ending_within
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
@@ -188,6 +188,7 @@ __all__ = [
     "did_you_mean",
     "document_of",
     "ending_within",
+    "error_fault",
     "escaped",
     "failed_in",
     "finite",

@@ -82,8 +82,8 @@ Refuse = Callable[[], str | None]
 class Transport(Generic[Request, A]):
     """Send requests to one endpoint, ``max_in_flight`` at a time, those of all batches together.
 
-    ``payload`` makes the JSON body of a request. ``read`` gets the request and the body of its response, and raises
-    HttpFault if another attempt may help; any other error ends the batch.
+    ``payload`` makes the JSON body of a request, as a value or as the bytes to send. ``read`` gets the request and the
+    body of its response, and raises HttpFault if another attempt may help; any other error ends the batch.
 
     An attempt ends after ``timeout`` seconds, or after ``connect_timeout`` without a connection; up to ``retries`` more
     follow. The first pause between two is at most ``first_backoff`` seconds, and the bound doubles every time. Without
@@ -93,7 +93,7 @@ class Transport(Generic[Request, A]):
     def __init__(
         self,
         endpoint: Endpoint,
-        payload: Callable[[Request], dict[str, Any]],
+        payload: Callable[[Request], dict[str, Any] | bytes],
         read: Callable[[Request, str], A],
         *,
         max_in_flight: int,
@@ -119,6 +119,7 @@ class Transport(Generic[Request, A]):
         self._batches = 0
         self._slots: Semaphore
         self._proxy = _proxy_for(endpoint.url)
+        self._types_itself = "content-type" in map(str.lower, endpoint.headers)
 
     def arriving(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response[A]]]:
         """Send all requests; yield the position and the response of each as it arrives.
@@ -216,15 +217,15 @@ class Transport(Generic[Request, A]):
 
         try:
             # serialised here, since aiohttp's errors and debug lines would contain the whole body otherwise
-            body = _ENCODED(self._payload(request))
+            given = self._payload(request)
+            body = given if isinstance(given, bytes) else _ENCODED(given).encode("utf-8", "replace")
         except Exception as err:
             detail = f"no request can be made of it ({type(err).__name__}: {err})"
             raise HttpFault("rejected", detail, again=0) from None
-        headers = {**self.endpoint.headers, "Content-Type": "application/json", "Accept-Encoding": ENCODINGS}
+        own = {} if self._types_itself else {"Content-Type": "application/json"}
+        headers = {**self.endpoint.headers, **own, "Accept-Encoding": ENCODINGS}
         try:
-            async with session.post(
-                self.endpoint.url, data=body.encode("utf-8", "replace"), headers=headers, allow_redirects=False
-            ) as answer:
+            async with session.post(self.endpoint.url, data=body, headers=headers, allow_redirects=False) as answer:
                 text = await body_text(answer, self.longest)
                 if not 200 <= answer.status < 300:
                     raise status_fault(answer.status, text, answer.headers)

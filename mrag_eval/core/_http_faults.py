@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from mrag_eval.core._json_text import JsonFault, json_value
 
 # Longest pause, in seconds, to accept from a server.
 LONGEST_PAUSE = 300.0
 
 _TRANSIENT = {408: "timeout", 409: "conflict", 425: "too_early", 429: "rate_limit"}
 _PERMANENT = {401: "auth", 402: "quota", 403: "auth", 404: "not_found"}
+# The statuses behind the codes and types of providers' errors; any other error of a provider is its server's.
+_CODES = {
+    "authentication_error": 401, "invalid_api_key": 401, "permission_error": 403, "insufficient_quota": 402,
+    "billing_error": 402, "not_found_error": 404, "model_not_found": 404, "rate_limit_error": 429,
+    "rate_limit_exceeded": 429, "invalid_request_error": 400, "context_length_exceeded": 400, "timeout_error": 408,
+}  # fmt: skip
+# How providers name their content filter: codes, and the words of those that have no code for it.
+_FILTER_CODES = frozenset(
+    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed",
+     "datainspectionfailed", "moderation_blocked", "sensitive"}
+)  # fmt: skip
+_FILTER_WORDS = ("content management policy", "content filtering policy", "content exists risk")
 
 # Reasons that concern every request alike: after a run of them the next request would fail as well.
 SHARED = frozenset({"auth", "not_found", "quota", "connection", "rate_limit", "timeout", "server"})
@@ -40,7 +56,12 @@ class HttpFault(Exception):
 def status_fault(status: int, body: str, headers: Mapping[str, str]) -> HttpFault:
     """Return the fault for an HTTP status other than 2xx."""
     excerpt = " ".join(body.split())[:300]
-    detail = f"HTTP {status}" + (f", {excerpt}" if excerpt else "")
+    place = headers.get("Location") if 300 <= status < 400 else None
+    # not followed, since the key would be sent there
+    moved = "" if place is None else f", the address redirects to {urlsplit(place)._replace(query='').geturl()}"
+    detail = f"HTTP {status}{moved}" + (f", {excerpt}" if excerpt else "")
+    if 400 <= status < 500 and _is_filtered(_parsed(body)):
+        return HttpFault("content_filter", detail, again=0, status=status)
     if status == 429 and "insufficient_quota" in body:
         return HttpFault("quota", detail, again=0, status=status)
     reason = _TRANSIENT.get(status) or ("server" if status >= 500 else None)
@@ -50,6 +71,47 @@ def status_fault(status: int, body: str, headers: Mapping[str, str]) -> HttpFaul
     if pause is not None and pause > LONGEST_PAUSE:
         return HttpFault(reason, f"{detail} (asks to wait {pause:.0f} s)", again=0, status=status)
     return HttpFault(reason, detail, pause=pause, status=status)
+
+
+def error_fault(error: Any) -> HttpFault:
+    """Return the fault for an error that a body holds, sent with status 200 or beside a choice."""
+    fields = list(_fields(error))
+    message = next((text for name, text in fields if name == "message"), "") or str(error)
+    detail = f"the answer is an error: {' '.join(message.split())[:300]}"
+    if _is_filtered(error):
+        return HttpFault("content_filter", detail, again=0)
+    codes = [text.lower() for name, text in fields if name in ("code", "type", "status")]
+    known = (int(code) if code.isdecimal() and len(code) == 3 else _CODES.get(code) for code in codes)
+    status = next((code for code in known if code), 0)
+    reason = _TRANSIENT.get(status) or _PERMANENT.get(status) or ("rejected" if 400 <= status < 500 else "server")
+    return HttpFault(reason, detail, again=None if status in _TRANSIENT or reason == "server" else 0)
+
+
+def _is_filtered(error: Any) -> bool:
+    """Return whether an error says that a provider refused the text by its own rules, whatever the model."""
+    return any(
+        value.lower() in _FILTER_CODES if name != "message" else any(words in value.lower() for words in _FILTER_WORDS)
+        for name, value in _fields(error)
+    ) or "flagged_input" in dict(_fields(error))
+
+
+def _fields(error: Any, depth: int = 4) -> Iterator[tuple[str, str]]:
+    """Yield the texts and numbers of an error with their names, those of the errors within it as well."""
+    if isinstance(error, str):
+        yield "message", error
+    elif isinstance(error, Mapping) and depth:
+        for name, value in error.items():
+            if isinstance(value, Mapping):
+                yield from _fields(value, depth - 1)
+            elif isinstance(value, str | int):
+                yield name, str(value)
+
+
+def _parsed(body: str) -> Any:
+    try:
+        return json_value(body, lax=True)
+    except JsonFault:
+        return None
 
 
 def retry_after(value: str | None) -> float | None:

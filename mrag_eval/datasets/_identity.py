@@ -25,7 +25,7 @@ class DataIdentity:
 
     Attributes:
         content: SHA-256 over the published rows that were read; empty where the results record none.
-        rows: their number, before anything is drawn or left out; None where the results record none.
+        rows: their number, before anything is drawn or left out, or that of the passages; None if it is not recorded.
         status: what they are, compared with the published ones.
         reason: the same in a line for people.
         revision: commit that they were read at; None for local files, and where none is known.
@@ -48,7 +48,7 @@ def identity_of(source: Mapping[str, Any]) -> DataIdentity:
     published, content = source.get("published"), source.get("content")
     if not isinstance(published, Mapping) or not isinstance(content, str):
         return DataIdentity()
-    revision, rows = published.get("revision"), source.get("rows")
+    revision, rows = published.get("revision"), source.get("rows", source.get("passages"))
     status = next((known for known in get_args(Status) if known == published.get("status")), None)
     if status is None:
         return DataIdentity()

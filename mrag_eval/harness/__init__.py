@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 # first: the harness looks for its own models only while none is registered
 import lm_eval.models  # noqa: F401
 from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM
+from lm_eval.api.model import LM, CachingLM
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import setup_logging
@@ -25,17 +25,19 @@ from mrag_eval.harness._models import (
     known_model_types,
     model_class,
     model_faults,
+    model_type_of,
     parse_arguments,
     register_model_type,
+    runs_here,
     sends_by_http,
     warnings_only,
 )
-from mrag_eval.harness._result_files import hide_keys_of_run, hide_secrets_in_results
+from mrag_eval.harness._result_files import hide_secrets_in_results
 from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table
 from mrag_eval.harness._running import Running, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
-from mrag_eval.harness._under_way import Loaded, asked_tasks, evaluated_now, loaded_together, stock_run
+from mrag_eval.harness._under_way import Loaded, asked_tasks, loaded_together, stock_run
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -44,6 +46,7 @@ __all__ = [
     "HFLM",
     "LM",
     "LOCAL_TYPES",
+    "CachingLM",
     "HarnessTask",
     "Instance",
     "Loaded",
@@ -58,8 +61,6 @@ __all__ = [
     "config_file_settings",
     "end_with_1",
     "evaluate",
-    "evaluated_now",
-    "hide_keys_of_run",
     "hide_secrets_in_results",
     "known_model_types",
     "listed_tasks",
@@ -67,6 +68,7 @@ __all__ = [
     "loaded_together",
     "model_class",
     "model_faults",
+    "model_type_of",
     "parse_arguments",
     "read_task_file",
     "register_model",
@@ -74,6 +76,7 @@ __all__ = [
     "run_parser",
     "run_settings",
     "running",
+    "runs_here",
     "score_table",
     "sends_by_http",
     "setup_logging",

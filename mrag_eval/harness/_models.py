@@ -26,6 +26,8 @@ from mrag_eval.core import (
 
 # Model types whose weights are loaded here.
 LOCAL_TYPES = ("hf", "hf-auto", "huggingface", "hf-greedy-path", "vllm")
+# The harness's modules whose models ask a service with a client of their own.
+_OWN_CLIENTS = frozenset(f"lm_eval.models.{name}" for name in ("anthropic_llms", "gguf", "ibm_watsonx_ai", "textsynth"))
 # The argument without which a model of this type ends, after the retrieval.
 _REQUIRED = {
     **dict.fromkeys(LOCAL_TYPES, "pretrained"),
@@ -136,8 +138,23 @@ def sends_by_http(model: type[Any]) -> bool:
     """Return whether a model class only describes HTTP requests and leaves sending them to its base class."""
     from lm_eval.models.api_models import TemplateAPI
 
-    sending = ("generate_until", "model_call", "amodel_call")
+    sending = ("generate_until", "get_batched_requests", "model_call", "amodel_call")
     return issubclass(model, TemplateAPI) and all(getattr(model, n) is getattr(TemplateAPI, n) for n in sending)
+
+
+def runs_here(model: type[Any]) -> bool:
+    """Return whether a model class is known to run its weights itself, and asks no service."""
+    from lm_eval.models.api_models import TemplateAPI
+
+    places = [base.__module__ for base in model.__mro__]
+    known = any(place.startswith(("lm_eval.models.", "mrag_eval.models.")) for place in places)
+    return known and not issubclass(model, TemplateAPI) and not _OWN_CLIENTS & {*places}
+
+
+def model_type_of(model: type[Any]) -> str:
+    """Return the name under which a model class is registered; its own name if it is not."""
+    places = (model, f"{model.__module__}:{model.__qualname__}")
+    return next((name for name, known in registry.model_registry.items() if known in places), model.__name__)
 
 
 def parse_arguments(text: str) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list
 
 from mrag_eval.core import RunFiles, UnwrittenError, check_output, hidden
 from mrag_eval.harness._command import exit_with_1_at_the_end
-from mrag_eval.harness._models import check_keys, keep_keys_of
-from mrag_eval.harness._under_way import evaluated_now, run_variables
+from mrag_eval.harness._under_way import run_variables
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -38,19 +37,6 @@ def hide_secrets_in_results() -> None:
 
     if not isinstance(evaluation_tracker.json, _HidingJson):
         evaluation_tracker.json = _HidingJson()
-
-
-def hide_keys_of_run() -> None:
-    """Hide the keys of the evaluated model from now on, however it was made, if one is evaluated while this is called.
-
-    Raises ConfigError for a key that texts may contain by chance.
-    """
-    now = evaluated_now()
-    if now is None:
-        return
-    if isinstance(now.model, str):
-        check_keys(now.model, now.args)
-    keep_keys_of(now.loaded)
 
 
 def run_files(output_path: str, model: str | None, **rest: Any) -> RunFiles:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import BoundArguments, signature
 from typing import Any
@@ -33,6 +33,7 @@ class Running:
         groups: the groups that hold them, by name.
         arguments: every other argument of the call, by name, its defaults included.
         defaults: what the harness takes an argument for that is left out, by name.
+        asked: the object that the harness asks: the model, or its cache of replies around it.
     """
 
     lm: Any
@@ -40,6 +41,7 @@ class Running:
     groups: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    asked: Any = field(default=None, repr=False)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -69,7 +71,8 @@ def watch_evaluate(around: Around) -> None:
 
     @wraps(harness_evaluate)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        begun = _begun(parameters.bind(*args, **kwargs))
+        call = parameters.bind(*args, **kwargs)
+        begun = replace(_begun(call), asked=call.arguments["lm"])
         with _as_running(begun), around(begun):
             results = harness_evaluate(*args, **kwargs)
         if results is not None:
@@ -94,6 +97,7 @@ def _begun(call: BoundArguments) -> Running:
         loaded.get("groups") or {},
         arguments,
         defaults,
+        asked=lm,
     )
 
 

@@ -9,38 +9,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from lm_eval.api.model import CachingLM
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._index import Entry, Kind, TaskIndex
 
 from mrag_eval.core import MragError
-from mrag_eval.harness._models import parse_arguments
 from mrag_eval.harness._task_files import read_task_file
-
-
-class EvaluatedNow(NamedTuple):
-    """The model of a run under way: its type (or an object from a program), its arguments, and the loaded object."""
-
-    model: Any
-    args: Mapping[str, Any]
-    loaded: Any
-
-
-def evaluated_now() -> EvaluatedNow | None:
-    """Return the model that the harness evaluates while this is called; None outside of a run.
-
-    Its cache of replies (``--use_cache``) is left aside: it would keep whatever the object is asked besides.
-    """
-    run = run_variables()
-    loaded = run.get("lm")
-    if loaded is None:
-        return None
-    args = run.get("model_args") or {}
-    return EvaluatedNow(
-        run["model"],
-        parse_arguments(args) if isinstance(args, str) else dict(args),
-        loaded.lm if isinstance(loaded, CachingLM) else loaded,
-    )
 
 
 def run_variables() -> Mapping[str, Any]:

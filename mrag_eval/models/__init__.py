@@ -1,9 +1,11 @@
 """Auxiliary models: judges, planners, critics, rerankers and translators."""
 
+from mrag_eval.models._answering import Answering, answering
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model, evaluating
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
+from mrag_eval.models._remedies import remedy
 from mrag_eval.models._replies import (
     LONGEST_REPLY,
     Parsed,
@@ -33,6 +35,7 @@ from mrag_eval.models.translate._translator import Translation, Translator, tota
 __all__ = [
     "LONGEST_REPLY",
     "Answered",
+    "Answering",
     "AuxModel",
     "EvaluatedModel",
     "Ledger",
@@ -42,6 +45,7 @@ __all__ = [
     "Translation",
     "Translator",
     "Verdict",
+    "answering",
     "as_verdict",
     "asked_args",
     "behind_api",
@@ -62,6 +66,7 @@ __all__ = [
     "parse_verdict_tag",
     "portable_identity",
     "register_model_types",
+    "remedy",
     "total",
     "total_counts",
     "totals",

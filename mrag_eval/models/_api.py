@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mrag_eval.config import ModelSpec
@@ -16,19 +16,14 @@ from mrag_eval.core import (
     ConfigError,
     Endpoint,
     HttpFault,
-    JsonFault,
     did_you_mean,
-    json_value,
     key_in,
     key_variable_of,
     missing_extra,
 )
-from mrag_eval.models._lenient_json import storable
+from mrag_eval.models._outputs import BROKEN_AGAIN, read_replies
 from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.prompts import plain_prompt
-
-# A model sometimes gives an empty or broken body to a request that succeeds on the second attempt.
-_BROKEN_AGAIN = 2
 
 
 def model_class(spec: ModelSpec, name: str) -> type[Any]:
@@ -100,62 +95,40 @@ class ApiModel:
 
     def read(self, call: Call, body: str) -> Reply:
         """Return the reply in a body, with its thinking and token counts; raise HttpFault for a body without one."""
-        try:
-            outputs = json_value(body, lax=True)
-        except JsonFault:
-            raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
-        if not isinstance(outputs, dict):
-            raise HttpFault(
-                "malformed", f"the answer is a JSON {type(outputs).__name__}, not an object", again=_BROKEN_AGAIN
-            )
-        thinking, finish, outputs = _split_outputs(outputs)
-        try:
-            texts = self.lm.parse_generations(outputs)
-        except Exception as err:  # any failure of a provider's parser is a fault of this one response
-            detail = f"no text in the answer ({type(err).__name__}: {err})"
-            raise HttpFault("malformed", detail, again=_BROKEN_AGAIN) from None
-        if "choices" not in outputs and isinstance(outputs.get("content"), list):
-            texts = ["".join(texts)] if texts else [""]
-        if len(texts) != 1:
-            raise HttpFault("malformed", f"{len(texts)} choices in the answer instead of 1", again=_BROKEN_AGAIN)
-        text, thought = split_thinking(texts[0]) if isinstance(texts[0], str) else ("", "")
+        (reply,) = read_replies(self.lm, body)
+        if reply.outcome == "refusal":
+            raise HttpFault("refusal", reply.text or f"finish reason '{reply.finish_reason}'", again=0)
+        text, thought = split_thinking(reply.text)
+        thinking = "\n".join(part for part in (reply.thinking, thought) if part)
         if not text.strip():
-            never = finish in ("length", "max_tokens", "content_filter", "refusal")
-            why = f"finish reason '{finish}'" + (", all of it thinking" if thinking or thought else "")
-            raise HttpFault("empty", f"the answer is empty ({why})", again=0 if never else _BROKEN_AGAIN)
-        tokens_in, tokens_out = _usage(outputs.get("usage"))
-        whole_thinking = "\n".join(part for part in (thinking, thought) if part)
-        return Reply(storable(text), finish, tokens_in, tokens_out, thinking=storable(whole_thinking))
+            why = f"finish reason '{reply.finish_reason}'" + (", all of it thinking" if thinking else "")
+            again = 0 if reply.cut_off else BROKEN_AGAIN
+            raise HttpFault("empty", f"the answer is empty ({why})", again=again)
+        return replace(reply, text=text, thinking=thinking, outcome=None)
 
 
-def _split_outputs(outputs: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
-    """Return ``(thinking, finish reason, outputs with text parts only)`` for the two formats that providers use."""
-    content = outputs.get("content")
-    if "choices" not in outputs and isinstance(content, list):
-        blocks = [block for block in content if isinstance(block, dict)]
-        thinking = "\n".join(str(block.get("thinking", "")) for block in blocks if block.get("type") == "thinking")
-        text_blocks = [block for block in blocks if isinstance(block.get("text"), str)]
-        return thinking, _text_or_none(outputs.get("stop_reason")), {**outputs, "content": text_blocks}
-    choices = outputs.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    message = choice.get("message")
-    message = message if isinstance(message, dict) else {}
-    thought = next((message[k] for k in ("reasoning_content", "reasoning") if isinstance(message.get(k), str)), "")
-    return thought, _text_or_none(choice.get("finish_reason")), outputs
+def is_chat(lm: Any) -> bool:
+    """Return whether an API model of the harness takes messages; the other ones take a text."""
+    probe = [{"role": "user", "content": "?"}]
+    return "messages" in lm._create_payload(probe, generate=True, gen_kwargs={}, seed=0)
 
 
-def _text_or_none(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def endpoint_of(lm: Any, name: str) -> Endpoint:
+    """Return the address to which an API model of the harness sends, with its headers.
 
-
-def _usage(usage: Any) -> tuple[int | None, int | None]:
-    if not isinstance(usage, dict):
-        return None, None
-
-    def count(*names: str) -> int | None:
-        return next((usage[n] for n in names if type(usage.get(n)) is int and usage[n] >= 0), None)
-
-    return count("prompt_tokens", "input_tokens"), count("completion_tokens", "output_tokens")
+    Raises ConfigError if it has no address or no key.
+    """
+    try:
+        headers = dict(lm.header)
+    except (TypeError, ValueError, OSError) as err:
+        raise _unfit(name, err) from None
+    if not lm.base_url:
+        raise ConfigError(
+            f"model '{name}': model_args lacks base_url, its address",
+            "e.g. base_url: http://localhost:8000/v1/chat/completions",
+        )
+    verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
+    return Endpoint(f"model '{name}'", lm.base_url, headers, verify)
 
 
 def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
@@ -177,23 +150,28 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     try:
         with warnings_only():
             lm = _keyed(cls, spec, name)(**args)
-        headers = dict(lm.header)
     except ModuleNotFoundError as err:
         raise missing_extra("api", err.name or "one of aiohttp, requests, tenacity") from err
     except (TypeError, ValueError, OSError) as err:
-        raise ConfigError(
-            f"model '{name}': {' '.join(str(err).split())}",
-            "correct its model_args or export its key; for a model of mrag.yaml: mrag-eval doctor",
-        ) from None
-    if not lm.base_url:
-        raise ConfigError(
-            f"model '{name}': model_args lacks base_url, the address of '{spec.model}'",
-            "e.g. base_url: http://localhost:8000/v1/chat/completions",
-        )
-    if headers.get("Authorization") == "Bearer ":
-        del headers["Authorization"]  # a local server without a key; an empty one is not a valid header
-    verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
-    return ApiModel(lm, Endpoint(f"model '{name}'", lm.base_url, headers, verify), "chat" in spec.model)
+        raise _unfit(name, err) from None
+    return around_api(lm, name)
+
+
+def around_api(lm: Any, name: str) -> ApiModel:
+    """Return the model of an object of the harness; raise ConfigError if it has no address or no key."""
+    endpoint = endpoint_of(lm, name)
+    if endpoint.headers.get("Authorization") == "Bearer ":
+        # a local server without a key; an empty one is not a valid header
+        kept = {key: value for key, value in endpoint.headers.items() if key != "Authorization"}
+        endpoint = replace(endpoint, headers=kept)
+    return ApiModel(lm, endpoint, is_chat(lm))
+
+
+def _unfit(name: str, err: Exception) -> ConfigError:
+    return ConfigError(
+        f"model '{name}': {' '.join(str(err).split())}",
+        "correct its model_args or export its key; for a model of mrag.yaml: mrag-eval doctor",
+    )
 
 
 def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:

@@ -11,9 +11,11 @@ from typing import Any
 
 from mrag_eval.config import EVALUATED, ModelSpec, secret_in, validated
 from mrag_eval.core import ConfigError, cache_dir, shared_store
+from mrag_eval.models._api import around_api
+from mrag_eval.models._bodies import api_identity
 from mrag_eval.models._local import LocalModel, around
 from mrag_eval.models._model import AuxModel
-from mrag_eval.models._spec import behind_api
+from mrag_eval.models._spec import behind_api, name_of
 
 # Model types whose replies cannot be a plan.
 _NO_PLANNERS = ("dummy", "oracle_answer")
@@ -46,18 +48,42 @@ def evaluating(model: Any, args: Mapping[str, Any]) -> Iterator[None]:
 class EvaluatedModel(AuxModel):
     """The evaluated model: behind an API, or the object that the harness has loaded for the run.
 
-    Nothing is loaded a second time, so that one which is not ``behind_api`` can only be asked once the harness runs.
-    ``spec`` names it in results. One that a program made, whose settings are not known, has no cache.
+    Nothing is loaded a second time, so that one which is not ``behind_api`` can only be asked once the harness runs. In
+    a run of :func:`evaluating` its type and arguments are those of the run. In one of the harness's own, which tells
+    its tasks neither, everything is taken from the object that the harness evaluates, at the first use. ``spec`` names
+    it in results. One whose settings are not known has no cache.
     """
 
-    def __init__(self, spec: ModelSpec, *, behind_api: bool, cached: bool = True) -> None:
-        super().__init__(spec, cache=shared_store(cache_dir() / "models.sqlite") if cached else None)
-        self._behind_api = behind_api
+    def __init__(self, role: str, run: Evaluated | None) -> None:
+        self._role, self._lm = role, None
+        super().__init__(ModelSpec(model=EVALUATED), name=EVALUATED)
+        self._spec: ModelSpec | None = None
+        if run is not None:
+            self._become(*_asked_for(role, run))
+
+    def _become(self, spec: ModelSpec, behind_api: bool, cached: bool) -> None:
+        self._spec, self._behind_api, self.name = spec, behind_api, name_of(spec)
+        self._cache = shared_store(cache_dir() / "models.sqlite") if cached else None
+
+    @property
+    def spec(self) -> ModelSpec:
+        """Return what it is; raise ConfigError while no model is evaluated."""
+        if self._spec is None:
+            self._lm = _running(
+                f"{self._role} '{EVALUATED}': no model is evaluated here", f"use mrag-eval run, or {_NAMED}"
+            )
+            self._become(*_seen(self._role, self._lm))
+        assert self._spec is not None
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: ModelSpec) -> None:
+        self._spec = spec
 
     @property
     def behind_api(self) -> bool:
         """Return whether the model is called over HTTP."""
-        return self._behind_api
+        return self.spec is not None and self._behind_api
 
     def check_ahead(self) -> None:
         """Raise the ConfigError that would leave every call to an API unanswered; a loaded model checks itself."""
@@ -75,54 +101,78 @@ class EvaluatedModel(AuxModel):
             )
 
     def _built(self) -> Any:
-        if self.behind_api:
-            return super()._built()
-        if self._backend is None:
+        if self._backend is None and not self.behind_api:
             self._backend = self._loaded()
-        return self._backend
+        elif self._backend is None and self._lm is not None:
+            self._backend = self._transport(around_api(self._lm, self.name))
+        return super()._built()
 
     def _loaded(self) -> LocalModel:
         """Return the object that the harness has loaded."""
-        from mrag_eval.harness import evaluated_now
-
-        now = evaluated_now()
-        if now is None:
-            raise ConfigError(f"{self.name} is the evaluated model, which is not loaded yet", _NAMED)
-        if now.loaded.world_size > 1:
+        lm = _running(f"{self.name} is the evaluated model, which is not loaded yet", _NAMED)
+        if lm.world_size > 1:
             raise ConfigError(
-                f"the evaluated model cannot plan on {now.loaded.world_size} ranks: the ranks take turns of unequal "
-                "length, and the first would give up waiting for the last",
+                f"the evaluated model cannot plan on {lm.world_size} ranks: the ranks take turns of unequal length, "
+                "and the first would give up waiting for the last",
                 f"start one process (hf: parallelize=True, vllm: tensor_parallel_size=N), or {_NAMED}",
             )
-        return around(now.loaded)
+        return around(lm)
 
     def _identity(self) -> dict[str, Any]:
-        """Return what affects replies; of loaded weights also their commit on the hub, and the chat template."""
+        """Return what affects replies; of an object of the harness also what its arguments do not tell."""
         found = super()._identity()
-        if self.behind_api:
+        if self.behind_api and self._lm is None:
             return found
-        lm = self._built().lm
+        lm = self._lm if self.behind_api else self._built().lm
         config = getattr(getattr(lm, "model", None), "config", None)
         template = getattr(getattr(lm, "tokenizer", None), "chat_template", None)
+        found |= api_identity(lm) if self.behind_api else {}
         return {**found, "commit": getattr(config, "_commit_hash", None), "chat_template": template}
 
 
 def evaluated_model(role: str) -> EvaluatedModel:
     """Return the model of the run under way as ``role`` (``planner``, ``critic``).
 
-    Raises ConfigError if no model is evaluated here, if its replies are no plans, or if its arguments hold a secret.
+    Raises ConfigError if its replies are no plans, or if its arguments hold a secret. Outside of a run, every use of it
+    raises ConfigError.
     """
-    run = _RUN.get() or _of_harness()
-    if run is None:
-        raise ConfigError(f"{role} '{EVALUATED}': no model is evaluated here", f"use mrag-eval run, or {_NAMED}")
-    if run.model in _NO_PLANNERS:
-        raise ConfigError(f"{role} '{EVALUATED}': --model {run.model} cannot plan", _NAMED)
+    return EvaluatedModel(role, _RUN.get())
+
+
+def _running(why_not: str, next_step: str) -> Any:
+    """Return the object that the harness evaluates; raise ConfigError outside of its evaluation."""
+    from mrag_eval.harness import running
+
+    now = running()
+    if now is None:
+        raise ConfigError(why_not, next_step)
+    return now.lm
+
+
+def _seen(role: str, lm: Any) -> tuple[ModelSpec, bool, bool]:
+    """Return what an object of the harness is, whether it is behind an API, and whether its replies can be kept."""
+    from mrag_eval.harness import model_type_of, sends_by_http
+
+    kind = model_type_of(type(lm))
+    _check_planner(role, kind)
+    if not sends_by_http(type(lm)):
+        weights = getattr(lm, "pretrained", None)
+        args = {"pretrained": weights} if isinstance(weights, str) else {}
+        return ModelSpec(model=kind, model_args=args), False, False
+    args = {"model": lm.model, "base_url": lm.base_url}
+    limits = {"max_in_flight": max(1, lm._concurrent), "timeout": lm.timeout, "retries": lm.max_retries}
+    return validated(ModelSpec, {"model": kind, "model_args": args, **limits}, "--model_args"), True, True
+
+
+def _asked_for(role: str, run: Evaluated) -> tuple[ModelSpec, bool, bool]:
+    """Return the same of the model of a run whose arguments are known."""
+    _check_planner(role, run.model)
     if not isinstance(run.model, str):
-        return EvaluatedModel(ModelSpec(model=type(run.model).__name__), behind_api=False, cached=False)
+        return ModelSpec(model=type(run.model).__name__), False, False
     if not behind_api(ModelSpec(model=run.model), run.model):
         plain = {key: value for key, value in run.args.items() if secret_in({key: value}) is None}
         spec = ModelSpec(model=run.model, model_args={key: _named(value) for key, value in plain.items()})
-        return EvaluatedModel(spec, behind_api=False, cached=all(_is_json(value) for value in plain.values()))
+        return spec, False, all(_is_json(value) for value in plain.values())
     secret = secret_in(run.args)
     if secret is not None:
         raise ConfigError(
@@ -130,16 +180,16 @@ def evaluated_model(role: str) -> EvaluatedModel:
             f"export OPENAI_API_KEY or ANTHROPIC_API_KEY, whichever --model {run.model} reads",
         )
     limits = {ours: run.args[theirs] for ours, theirs in _LIMITS.items() if theirs in run.args}
-    spec = validated(ModelSpec, {"model": run.model, "model_args": dict(run.args), **limits}, "--model_args")
-    return EvaluatedModel(spec, behind_api=True)
+    return (
+        validated(ModelSpec, {"model": run.model, "model_args": dict(run.args), **limits}, "--model_args"),
+        True,
+        True,
+    )
 
 
-def _of_harness() -> Evaluated | None:
-    """Return the model of a run that the harness's own command began."""
-    from mrag_eval.harness import evaluated_now
-
-    now = evaluated_now()
-    return None if now is None else Evaluated(now.model, now.args)
+def _check_planner(role: str, kind: Any) -> None:
+    if kind in _NO_PLANNERS:
+        raise ConfigError(f"{role} '{EVALUATED}': --model {kind} cannot plan", _NAMED)
 
 
 def _is_json(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,13 @@ _REPORTED: set[tuple[Path, str]] = set()
 
 
 class Keeper:
-    """The cache of one batch of calls; None for no cache.
+    """The cache of one batch of calls; None for no cache. An entry that is not ``valid`` is none.
 
     A cache that fails to read or write is ignored for the batch, and reported once: it must not stop a run.
     """
 
-    def __init__(self, store: Store | None) -> None:
-        self._store = store
+    def __init__(self, store: Store | None, valid: Callable[[Any], bool] = Reply.is_stored) -> None:
+        self._store, self._valid = store, valid
         self._gathered: dict[str, Any] = {}
         self._next: asyncio.Task[None] | None = None  # commits what is gathered
         self._turn = asyncio.Lock()
@@ -36,7 +36,7 @@ class Keeper:
         if self._store is None:
             return {}
         try:
-            return self._store.get_many(keys, Reply.is_stored)
+            return self._store.get_many(keys, self._valid)
         except (*_FAULTS, ValueError) as err:
             self._give_up("read", err)
             return {}

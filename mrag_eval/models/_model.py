@@ -6,17 +6,15 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from mrag_eval.config import ModelSpec
 from mrag_eval.core import (
-    Claims,
     MragError,
     Response,
-    Shares,
     Store,
     Transport,
     Wait,
@@ -24,13 +22,13 @@ from mrag_eval.core import (
     install_redaction,
     redact,
     run_in_thread,
-    run_on_loop,
 )
-from mrag_eval.models._api import build_api, is_api, model_class
+from mrag_eval.models._api import ApiModel, build_api, is_api, model_class
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._reply import Call, Reply
-from mrag_eval.models._spec import identity, settings_for
+from mrag_eval.models._sending import Batch
+from mrag_eval.models._spec import identity, name_of, settings_for
 from mrag_eval.models._spending import Spending
 from mrag_eval.prompts import Conversation
 
@@ -67,7 +65,7 @@ class AuxModel:
         first_backoff: float = 0.5,
     ) -> None:
         self.spec = spec
-        self.name = name or str(spec.model_args.get("model") or spec.model_args.get("pretrained") or spec.model)
+        self.name = name or name_of(spec)
         self.ledger = Ledger()
         self._cache = cache
         self._first_backoff = first_backoff
@@ -168,59 +166,34 @@ class AuxModel:
             for call in calls:
                 settle(call.key, Reply("", attempts=0, error=error))
             return
-        claims = None if self._cache is None else Claims(self._cache.path.with_suffix(".claims"))
 
-        def found(keys: Collection[str]) -> Collection[str]:
-            there = keeper.find(keys)
-            for key, value in there.items():
-                settle(key, Reply.from_store(value))
-            return there.keys()
+        def recall(key: str, value: Any) -> None:
+            settle(key, Reply.from_store(value))
 
-        shares = Shares({call.key: call for call in calls}, claims, found, patience=self.spec.timeout)
-        try:
-            for own in shares.rounds():
+        with Batch(calls, keeper, self._cache, self.spec.timeout, recall) as batch:
+            for own in batch.rounds():
                 if isinstance(backend, Transport):
-                    self._send(backend, own, len(calls), keeper, shares, settle)
+                    self._send(backend, own, batch, settle)
                 else:
                     with self._turn:
-                        self._ask_local(backend, own, keeper, shares, settle)
-        finally:
-            shares.close()
+                        self._ask_local(backend, own, batch, settle)
 
-    def _send(
-        self,
-        backend: Transport[Call, Reply],
-        calls: Iterator[Call],
-        most: int,
-        keeper: Keeper,
-        shares: Shares[Call],
-        settle: Settle,
-    ) -> None:
-        sent: list[Call] = []
+    def _send(self, backend: Transport[Call, Reply], calls: Iterator[Call], batch: Batch[Call], settle: Settle) -> None:
+        def answer(response: Response[Reply]) -> Reply:
+            found = response.answer or Reply("", error=response.error)
+            return replace(found, attempts=response.attempts, seconds=response.seconds)
 
-        def sending() -> Iterator[Call]:
-            for call in calls:
-                sent.append(call)
-                yield call
+        def take(call: Call, response: Response[Reply]) -> dict[str, Any] | None:
+            self._spending.add(call, answer(response))
+            return None if response.answer is None else response.answer.stored()
 
-        async def accept(position: int, response: Response[Reply]) -> None:
-            call, answer = sent[position], response.answer or Reply("", error=response.error)
-            reply = replace(answer, attempts=response.attempts, seconds=response.seconds)
-            self._spending.add(call, reply)
-            if reply.error is None:
-                await keeper.keep(call.key, reply.stored())
-            shares.release(call.key)
-            settle(call.key, reply)
+        batch.send(backend, calls, take, lambda call, r: settle(call.key, answer(r)), self._spending.refuse)
 
-        run_on_loop(backend.send(sending(), most, accept, self._spending.refuse))
-
-    def _ask_local(
-        self, backend: Any, calls: Iterator[Call], keeper: Keeper, shares: Shares[Call], settle: Settle
-    ) -> None:
+    def _ask_local(self, backend: Any, calls: Iterator[Call], batch: Batch[Call], settle: Settle) -> None:
         chunk = None if self.spec.budget.max_tokens is None else _WATCHED
-        while batch := list(itertools.islice(calls, chunk)):
+        while asked := list(itertools.islice(calls, chunk)):
             go: list[Call] = []
-            for call in batch:
+            for call in asked:
                 refusal = self._spending.refuse()
                 if refusal is None:
                     go.append(call)
@@ -229,14 +202,12 @@ class AuxModel:
 
             def take(position: int, reply: Reply, go: list[Call] = go) -> None:
                 self._spending.add(go[position], reply)
-                if reply.error is None:
-                    keeper.put({go[position].key: reply.stored()})
-                shares.release(go[position].key)
+                batch.answered(go[position], reply.stored() if reply.error is None else None)
                 settle(go[position].key, reply)
 
             if go:
-                asked = [call.conversation for call in go]
-                run_in_thread(partial(backend.generate, asked, go[0].settings, take))
+                conversations = [call.conversation for call in go]
+                run_in_thread(partial(backend.generate, conversations, go[0].settings, take))
 
     def _identity(self) -> dict[str, Any]:
         """Return everything that affects an answer besides prompt and settings."""
@@ -248,22 +219,24 @@ class AuxModel:
             if self._backend is None:
                 cls = model_class(self.spec, self.name)
                 if is_api(cls):
-                    api = build_api(cls, self.spec, self.name)
-                    self._backend = Transport(
-                        api.endpoint,
-                        api.payload,
-                        api.read,
-                        max_in_flight=self.spec.max_in_flight,
-                        timeout=self.spec.timeout,
-                        retries=self.spec.retries,
-                        first_backoff=self._first_backoff,
-                    )
+                    self._backend = self._transport(build_api(cls, self.spec, self.name))
                 else:
                     from mrag_eval.models._local import local_model
 
                     with Wait(f"loading {self.name}"):
                         self._backend = local_model(self.spec, self.name)
             return self._backend
+
+    def _transport(self, api: ApiModel) -> Transport[Call, Reply]:
+        return Transport(
+            api.endpoint,
+            api.payload,
+            api.read,
+            max_in_flight=self.spec.max_in_flight,
+            timeout=self.spec.timeout,
+            retries=self.spec.retries,
+            first_backoff=self._first_backoff,
+        )
 
 
 def _repeated(reply: Reply) -> Reply:

@@ -10,6 +10,11 @@ from typing import Any
 from mrag_eval.config import Generation
 from mrag_eval.prompts import Conversation
 
+# Ends of a reply at its limit, as providers name them.
+CUT = ("length", "max_tokens", "model_context_window_exceeded")
+# Fields that are stored where they say something.
+_LATER = ("outcome", "answered_by", "likelihood")
+
 
 @dataclass(frozen=True)
 class Call:
@@ -26,7 +31,10 @@ class Reply:
 
     ``text`` is the answer without the model's thinking, which is in ``thinking``. ``error`` is None, or ``"reason:
     detail"``: the call failed and its seat abstains. ``attempts`` counts the requests of this call (0 from the cache),
-    ``seconds`` their total time; token counts are None if the model reported none.
+    ``seconds`` their total time; token counts are None if the model reported none. ``outcome`` is what the model did
+    instead of answering, if the reply was asked of the evaluated model; ``answered_by`` the model that the response
+    names. ``likelihood`` is the log-likelihood of a given continuation, and whether it is the likeliest, where that was
+    asked for instead of a text.
     """
 
     text: str
@@ -38,6 +46,9 @@ class Reply:
     seconds: float = 0.0
     error: str | None = None
     thinking: str = ""
+    outcome: str | None = None
+    answered_by: str | None = None
+    likelihood: tuple[float, bool] | None = None
 
     @property
     def reason(self) -> str | None:
@@ -47,7 +58,7 @@ class Reply:
     @property
     def cut_off(self) -> bool:
         """Return whether the reply ended because it reached ``max_tokens``."""
-        return self.finish_reason in ("length", "max_tokens")
+        return self.finish_reason in CUT
 
     def stored(self) -> dict[str, Any]:
         """Return the value to cache."""
@@ -57,6 +68,7 @@ class Reply:
             "finish_reason": self.finish_reason,
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
+            **{key: getattr(self, key) for key in _LATER if getattr(self, key) is not None},
         }
 
     @staticmethod
@@ -64,7 +76,9 @@ class Reply:
         """Return whether a value from a cache has the form of :meth:`stored`."""
         if not isinstance(value, dict) or not isinstance(value.get("text"), str):
             return False
-        kinds = {"text": str, "thinking": str, "finish_reason": str, "tokens_in": int, "tokens_out": int}
+        kinds: dict[str, type] = {"tokens_in": int, "tokens_out": int}
+        kinds |= dict.fromkeys(("text", "thinking", "finish_reason", "outcome", "answered_by"), str)
+        kinds |= {"likelihood": list}
         optional = ("finish_reason", "tokens_in", "tokens_out")
         return all(
             key in kinds and (isinstance(part, kinds[key]) or (part is None and key in optional))
@@ -78,9 +92,15 @@ class Reply:
 
 
 _OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
+_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 # A template may open the thinking itself, so that only its end appears in the reply. An answer that quotes the tag must
 # not be cut there: the tag must be alone at the end of a line.
 _BARE_END = re.compile(r"</(?:think|thinking|reasoning)>[ \t]*(?:\r?\n|$)", re.IGNORECASE)
+
+
+def closes_thinking(text: str) -> bool:
+    """Return whether an end of thinking stands in a text."""
+    return _END.search(text) is not None
 
 
 def split_thinking(text: str) -> tuple[str, str]:

@@ -36,6 +36,11 @@ def named_spec(name: str) -> ModelSpec:
     raise ConfigError(f"{path}: models has no '{name}'{did_you_mean(name, models)}")
 
 
+def name_of(spec: ModelSpec) -> str:
+    """Return the name of a model that the config file does not name: that of its weights, else its type."""
+    return str(spec.model_args.get("model") or spec.model_args.get("pretrained") or spec.model)
+
+
 def behind_api(spec: ModelSpec, name: str) -> bool:
     """Return whether the model is called over HTTP, so that nothing is loaded here; raise ConfigError for an unknown
     type.

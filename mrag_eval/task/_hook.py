@@ -8,7 +8,8 @@ scores the answers in one batch and publishes intervals in addition to the harne
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +22,7 @@ from mrag_eval.core import (
     Scored,
     failed_in,
     install_redaction,
+    keep_secrets_of,
     labelled_name,
     naming,
     to_json,
@@ -32,10 +34,10 @@ from mrag_eval.harness import (
     RowResult,
     command_line,
     end_with_1,
-    hide_keys_of_run,
     hide_secrets_in_results,
 )
 from mrag_eval.judging import Verdicts, prompt_texts
+from mrag_eval.models import answering
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
     Budget,
@@ -98,8 +100,8 @@ class RagTask(HarnessTask):
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         hide_secrets_in_results()
-        # under the harness's own command, which builds the model first
-        hide_keys_of_run()
+        # the harness merges the arguments of the model into the metadata of every task
+        keep_secrets_of((config or {}).get("metadata"), "--model_args")
         rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
@@ -126,6 +128,9 @@ class RagTask(HarnessTask):
         super().__init__(rest)
         with naming(self._name):
             self._verdicts.expect(doc.query_lang for doc in self._supply.docs.values())
+
+    def answering(self, asked: Any, tasks: Collection[str]) -> AbstractContextManager[Any]:
+        return answering(asked, tasks)
 
     # ------------------------------------------------------------------ rows
 
@@ -155,8 +160,6 @@ class RagTask(HarnessTask):
     # --------------------------------------------------------------- prompts
 
     def begin(self, model: Any) -> None:
-        with naming(self._name):
-            hide_keys_of_run()
         self._folds_system = None
         self._shortened = 0
         self._as_read.clear()
@@ -418,6 +421,7 @@ class RagTask(HarnessTask):
             self._supply,
             self._verdicts,
             rows=self._ran,
+            answered=self.answered,
             scores=self._summary,
         ).to_dict()
         return out

@@ -137,13 +137,13 @@ def test_the_key_is_the_one_that_the_user_names(
 ) -> None:
     server = start(embeds)
     url = server.url.removesuffix("/chat/completions")
-    monkeypatch.setenv("MINE", "key-of-mine")
+    monkeypatch.setenv("MINE", "key-of-m1ne")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     spec = {"model": f"openai:m@{url}", "api_key_env": "MINE"}
     build_index(PASSAGES, tmp_path / "i", embedder=spec, progress=False)
     changed(tmp_path / "i", lambda content: content["embedder"]["spec"].update(api_key_env="AWS_SECRET_ACCESS_KEY"))
     assert load_index(tmp_path / "i", embedders=[spec]).search(["bridge"], 1)[0]
-    assert {request[1].get("Authorization") for request in server.requests} == {"Bearer key-of-mine"}
+    assert {request[1].get("Authorization") for request in server.requests} == {"Bearer key-of-m1ne"}
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "dense/../../outside", "a\\b", "a\nb", ""])

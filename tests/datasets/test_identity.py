@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import pytest
 
-from mrag_eval.config import dotted, fingerprints, is_place
+from mrag_eval.config import Measurement, differences, dotted, harmless
 from mrag_eval.core import GivenPassage, RagDoc, content_key
 from mrag_eval.datasets import LOADERS, Benchmark, identity_of, load_benchmark, published_rows
 from mrag_eval.datasets._content import Part
@@ -201,12 +201,13 @@ def placed(name: str, block: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def without_places(source: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in dotted({"source": source}).items() if not is_place(key)}
+    return {key: value for key, value in dotted({"source": source}).items() if not harmless(key)}
 
 
-def data_fingerprint(name: str, block: dict[str, Any], loaded: Benchmark) -> str | None:
-    data = placed(name, block, _folder(loaded))
-    return fingerprints({"data": data, "source": loaded.source}, {}, {}, None, {})["data"]
+def record(name: str, block: dict[str, Any], loaded: Benchmark) -> Measurement:
+    """Return the record of a run on these rows."""
+    data = {key: str(value) for key, value in placed(name, block, _folder(loaded)).items()}
+    return Measurement(name, setting={"data": data}, data={"source": loaded.source})
 
 
 @pytest.fixture(scope="module")
@@ -245,14 +246,14 @@ def test_every_benchmark_says_what_its_rows_are_and_not_where_they_lie(
         assert json.loads(json.dumps(here.source)) == here.source
         # another folder is the same rows, and nothing but the place tells of it
         assert without_places(here.source) == without_places(there.source)
-        assert data_fingerprint(name, block, here) == data_fingerprint(name, block, there)
+        assert differences(record(name, block, here), record(name, block, there)) == []
         assert "/one/" not in json.dumps(without_places(here.source))
         if here.corpus or here.published:
             corpus = identity_of(here.source["corpus"])
             assert len(corpus.content) == 64
             assert corpus.status in ("own", "local", "other", "official")
             assert here.source["corpus"]["recipe"]
-            assert here.source["corpus"]["passages"] > 0
+            assert corpus.rows == here.source["corpus"]["passages"] > 0
         # the same questions as they were published, whatever is drawn from them
         if name != "blend":
             drawn = {**placed(name, block, _folder(here)), "seed": 4}

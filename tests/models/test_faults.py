@@ -88,14 +88,23 @@ def test_broken_answers_are_tried_only_twice_more(start: Start, model_of: ModelO
     assert (reply.reason, reply.attempts, len(server.requests)) == ("empty", 3, 3)
 
 
-@pytest.mark.parametrize("finish", ["length", "content_filter"])
-def test_answer_that_is_empty_for_a_reason_is_not_asked_for_again(start: Start, model_of: ModelOf, finish: str) -> None:
-    server = start(lambda body, n: said(None, finish=finish, reasoning_content="on and on"))
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (said(None, finish="length", reasoning_content="on"),
+         "empty: the answer is empty (finish reason 'length', all of it thinking)"),
+        (said(None, finish="content_filter"), "content_filter: finish reason 'content_filter'"),
+        (said("half of it", finish="content_filter"), "content_filter: finish reason 'content_filter'"),
+        (said(None, refusal="I will not judge this."), "refusal: I will not judge this."),
+        (said(None, finish="refusal"), "refusal: finish reason 'refusal'"),
+    ],
+)  # fmt: skip
+def test_answer_that_is_missing_for_a_reason_is_not_asked_for_again(
+    start: Start, model_of: ModelOf, answer: Answer, error: str
+) -> None:
+    server = start(lambda body, n: answer)
     (reply,) = model_of(server).generate(ask("q"))
-    assert (reply.error, reply.attempts) == (
-        f"empty: the answer is empty (finish reason '{finish}', all of it thinking)",
-        1,
-    )
+    assert (reply.error, reply.attempts) == (error, 1)
 
 
 def test_hanging_server_is_a_timeout(start: Start, model_of: ModelOf) -> None:

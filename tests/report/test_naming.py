@@ -36,7 +36,9 @@ OF_NO_ROW = {
 OF_NO_TASK = {
     "ran.ids": "the ids of all rows follow from the rows",
     "source.content": "the run compares it with that of the published rows; source.published says what came of it",
+    "source.rows": "as the content",
     "source.corpus.content": "as that of the rows",
+    "source.corpus.rows": "as that of the rows",
     "source.corpus.languages": "follows from the content",
 }
 # Arguments of the harness's evaluation that are not settings of a run.

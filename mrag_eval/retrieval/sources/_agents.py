@@ -27,7 +27,11 @@ class AgentLoop(IndexSearch):
         super().check(docs, missing)
         agent, retrieval = self._setup.agent, self._retrieval
         with missing.allowed("agent.planner", "agent.critic"):
-            self._agents = agents_for(agent)
+            agents = agents_for(agent)
+            if missing.tolerant:
+                # the harness tells nothing of the model that it is about to evaluate
+                agents.identities()
+            self._agents = agents
         if "corpus" not in missing.names:
             check_fixed_scope(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
 

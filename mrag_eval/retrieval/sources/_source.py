@@ -33,7 +33,7 @@ class Missing:
 
     def __init__(self, *, tolerant: bool = False, needed: Collection[str] = ()) -> None:
         self.names: list[str] = []
-        self._tolerant, self._needed = tolerant, frozenset(needed)
+        self.tolerant, self._needed = tolerant, frozenset(needed)
 
     @contextmanager
     def allowed(self, *names: str) -> Iterator[None]:
@@ -41,7 +41,7 @@ class Missing:
         try:
             yield
         except (ConfigError, CorpusError):
-            if not self._tolerant or self._needed & {*names}:
+            if not self.tolerant or self._needed & {*names}:
                 raise
             self.names += names
 

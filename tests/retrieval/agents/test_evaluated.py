@@ -108,6 +108,12 @@ def run(folder: Path, model: Any, args: Any = None, metadata: Any = None, **more
     return lm_eval.simple_evaluate(model=model, model_args=args, tasks=["looped"], task_manager=manager, **more)
 
 
+def run_known(folder: Path, model: str, args: Any, metadata: Any = None, **more: Any) -> Any:
+    """Run as ``mrag-eval run`` does, which knows the model's arguments."""
+    with evaluating(model, args):
+        return run(folder, model, args, metadata, **more)
+
+
 def api(server: ModelServer) -> dict[str, Any]:
     return {"model": "m", "base_url": server.url}
 
@@ -133,9 +139,27 @@ def test_one_server_plans_criticises_and_answers(looped: Path, server: ModelServ
     for role in ("planner", "critic"):
         identity = config["provenance"]["models"][role]
         assert (identity["model"], identity["args"]) == ("local-chat-completions", {"model": "m"})
-    # a second run asks for the answers alone
+    # a second run asks for nothing
     run(looped, "local-chat-completions", api(server), apply_chat_template=True)
-    assert asked(server) == calls + Counter(answer=3)
+    assert asked(server) == calls
+
+
+def test_the_harnesss_own_object_plans_with_its_headers(looped: Path, server: ModelServer) -> None:
+    header = {"Authorization": f"Bearer {SECRET}", "X-Route": "b"}
+    run(looped, "local-chat-completions", {**api(server), "header": header}, apply_chat_template=True)
+    assert {(h["Authorization"], h["X-Route"]) for _, h, _ in server.requests} == {(f"Bearer {SECRET}", "b")}
+    assert asked(server)["planner"] == 3
+    # another route is another model, another key is not
+    run(
+        looped,
+        "local-chat-completions",
+        {**api(server), "header": {**header, "X-Route": "c"}},
+        apply_chat_template=True,
+    )
+    assert asked(server)["planner"] == 6
+    header["Authorization"] = "Bearer sk-planted-9876543210fedcba"
+    run(looped, "local-chat-completions", {**api(server), "header": header}, apply_chat_template=True)
+    assert asked(server)["planner"] == 6
 
 
 def test_limits_of_the_run_hold_for_its_planner(looped: Path, server: ModelServer) -> None:
@@ -198,7 +222,7 @@ def test_a_killed_run_asks_nothing_twice(
 
 
 def test_the_loaded_model_is_asked_and_not_loaded_again(looped: Path) -> None:
-    results = run(looped, "scripted", {"name": "a"}, gen_kwargs="temperature=0.9")
+    results = run_known(looped, "scripted", {"name": "a"}, gen_kwargs="temperature=0.9")
     (lm,) = Loaded.made
     calls = lm.asked()
     assert (calls["planner"], calls["sufficiency"], calls["answer"]) == (3, 3, 3)
@@ -207,13 +231,21 @@ def test_the_loaded_model_is_asked_and_not_loaded_again(looped: Path) -> None:
     assert results["configs"]["looped"]["provenance"]["models"]["planner"]["args"] == {"name": "a"}
 
 
+def test_a_loaded_model_whose_arguments_are_not_told_is_asked_again(looped: Path) -> None:
+    for _ in range(2):
+        results = run(looped, "scripted", {"name": "a"})
+        assert Loaded.made[-1].asked()["planner"] == 3
+        identity = results["configs"]["looped"]["provenance"]["models"]["planner"]
+        assert (identity["model"], identity["args"]) == ("scripted", {})
+
+
 def test_replies_are_kept_by_everything_that_changes_them(looped: Path, tmp_path: Path) -> None:
     weights = tmp_path / "weights"
     weights.mkdir()
     (weights / "model.bin").write_bytes(b"1")
 
     def planned(**arguments: Any) -> int:
-        run(looped, "scripted", {"pretrained": str(weights), **arguments})
+        run_known(looped, "scripted", {"pretrained": str(weights), **arguments})
         return Loaded.made[-1].asked()["planner"]
 
     assert planned() == 3
@@ -232,10 +264,10 @@ def test_replies_are_kept_by_everything_that_changes_them(looped: Path, tmp_path
 
 def test_another_chat_template_is_another_model(looped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for expected in (3, 0):
-        run(looped, "scripted", {"name": "a"})
+        run_known(looped, "scripted", {"name": "a"})
         assert Loaded.made[-1].asked()["planner"] == expected
     monkeypatch.setattr(Loaded, "template", "another")
-    run(looped, "scripted", {"name": "a"})
+    run_known(looped, "scripted", {"name": "a"})
     assert Loaded.made[-1].asked()["planner"] == 3
 
 
@@ -309,11 +341,16 @@ def test_what_cannot_plan_is_one_line_before_anything_is_asked(
 ) -> None:
     monkeypatch.setattr(Loaded, "max_length", 2048, raising=False)
     with pytest.raises(ConfigError, match=message) as caught:
-        run(looped, model, args, {"agent": {**EVALUATED["agent"], **agent}})
+        run_known(looped, model, args, {"agent": {**EVALUATED["agent"], **agent}})
     assert "\n" not in caught.value.message
     assert caught.value.next_step
     assert SECRET not in str(caught.value)
     assert not any(lm.requests for lm in Loaded.made)
+
+
+def test_a_dummy_cannot_plan_in_the_harnesss_own_run_either(looped: Path) -> None:
+    with pytest.raises(ConfigError, match="task looped: planner 'evaluated': --model dummy cannot plan"):
+        run(looped, "dummy")
 
 
 def test_ranks_that_each_load_the_model_are_refused(looped: Path) -> None:
@@ -335,7 +372,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
 def test_the_config_file_may_name_it(looped: Path, write: Callable[..., None]) -> None:
     write(planner="evaluated", models={"other": {"model": "dummy"}}, critic="other")
     with pytest.raises(ConfigError, match="planner 'evaluated': no model is evaluated here"):
-        build(looped, "looped")
+        build(looped, "looped").check()
     with evaluating("scripted", {}):
         assert (
             build(looped, "looped").supply.as_record()["agent"].items()
@@ -345,7 +382,7 @@ def test_the_config_file_may_name_it(looped: Path, write: Callable[..., None]) -
     assert found == ["planner: the evaluated model", "critic other: dummy"]
     write(planner="other", models={"other": {"model": "dummy"}}, critic="evaluated")
     with pytest.raises(ConfigError, match="critic 'evaluated': no model is evaluated here"):
-        build(looped, "looped")
+        build(looped, "looped").check()
     write(models={"evaluated": {"model": "dummy"}})
     with pytest.raises(ConfigError, match="models: 'evaluated' is the evaluated model itself; choose another name"):
         load_config()

@@ -1,0 +1,119 @@
+"""Bodies of requests as the harness's class of an API model makes them, kept instead of sent."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from mrag_eval.core import content_key, run_in_thread
+
+_FORMAT = "answers/1"
+# Headers that say who pays, and nothing of what answers.
+_KEYS = ("authorization", "x-api-key", "api-key")
+
+
+@dataclass(frozen=True)
+class Body:
+    """One request to an API.
+
+    Attributes:
+        key: its key in the cache.
+        payload: makes its value, again each time: together the bodies of a run are larger than its prompts.
+        prompts: its prompts, as the harness's class put them in: chat turns, texts or tokens.
+        context_lengths: of each prompt, the tokens before the continuation whose likelihood is asked; None for replies.
+    """
+
+    key: str
+    payload: Callable[[], dict[str, Any]]
+    prompts: Sequence[Any]
+    context_lengths: Sequence[int] | None = None
+
+    def content(self) -> bytes:
+        """Return the bytes to send."""
+        return json.dumps(self.payload()).encode()
+
+    @property
+    def count(self) -> int:
+        """Return the number of answers that it asks for."""
+        return len(self.prompts)
+
+
+class Place(NamedTuple):
+    """The place of a request: its body, and its prompt within it."""
+
+    body: int
+    prompt: int
+
+
+@contextmanager
+def replaced(owner: Any, **attributes: Any) -> Iterator[None]:
+    """Give an object other attributes within the block."""
+    before = {name: vars(owner)[name] for name in attributes if name in vars(owner)}
+    vars(owner).update(attributes)
+    try:
+        yield
+    finally:
+        for name in attributes:
+            del vars(owner)[name]
+        vars(owner).update(before)
+
+
+def bodies_of(
+    lm: Any, ask: Callable[[Sequence[Any]], list[Any]], requests: Sequence[Any]
+) -> tuple[list[Body], list[Place]]:
+    """Return the bodies that ``ask``, a method of the harness's own, would send, and the place of each request.
+
+    The harness's class tokenises, truncates, groups and batches as ever; only the sending is left out. So each body is
+    its own, whatever the model type. Equal ones are told apart by their number, as repeats of one request are.
+    """
+    bodies: list[Body] = []
+    seen: Counter[str] = Counter()
+    who = api_identity(lm)
+    # the harness's class names the end of a text to the model only where it sends one request at a time
+    end = {"eos": lm.eos_string} if lm._concurrent <= 1 else {}
+
+    async def keep(
+        prompts: Sequence[Any],
+        cache_keys: Any = None,
+        *,
+        generate: bool = True,
+        ctxlens: Sequence[int] | None = None,
+        gen_kwargs: Any = None,
+        **more: Any,
+    ) -> list[list[Place]]:
+        places = []
+        for start in range(0, len(prompts), lm._batch_size):
+            batch = slice(start, start + lm._batch_size)
+
+            def payload(batch: slice = batch) -> dict[str, Any]:
+                wanted = copy.deepcopy(gen_kwargs)
+                message = lm.create_message(prompts[batch])
+                made: dict[str, Any] = lm._create_payload(
+                    message, generate=generate, gen_kwargs=wanted, seed=lm._seed, **end, **more
+                )
+                return made
+
+            content = sha256(json.dumps(payload()).encode()).hexdigest()
+            key = content_key(_FORMAT, who, generate, content, seen[content])
+            seen[content] += 1
+            lengths = None if generate or ctxlens is None else ctxlens[batch]
+            places.append([Place(len(bodies), nth) for nth in range(len(prompts[batch]))])
+            bodies.append(Body(key, payload, prompts[batch], lengths))
+        return places
+
+    with replaced(lm, get_batched_requests=keep, _concurrent=2):
+        # in a thread, since the harness's class starts an event loop, which a notebook already runs here
+        return bodies, run_in_thread(lambda: ask(requests))
+
+
+def api_identity(lm: Any) -> dict[str, Any]:
+    """Return what decides an answer besides the body: where it is asked, and how it is read."""
+    headers = {name.lower(): str(value) for name, value in lm.header.items() if name.lower() not in _KEYS}
+    ends = getattr(lm, "think_end_token", None)
+    return {"class": type(lm).__qualname__, "url": lm.base_url, "headers": headers, "ends_thinking": ends}

@@ -1,0 +1,23 @@
+"""What to do about a failed call, by its reason."""
+
+from __future__ import annotations
+
+_AGAIN = "run the same command again: answers that arrived are kept, and only the others are asked for"
+_FIRST = {
+    "auth": "export the key that this server takes",
+    "quota": "raise the account's limit",
+    "not_found": "correct model and base_url in --model_args",
+    "rejected": "correct --model_args or --gen_kwargs as the server says",
+    "connection": "start the server, or correct base_url in --model_args",
+    "timeout": "raise timeout in --model_args, or lower num_concurrent",
+    "rate_limit": "lower num_concurrent in --model_args",
+    "server": "see the server's own log",
+    "malformed": "check that base_url in --model_args is the address that --model speaks to",
+    "stopped": "mend what the calls before it failed with",
+}
+
+
+def remedy(reason: str | None) -> str:
+    """Return the next step after a call that failed for a reason, in one line."""
+    first = _FIRST.get(reason or "")
+    return _AGAIN if first is None else f"{first}, then {_AGAIN}"
