@@ -64,6 +64,8 @@ HARMLESS: Mapping[str, str] = {
     "source.published": "what is known of the rows, whose hash is beside it",
     "index.part": "what was taken of a source; the hash of the passages is beside it",
     "index.recipe": "how the passages came about, whose hash is beside it",
+    "left_out": "follows from the rows and the mode",
+    "retrieved": "rows and settings are this task's unless run_may_differ is set",
     # names of models: what they are is in the record
     "agent.critic": "an alias; instrument.critic says what it is",
     "agent.planner": "an alias; instrument.planner says what it is",
@@ -121,12 +123,15 @@ HARMLESS: Mapping[str, str] = {
 }  # fmt: skip
 # Keys that change nothing in a mode that searches no corpus.
 _OF_A_SEARCH = frozenset(
-    {"candidates", "depth", "embedder", "kind", "languages", "merge", "pool", "query_text", "query_translation",
+    {"candidates", "depth", "embedder", "k", "kind", "languages", "merge", "pool", "query_text", "query_translation",
      "query_vectors", "rerank", "run", "run_language", "segment", "simplified", "stem", "uri"}
 )  # fmt: skip
 # Keys of a task that only name it, or that its blocks replace.
 _NAMES = frozenset({"class", "dataset_name", "dataset_path", "include", "metadata", "metric_list", "tag", "task",
                     "task_alias", "test_split"})  # fmt: skip
+# A text of letters and digits is a hash from this length on, of which people read the beginning.
+_HASH = 40
+_READ = 8
 _FIX = "run again with this version of mrag-eval"
 
 
@@ -211,17 +216,27 @@ class Differs:
 
     @property
     def text(self) -> str:
-        """Return the first value as one that is not the second: ``retrieval.k=3, not 5``."""
-        return f"{self.key}={shown(self.first)}, not {shown(self.second)}"
+        """Return the first value as one that is not the task's: ``retrieval.k=3, not 5``."""
+        return self.against("the task")
+
+    def against(self, other: str) -> str:
+        """Return the first value as one that is not that of ``other``."""
+        if self.key == UNKNOWN:
+            return f"{UNKNOWN} unknown"
+        if self.first is None:
+            return f"{self.key} {NOT_SET}, {shown(self.second)} in {other}"
+        return f"{self.key}={shown(self.first)}, {self._not(other)}"
+
+    def _not(self, other: str) -> str:
+        return f"{NOT_SET} in {other}" if self.second is None else f"not {shown(self.second)}"
 
 
 def shown(value: Any) -> str:
-    """Return a value of a record as people read it."""
+    """Return a value of a record as people read it: of a hash, the beginning."""
     if value is None:
         return NOT_SET
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or "[]"
-    return str(value)
+    text = (" ".join(map(str, value)) or "[]") if isinstance(value, list) else str(value)
+    return text[:_READ] if len(text) >= _HASH and text.isalnum() else text
 
 
 def differences(

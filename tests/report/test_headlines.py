@@ -244,7 +244,7 @@ def test_a_run_with_other_settings_says_so_in_its_name_and_replaces_none_as_ship
     content["date"] += 1
     content["configs"]["xquad_rag_de"]["measurement"]["setting"]["run"] = {"system_instruction": "Lie."}
     path.write_text(json.dumps(content), "utf-8")
-    marked = "xquad_rag_de (other settings: run.system_instruction=Lie., not not set)"
+    marked = "xquad_rag_de (other settings: run.system_instruction=Lie., not set in the task)"
     assert names(shipped) == {"xquad_rag_de"}
     assert names(path) == {marked}
     assert names(shipped, path) == {"xquad_rag_de"}
