@@ -80,8 +80,7 @@ def reference() -> Path:
 @pytest.fixture(autouse=True)
 def _own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the secrets of other tests, which may be ordinary words here."""
-    for name in ("_known", "_surrounded"):
-        monkeypatch.setattr(_secrets, name, set())
+    monkeypatch.setattr(_secrets, "_KNOWN", _secrets._Known())
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,8 +11,6 @@ from typing import Any
 
 from mrag_eval.core import (
     ConfigError,
-    check_address,
-    check_header,
     did_you_mean,
     json_value,
     keep_secrets_of,
@@ -23,8 +20,6 @@ from mrag_eval.core import (
 _SAMPLES = """--samples '{"TASK": [0, 1]}'   or a file with such an object"""
 _TASKS = "--tasks NAME,NAME   with names from: mrag-eval tasks"
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-# The variable with the key of an evaluated model, by the beginning of its type.
-_KEYS = {"openai": "OPENAI_API_KEY", "local-": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
 @dataclass(frozen=True)
@@ -164,14 +159,6 @@ def check_model(asked: Mapping[str, Any]) -> None:
     if model in harness.LOCAL_TYPES and device.startswith(("cuda", "mps")):
         present_device("mps" if device == "mps:0" else device)
     harness.check_model(model, args, "e.g. --model hf --model_args pretrained=Qwen/Qwen3-1.7B")
-    if args.get("base_url") is not None:
-        check_address(str(args["base_url"]), "--model_args base_url")
-    headers = args.get("header")
-    for name, value in headers.items() if isinstance(headers, Mapping) else ():
-        check_header(str(value), f"--model_args header {name}")
-    for start, variable in _KEYS.items():
-        if model.startswith(start) and variable in os.environ:
-            check_header(os.environ[variable], f"the environment variable {variable}")
 
 
 def check_for_tasks(asked: Mapping[str, Any], samples: Mapping[str, Any] | None, tasks: Iterable[str]) -> None:

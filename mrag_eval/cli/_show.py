@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrag_eval.core import HIDDEN, hide, names_secret
+from mrag_eval.core import HIDDEN, hidden, names_secret
 
 
 def redacted(value: Any) -> Any:
@@ -38,5 +38,5 @@ def shown_config() -> str:
             "# ~/.config/mrag_eval/config.yaml exists; none is needed"
         )
     data_of_config()
-    content = redacted(load_config().model_dump(mode="json"))
-    return hide(f"# {path.resolve()}\n{yaml.safe_dump(content, allow_unicode=True, sort_keys=False).rstrip()}")
+    content = hidden(redacted(load_config().model_dump(mode="json")))
+    return f"# {path.resolve()}\n{yaml.safe_dump(content, allow_unicode=True, sort_keys=False).rstrip()}"

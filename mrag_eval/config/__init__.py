@@ -48,7 +48,7 @@ from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
-from mrag_eval.config._validation import check_keys, deep_merge, dotted, read_yaml, validated
+from mrag_eval.config._validation import check_keys, deep_merge, dotted, read_yaml, undotted, validated
 
 __all__ = [
     "ALL_BUT_THE_MODEL",
@@ -126,6 +126,7 @@ __all__ = [
     "setting_of",
     "shown",
     "split_config",
+    "undotted",
     "unmeasured",
     "validated",
 ]

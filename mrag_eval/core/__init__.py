@@ -1,6 +1,6 @@
 """Records, languages, errors and files that every room shares."""
 
-from mrag_eval.core._address import address_fault, check_address, check_header, key_in
+from mrag_eval.core._address import address_fault, bare_address, check_address, keep_address
 from mrag_eval.core._claims import Claims
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed, present_device
 from mrag_eval.core._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
@@ -38,6 +38,15 @@ from mrag_eval.core._json_text import (
     without_conflict,
 )
 from mrag_eval.core._judgements import VOTED, Judgement, Vote, why_undecided
+from mrag_eval.core._keys import (
+    keep_header,
+    keep_key,
+    keep_pair,
+    keep_secrets_of,
+    key_in,
+    key_variable_of,
+    names_secret,
+)
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name
 from mrag_eval.core._languages import (
     CORAL_POOL,
@@ -70,7 +79,7 @@ from mrag_eval.core._rankings import (
 from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
 from mrag_eval.core._run_files import RunFiles, check_file_name, check_output, check_output_file
 from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
-from mrag_eval.core._secrets import HIDDEN, hide, keep_address, keep_header, keep_secret, keep_secrets_of, names_secret
+from mrag_eval.core._secrets import HIDDEN, hidden, hide
 from mrag_eval.core._sharing import Shares, made_once
 from mrag_eval.core._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
 from mrag_eval.core._store import Store, close_stores, content_key, shared_store
@@ -157,6 +166,7 @@ __all__ = [
     "Wait",
     "address_fault",
     "at_once",
+    "bare_address",
     "base_language",
     "bearer",
     "build_lock",
@@ -164,7 +174,6 @@ __all__ = [
     "can_be_score",
     "check_address",
     "check_file_name",
-    "check_header",
     "check_id",
     "check_output",
     "check_output_file",
@@ -185,6 +194,7 @@ __all__ = [
     "finite",
     "finite_number",
     "from_json",
+    "hidden",
     "hidden_on_screen",
     "hide",
     "hub_faults",
@@ -201,9 +211,11 @@ __all__ = [
     "json_value",
     "keep_address",
     "keep_header",
-    "keep_secret",
+    "keep_key",
+    "keep_pair",
     "keep_secrets_of",
     "key_in",
+    "key_variable_of",
     "known_device",
     "labelled_name",
     "language_name",

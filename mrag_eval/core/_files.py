@@ -13,7 +13,6 @@ from typing import Protocol, TypeVar
 
 from mrag_eval.core._disk import is_full
 from mrag_eval.core._errors import DataError
-from mrag_eval.core._secrets import hide
 
 # The most that is read of one line, and of a file that is read whole, after decompression: a small compressed file may
 # hold gigabytes.
@@ -108,7 +107,7 @@ def readable(path: Path, next_step: str) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str, errors: str = "strict") -> Path:
-    """Write ``text`` as UTF-8 to ``path``, completely or not at all, with known secrets hidden; return ``path``."""
+    """Write ``text`` as UTF-8 to ``path``, completely or not at all; return ``path``."""
     with replaced(path) as part:
-        part.write_text(hide(text), encoding="utf-8", errors=errors)
+        part.write_text(text, encoding="utf-8", errors=errors)
     return path

@@ -11,12 +11,12 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from mrag_eval.core._address import check_address, check_header, key_in
+from mrag_eval.core._address import check_address, keep_address
 from mrag_eval.core._event_loop import running_on_loop
 from mrag_eval.core._http_body import ENCODINGS, LONGEST_ANSWER, body_text
 from mrag_eval.core._http_faults import SHARED, HttpFault, status_fault
+from mrag_eval.core._keys import keep_header, key_in
 from mrag_eval.core._redaction import redact
-from mrag_eval.core._secrets import keep_header
 
 if TYPE_CHECKING:
     from asyncio import Semaphore
@@ -49,8 +49,7 @@ class Endpoint:
     def __post_init__(self) -> None:
         check_address(self.url, self.name)
         for name, value in self.headers.items():
-            keep_header(name, value)
-            check_header(value, f"{self.name}: the value of the header {name}")
+            keep_header(name, value, f"{self.name}: the value of the header {name}")
 
 
 def bearer(variable: str | None, owner: str) -> dict[str, str]:
@@ -277,7 +276,8 @@ def _proxy_for(url: str) -> str | None:
     parts = urlsplit(url)
     if not parts.hostname or proxy_bypass(parts.hostname):
         return None
-    return getproxies().get(parts.scheme)
+    proxy = getproxies().get(parts.scheme)
+    return None if proxy is None else keep_address(proxy)
 
 
 def _ssl(verify: bool | str) -> Any:

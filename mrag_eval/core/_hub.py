@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core._disk import room_on_disk
 from mrag_eval.core._errors import ConfigError, DataError, MragError
-from mrag_eval.core._secrets import keep_secret
+from mrag_eval.core._keys import keep_key
 
 _PREFIX = "hub:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -92,7 +92,7 @@ def hub_token() -> str | None:
     from huggingface_hub import get_token
 
     token = get_token()
-    return None if token is None else keep_secret(token)
+    return None if token is None else keep_key(token, "the token for the hub (HF_TOKEN)")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 
 from mrag_eval.core._errors import ConfigError, UnwrittenError
 from mrag_eval.core._files import replaced
-from mrag_eval.core._secrets import hide
+from mrag_eval.core._secrets import hidden
 
 Row = Mapping[str, Any]
 
@@ -53,10 +54,10 @@ class RunFiles:
         return self.folder / f"samples_{task}_{self.stamp}.jsonl"
 
     def write(self, results: Mapping[str, Any], samples: Mapping[str, Iterable[Row]]) -> Path:
-        """Write the samples and then the results; return the result file.
+        """Write the samples and then the results, with known secrets hidden in their texts; return the result file.
 
-        If the folder cannot take them, they are written to a new folder for temporary files, and UnwrittenError is
-        raised, which names both folders.
+        If the folder cannot take them, or does not give them back as JSON, they are written to a new folder for
+        temporary files, and UnwrittenError is raised, which names both folders.
         """
         try:
             self._write(results, samples)
@@ -67,12 +68,16 @@ class RunFiles:
 
     def _write(self, results: Mapping[str, Any], samples: Mapping[str, Iterable[Row]]) -> None:
         for task, rows in samples.items():
-            _write_lines(self.samples(task), (f"{self._json(self.row(row))}\n" for row in rows))
+            number = _write_lines(self.samples(task), (f"{self._json(self.row(row))}\n" for row in rows))
+            if self.missing({task: number}):
+                raise _unreadable(self.samples(task))
         if results:
             _write_lines(self.results, [self._json(results, indent=2)])
+            if not self.has_results():
+                raise _unreadable(self.results)
 
     def _json(self, content: Mapping[str, Any], indent: int | None = None) -> str:
-        return hide(json.dumps(content, ensure_ascii=False, indent=indent, default=self.value))
+        return json.dumps(hidden(content, self.value), ensure_ascii=False, indent=indent, default=self.value)
 
     def missing(self, samples: Mapping[str, int]) -> list[str]:
         """Return the tasks, of those named with their number of rows, whose samples are not on disk to the last one."""
@@ -86,13 +91,22 @@ class RunFiles:
             return False
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
+def _write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write the lines, and return their number."""
+    number = 0
     # half a surrogate pair, which a model may write, becomes a JSON escape
     with replaced(path) as part, part.open("w", encoding="utf-8", errors="backslashreplace") as out:
-        out.writelines(lines)
+        for line in lines:
+            out.write(line)
+            number += 1
         out.flush()
         # some file systems report a full disk only now
         os.fsync(out.fileno())
+    return number
+
+
+def _unreadable(path: Path) -> OSError:
+    return OSError(errno.EIO, "what was written there cannot be read back", str(path))
 
 
 def _count_rows(path: Path) -> int | None:

@@ -1,159 +1,114 @@
-"""Secrets known by value: keys, passwords and headers, from the moment they are read."""
+"""Secrets known by value: keys and passwords that were read here, hidden in what is written for others."""
 
 from __future__ import annotations
 
 import base64
 import html
 import json
-import os
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+import threading
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import quote, quote_plus
 
 HIDDEN = "(hidden)"
 
-# A shorter secret is hidden only together with its surroundings ("Bearer x", "user:x@"): it may be part of any word.
-SHORTEST = 6
-# Stand-ins that local servers are given for a key; hiding these words would garble texts.
-_NO_KEY = frozenset({"dummy", "dummy-key", "empty", "fake", "lm-studio", "local", "no-key", "none", "not-needed",
-                     "not-used", "null", "ollama", "placeholder", "test", "unused"})  # fmt: skip
-# Values of these headers are public, and may be ordinary words or dates.
-_PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "anthropic-beta", "anthropic-version",
-                             "connection", "content-length", "content-type", "host", "user-agent"})  # fmt: skip
-_NAMED = re.compile(
-    r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE
-)
-# Variables of the environment that hold a key whoever reads it, and the shortest that is taken for one.
-_VARIABLE = re.compile(r"(?i)_?(key|token|secret|password)$")
-_SHORTEST_UNREAD = 8
-_USERINFO = re.compile(r"://([^/?#\s'\"<>]+)@")
-_PARAMETER = re.compile(r"(?i)[?&][^=&#\s]*(?:key|token|secret|sig|passw)[^=&#\s]*=([^&#\s'\"]+)")
-_HEADERS = frozenset({"header", "headers", "default_headers", "extra_headers"})
-
-_known: set[str] = set()
-# Short secrets with their surroundings.
-_surrounded: set[str] = set()
+# A shorter secret may be part of any word. One of the second length is in no text by chance, whatever it is made of.
+SHORTEST, _LONG = 8, 20
+# Of fewer different characters than this, a secret is a pattern.
+_VARIED = 5
+# What may be a word, as in passages, char3gram_recall or TestPassword: a capital begins one. Other scripts than Latin
+# show no vowels.
+_WORD = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+")
+_VOWEL = re.compile(r"[aeiouy]|[^\x00-\x7f]", re.IGNORECASE)
+# What servers that need no key are given for one, and the password with which Milvus is installed. Case and punctuation
+# do not count.
+_NO_KEY = frozenset({
+    "", "anything", "dummy", "dummykey", "empty", "fake", "fakekey", "lmstudio", "local", "milvus", "na", "nokey",
+    "none", "notneeded", "notrequired", "notused", "null", "ollama", "placeholder", "sknokeyrequired", "test",
+    "testkey", "tokenabc123", "unused", "vllm", "x", "xx", "xxx",
+})  # fmt: skip
 
 
-def names_secret(key: str) -> bool:
-    """Return whether a setting of this name holds a secret, as opposed to the name of a variable with one."""
-    return _NAMED.search(key) is not None and not key.lower().endswith("_env")
+class _Known:
+    """The secrets of this process: every form in which a text may contain one, the longest first, and what is shown."""
+
+    def __init__(self) -> None:
+        self.forms: tuple[tuple[str, str], ...] = ()
+        self._secrets: set[str] = set()
+        self._turn = threading.Lock()
+
+    def add(self, secret: str, shown: str) -> None:
+        if secret in self._secrets:
+            return
+        with self._turn:
+            self._secrets.add(secret)
+            forms = dict.fromkeys(_forms(secret), shown) | dict(self.forms)
+            self.forms = tuple(sorted(forms.items(), key=lambda form: (-len(form[0]), form)))
 
 
-def keep_secret(value: str, *, before: str = "", after: str = "") -> str:
-    """Hide ``value`` from now on wherever something is written, and return it.
+_KNOWN = _Known()
 
-    A value shorter than :data:`SHORTEST` is hidden where it is between ``before`` and ``after``, if one of them is
-    given.
+
+def is_stand_in(secret: str) -> bool:
+    """Return whether a value only fills the place of a key, for a server that needs none."""
+    return re.sub(r"[\W_]", "", secret).lower() in _NO_KEY
+
+
+def is_plain(secret: str) -> bool:
+    """Return whether texts may contain a secret by chance, as they do short ones, words, names, numbers and dates."""
+    if len(secret) < SHORTEST or len(set(secret)) < _VARIED:
+        return True
+    if len(secret) >= _LONG:
+        return False
+    words = _WORD.findall(secret)
+    letters, digits = sum(map(len, words)), sum(map(str.isdigit, secret))
+    if all(len(word) > 2 and _VOWEL.search(word) for word in words) and (not letters or 2 * digits <= letters):
+        return True
+    return not digits and secret in (secret.lower(), secret.upper())
+
+
+def keep_secret(secret: str, shown: str = HIDDEN) -> None:
+    """Show ``shown`` instead of ``secret`` from now on, in all its written forms.
+
+    The caller has made sure that no text has it by chance.
     """
-    for secret in (value, value.strip()):
-        if len(secret) >= SHORTEST and secret.lower() not in _NO_KEY:
-            _known.add(secret)
-    if (before or after) and 0 < len(value.strip()) < SHORTEST:
-        _surrounded.add(f"{before}{value.strip()}{after}")
-    return value
-
-
-def keep_header(name: str, value: str) -> None:
-    """Hide the value of a header, and the key after its scheme (``Bearer``), unless the header is a public one."""
-    if name.lower() in _PUBLIC_HEADERS or not value.strip():
-        return
-    keep_secret(value)
-    scheme, _, key = value.strip().rpartition(" ")
-    if scheme:
-        keep_secret(key, before=f"{scheme} ")
-        if scheme.lower() == "basic":
-            _keep_basic(key)
-
-
-def keep_address(url: str) -> str:
-    """Hide the password, or the token, in an address, and return the address."""
-    for found in _USERINFO.findall(url):
-        user, _, password = found.partition(":")
-        for secret, pair in ((password or user, found), (unquote(password or user), unquote(found))):
-            keep_secret(secret)
-            keep_secret(pair, before="//", after="@")
-    for value in _PARAMETER.findall(url):
-        keep_secret(value)
-        keep_secret(unquote(value))
-    return url
-
-
-def keep_secrets_of(settings: Any, key: str = "") -> None:
-    """Hide every secret in nested settings: by the name of its key, in headers, and in addresses."""
-    if isinstance(settings, Mapping):
-        for name, inner in settings.items():
-            if key.lower() in _HEADERS:
-                keep_header(str(name), str(inner))
-            else:
-                keep_secrets_of(inner, str(name))
-    elif isinstance(settings, list | tuple):
-        for inner in settings:
-            keep_secrets_of(inner, key)
-    elif isinstance(settings, str):
-        keep_address(settings)
-        if names_secret(key):
-            keep_secret(settings)
+    if not is_stand_in(secret):
+        _KNOWN.add(secret, shown)
 
 
 def hide(text: str) -> str:
-    """Return ``text`` without the secrets that are known by value, in any of their written forms."""
-    if not text:
-        return text
-    for form in _forms(frozenset(_known) | _ENVIRONMENT.keys()):
+    """Return a message or a single value without the secrets that are known by value, in any of their written forms."""
+    for form, shown in _KNOWN.forms:
         if form in text:
-            text = text.replace(form, HIDDEN)
-    for form in sorted(_surrounded, key=len, reverse=True):
-        if form in text:
-            # not the beginning of a longer word
-            text = re.sub(re.escape(form) + (r"(?!\w)" if form[-1].isalnum() else ""), HIDDEN, text)
+            text = text.replace(form, shown)
     return text
 
 
-def _keep_basic(key: str) -> None:
-    try:
-        pair = base64.b64decode(key, validate=True).decode()
-    except ValueError:
-        return
-    keep_secret(pair.partition(":")[2])
-    keep_secret(pair)
+def hidden(value: Any, plain: Callable[[Any], Any] | None = None) -> Any:
+    """Return a JSON value with known secrets hidden in its strings; keys and numbers stay as they are.
+
+    ``plain`` gives a value that JSON does not know its form in the file, as ``default`` of ``json.dumps`` does.
+    """
+    if not _KNOWN.forms:
+        return value
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, dict):
+        return {key: hidden(inner, plain) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [hidden(inner, plain) for inner in value]
+    if plain is None or value is None or isinstance(value, int | float):
+        return value
+    return hidden(plain(value), plain)
 
 
-class _Environment:
-    """The keys in the environment, looked for again whenever a variable has changed."""
-
-    def __init__(self) -> None:
-        # what os.environ wraps: one comparison of dictionaries takes a microsecond, and to go through the items of
-        # os.environ, for each reply, takes longer than to read the reply
-        self._now: dict[Any, Any] = vars(os.environ)["_data"]
-        self._read: dict[Any, Any] | None = None
-        self._keys: frozenset[str] = frozenset()
-
-    def keys(self) -> frozenset[str]:
-        """Return the values of the variables that hold a key."""
-        if self._now != self._read:
-            read = dict(self._now)
-            found = {v for name, v in os.environ.items() if _VARIABLE.search(name) and len(v) >= _SHORTEST_UNREAD}
-            self._keys = frozenset(value for value in found if value.lower() not in _NO_KEY)
-            self._read = read
-        return self._keys
-
-
-_ENVIRONMENT = _Environment()
-
-
-@lru_cache(maxsize=8)
-def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
-    """Return every form in which a file or a message may contain a secret, the longest first."""
-    found: set[str] = set()
-    for secret in secrets:
-        raw = secret.encode("utf-8", "surrogatepass")
-        quoted = {quote(raw, safe=""), quote(raw), quote_plus(raw)}
-        coded = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
-        found |= {secret, html.escape(secret), repr(secret)[1:-1]}
-        found |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-        found |= quoted | {re.sub("%..", lambda match: match[0].lower(), form) for form in quoted}
-        found |= coded | {form.rstrip("=") for form in coded}
-    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+def _forms(secret: str) -> set[str]:
+    """Return every form in which a file or a message may contain a secret."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    quoted = {quote(raw, safe=""), quote(raw), quote_plus(raw)}
+    coded = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
+    found = {secret, html.escape(secret), repr(secret)[1:-1]}
+    found |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    found |= quoted | {re.sub("%..", lambda match: match[0].lower(), form) for form in quoted}
+    return found | coded | {form.rstrip("=") for form in coded}

@@ -16,7 +16,6 @@ from typing import Any
 
 from mrag_eval.core._errors import ConfigError
 from mrag_eval.core._json_text import JsonFault, json_value
-from mrag_eval.core._secrets import hide
 
 # A child of the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -154,11 +153,11 @@ class Store:
         return found
 
     def put_many(self, entries: Mapping[str, Any], *, wait: bool = True) -> bool:
-        """Insert or replace entries, with known secrets hidden; committed on return.
+        """Insert or replace entries; committed on return.
 
         Without ``wait``, return False if that cannot be done at once, as another thread or process is writing.
         """
-        rows = [(key, hide(_ENCODED(value))) for key, value in entries.items()]
+        rows = [(key, _ENCODED(value)) for key, value in entries.items()]
         if not self._lock.acquire(blocking=wait):
             return False
         try:

@@ -4,6 +4,7 @@ from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._borderlines import OWN_LANGUAGES, UNKNOWN, query_id
 from mrag_eval.datasets._bordirlines import subjects
 from mrag_eval.datasets._bordirlines_files import AskedRow, names_of_document, read_people
+from mrag_eval.datasets._content import passages_hash
 from mrag_eval.datasets._declaration import (
     Citation,
     Declaration,
@@ -14,9 +15,19 @@ from mrag_eval.datasets._declaration import (
     WebFile,
 )
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
+from mrag_eval.datasets._identity import DataIdentity, identity_of
 from mrag_eval.datasets._jsonl import as_question, read_passages
 from mrag_eval.datasets._published import Published
-from mrag_eval.datasets._registry import LOADERS, data_of_config, declaration_of, load_benchmark, validate_data
+from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
+from mrag_eval.datasets._registry import (
+    LOADERS,
+    data_of_config,
+    declaration_of,
+    load_benchmark,
+    published_rows,
+    validate_data,
+)
+from mrag_eval.datasets._reload import Reloaded, reload
 from mrag_eval.datasets._user_files import read_lines, read_table
 from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
 from mrag_eval.datasets._xlcost_corpus import CUT_KEY, read_xlcost_passages
@@ -32,6 +43,7 @@ __all__ = [
     "Benchmark",
     "Citation",
     "DataBlock",
+    "DataIdentity",
     "Declaration",
     "Expected",
     "GitHubFiles",
@@ -40,16 +52,22 @@ __all__ = [
     "LoaderSpec",
     "PackagedFiles",
     "Published",
+    "PublishedPart",
+    "PublishedRows",
+    "Reloaded",
     "Source",
     "WebFile",
     "as_question",
     "data_of_config",
     "declaration_of",
     "decode",
+    "identity_of",
     "iter_jsonl",
     "load_benchmark",
     "majority",
     "names_of_document",
+    "passages_hash",
+    "published_rows",
     "query_id",
     "read_lines",
     "read_passages",
@@ -58,6 +76,7 @@ __all__ = [
     "read_table",
     "read_viewpoint",
     "read_xlcost_passages",
+    "reload",
     "require_columns",
     "require_text",
     "sha256_file",

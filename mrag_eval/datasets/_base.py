@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pydantic import Field, field_validator
@@ -12,6 +13,7 @@ from mrag_eval.config import AbsolutePath, Block, Names, validated
 from mrag_eval.core import ConfigError, Passage, RagDoc, did_you_mean
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._imbalance import Imbalance
+from mrag_eval.datasets._origin import Declared, Origin, source_record
 from mrag_eval.datasets._published import Published
 
 
@@ -21,19 +23,25 @@ class Benchmark:
 
     ``corpus`` holds the passages supplied with the questions (None if there are none), ``published`` the search results
     supplied with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log (counts, rows left
-    out). ``source`` is JSON-serialisable provenance: hub id and revision or path, SHA-256 of every file read, seed.
-    ``parallel`` holds texts with equal meaning in several languages (language -> text, one mapping per question or
-    document). ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
+    out). ``origin`` says what was read, and where; ``declared`` what is known of the rows beforehand. ``parallel``
+    holds texts with equal meaning in several languages (language -> text, one mapping per question or document).
+    ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
     """
 
     name: str
     docs: list[RagDoc]
     corpus: list[Passage] | None = None
     notes: tuple[str, ...] = ()
-    source: dict[str, Any] = field(default_factory=dict)
+    origin: Origin = field(default_factory=Origin, repr=False)
     published: Published | None = None
     parallel: Sequence[Mapping[str, str]] = field(default=(), repr=False)
     breakdowns: tuple[str, ...] = ()
+    declared: Declared | None = field(default=None, repr=False)
+
+    @cached_property
+    def source(self) -> dict[str, Any]:
+        """Return the record of rows and documents, for the results; hashed when it is first asked for."""
+        return source_record(self.origin, self.declared or Declared(self.name), self.docs, self.corpus)
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,9 @@ class LoaderSpec:
     """A benchmark's declaration, the model of its ``data:`` block, and the function that reads it.
 
     ``versions`` marks a benchmark whose documents may exist in several languages, for ``imbalance`` to draw from.
-    ``expected`` tells what is known of a block's rows before any file is read.
+    ``expected`` tells what is known of a block's rows before any file is read. ``published`` gives the numbers of the
+    published rows that a block reads, by part, before anything is drawn from them; ``documents`` those of the
+    documents. They are None, or give None, where no rows were published, or their number is unknown.
     """
 
     declaration: Declaration
@@ -98,6 +108,8 @@ class LoaderSpec:
     load: Callable[[Any], Benchmark]
     versions: bool = False
     expected: Callable[[Any], Expected] | None = None
+    published: Callable[[Any], Mapping[str, int] | None] | None = None
+    documents: Callable[[Any], Mapping[str, int] | None] | None = None
 
 
 def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +24,11 @@ import numpy as np
 from mrag_eval.core import DataError, JsonFault, RagDoc, json_value, language_tier
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of, option_facts
 from mrag_eval.datasets._blend_mcq import generate
+from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
     hub_dataset,
+    hub_place,
     iter_csv,
     iter_jsonl,
     read_json,
@@ -35,6 +37,7 @@ from mrag_eval.datasets._files import (
     require_text,
     sha256_file,
 )
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import BLEND
 
 HUB = HubDataset(
@@ -97,14 +100,14 @@ class _Rows:
 
     keys: Callable[[], Iterable[tuple[str, str, str]]]
     fetch: Callable[[Sequence[int]], Iterator[tuple[str, Mapping[str, Any]]]]
-    source: dict[str, Any]
+    place: dict[str, Any]
 
 
 def load(block: BlendBlock) -> Benchmark:
     """Load one seeded version of every (country, question), for one country, one language or all."""
     one_of("country", block.country, COUNTRIES)
     one_of("language", block.language, LANGUAGES)
-    docs, notes, source = _annotated(block) if block.source == "annotations" else _published(block)
+    docs, notes, place = _annotated(block) if block.source == "annotations" else _published(block)
     kept = [
         doc
         for doc in docs
@@ -114,9 +117,11 @@ def load(block: BlendBlock) -> Benchmark:
         wanted = ", ".join(
             f"{key} '{value}'" for key, value in (("country", block.country), ("language", block.language)) if value
         )
-        raise DataError(f"blend: no question of {wanted or 'any country'} in {source.get('path', HUB.id)}")
+        raise DataError(f"blend: no question of {wanted or 'any country'} in {place.get('path', HUB.id)}")
     notes.insert(0, f"{len(kept)} questions, one version each, seed {block.seed}")
-    return Benchmark("blend", kept, None, tuple(notes), {**source, "seed": block.seed})
+    parts = parts_by(kept, lambda doc: doc.extra["country"])
+    made = {"validity": block.validity} if block.source == "annotations" else {}
+    return Benchmark("blend", kept, None, tuple(notes), Origin(place, {**made, "seed": block.seed}, parts))
 
 
 def _rng(seed: int, country: str, question_id: str) -> np.random.Generator:
@@ -145,13 +150,7 @@ def _published(block: BlendBlock) -> tuple[list[RagDoc], list[str], dict[str, An
     notes = [f"{total} rows, {len(docs)} distinct (country, question)"] if total != len(docs) else []
     if repeated:
         notes.append(f"{repeated} rows repeat an MCQID of their country and were left out")
-    found_sizes = Counter(doc.extra["country"] for doc in docs)
-    cut = [
-        f"{name} {found_sizes[name]} of {size}" for name, (_, size) in COUNTRIES.items() if found_sizes[name] != size
-    ]
-    if cut:
-        notes.append(f"this copy differs from the published counts: {', '.join(cut)}")
-    return docs, notes, rows.source
+    return docs, notes, rows.place
 
 
 def _doc(row: Mapping[str, Any], where: str) -> RagDoc:
@@ -236,8 +235,8 @@ def _from_hub(block: BlendBlock) -> _Rows:
         for index, row in zip(indices, dataset.select(indices), strict=True):
             yield f"{HUB.id}, row {index}", row
 
-    source = {"hub": HUB.id, "config": HUB_CONFIG, "revision": block.revision, "split": block.split}
-    return _Rows(lambda: ((row["country"], row["ID"], row["MCQID"]) for row in keys), fetch, source)
+    place = hub_place(HUB.id, block.revision, dataset, config=HUB_CONFIG, split=block.split)
+    return _Rows(lambda: ((row["country"], row["ID"], row["MCQID"]) for row in keys), fetch, place)
 
 
 def _from_path(path: Path) -> _Rows:
@@ -333,18 +332,28 @@ def _annotated(block: BlendBlock) -> tuple[list[RagDoc], list[str], dict[str, An
         f"made from annotations: {len({doc.group_id for doc in docs})} of {asked} questions pass ({block.validity}), "
         f"{fewer} with fewer than four options; not the published multiple-choice set"
     ]
-    return docs, notes, {"path": str(block.path), "sha256": hashes, "validity": block.validity}
+    return docs, notes, {"path": str(block.path), "sha256": hashes}
+
+
+def _asked(block: BlendBlock) -> list[str]:
+    """Return the countries that a block reads."""
+    return [
+        country
+        for country, (code, _) in COUNTRIES.items()
+        if block.country in (None, country) and block.language in (None, code)
+    ]
+
+
+def published(block: BlendBlock) -> Mapping[str, int] | None:
+    """Return the sizes of CORAL's Table 4; None for questions made from the annotations, which nobody published."""
+    return {country: COUNTRIES[country][1] for country in _asked(block)} if block.source == "mcq" else None
 
 
 def expected(block: BlendBlock) -> Expected:
     """Return what CORAL's Table 4 tells of the rows; how many the annotations give is not known beforehand."""
-    kept = [
-        (code, size)
-        for country, (code, size) in COUNTRIES.items()
-        if block.country in (None, country) and block.language in (None, code)
-    ]
-    rows = sum(size for _, size in kept) if block.source == "mcq" else None
-    return Expected(rows, ("en",), tuple(dict.fromkeys(code for code, _ in kept)))
+    sizes = published(block)
+    codes = tuple(dict.fromkeys(COUNTRIES[country][0] for country in _asked(block)))
+    return Expected(None if sizes is None else sum(sizes.values()), ("en",), codes)
 
 
-LOADER = LoaderSpec(BENCHMARK, BlendBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, BlendBlock, load, expected=expected, published=published)

@@ -14,8 +14,10 @@ from typing import Any, Literal
 from mrag_eval.core import DataError, RagDoc, language_tier
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of
 from mrag_eval.datasets._blend import COUNTRIES, HUB, LANGUAGES
+from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
-from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import BLEND
 
 HUB_CONFIG = "annotations"
@@ -72,44 +74,29 @@ def load(block: BlendSaqBlock) -> Benchmark:
     """Load the valid questions of one country, one language or all."""
     one_of("country", block.country, COUNTRIES)
     one_of("language", block.language, LANGUAGES)
-    asked = [
-        country
-        for country, (code, _) in COUNTRIES.items()
-        if block.country in (None, country) and block.language in (None, code)
-    ]
+    asked = published(block)
     if not asked:
         raise DataError(f"blend_saq: no question of country '{block.country}' in language '{block.language}'")
     docs: list[RagDoc] = []
     left_out: Counter[str] = Counter()
-    hashes: dict[str, str] = {}
+    place: dict[str, Any] = {} if block.path is None else {"path": str(block.path), "sha256": {}}
     found = 0
-    differing = []
     for country in asked:
-        kept = 0
-        for where, question_id, record in _records(block, country, hashes):
+        for where, question_id, record in _records(block, country, place):
             found += 1
             require_columns(record, _COLUMNS, where)
             reason = why_invalid(record)
             if reason is None:
-                kept += 1
                 docs.append(_doc(country, question_id, record, block.question_language, where))
             else:
                 left_out[reason] += 1
-        if kept != SOURCES[country][1]:
-            differing.append(f"{country} {kept} of {SOURCES[country][1]}")
     reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
     notes = [f"{len(docs)} of {found} questions are valid" + (f", left out: {reasons}" if reasons else "")]
     english = [doc.id for doc in docs if block.question_language == "local" and doc.query_lang != doc.culture_lang]
     if english:
         notes.append(f"asked in English, as the files have no text in their own language: {', '.join(english)}")
-    if differing:
-        notes.append(f"this copy differs from the published counts of valid questions: {', '.join(differing)}")
-    source: dict[str, Any] = (
-        {"hub": HUB.id, "config": HUB_CONFIG, "revision": block.revision}
-        if block.path is None
-        else {"path": str(block.path), "sha256": hashes}
-    )
-    return Benchmark("blend_saq", docs, None, tuple(notes), source)
+    origin = Origin(place, parts=parts_by(docs, lambda doc: doc.extra["country"]))
+    return Benchmark("blend_saq", docs, None, tuple(notes), origin)
 
 
 def why_invalid(record: Mapping[str, Any]) -> str | None:
@@ -122,18 +109,17 @@ def why_invalid(record: Mapping[str, Any]) -> str | None:
     return None if record["annotations"] else "without an annotation"
 
 
-def _records(
-    block: BlendSaqBlock, country: str, hashes: dict[str, str]
-) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield (where, question id, record) of a country; add the hash of each file read to ``hashes``."""
+def _records(block: BlendSaqBlock, country: str, place: dict[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield (where, question id, record) of a country; complete ``place``."""
     if block.path is None:
         split = SOURCES[country][0]
         rows = hub_dataset("blend_saq", HUB.id, HUB_CONFIG, split, block.revision, ("ID", *_COLUMNS))
+        place |= hub_place(HUB.id, block.revision, rows, config=HUB_CONFIG)
         for row in rows:
             yield f"{HUB.id}, split {split}, question {row['ID']}", row["ID"], row
         return
     file = _file(require_path(block.path, "blend_saq"), country)
-    annotations, hashes[file.name] = read_json(file)
+    annotations, place["sha256"][file.name] = read_json(file)
     if not isinstance(annotations, dict):
         raise DataError(f"{file}: expected questions by id, found {type(annotations).__name__}")
     for question_id, record in annotations.items():
@@ -182,16 +168,21 @@ def _answer(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**parts, "count": count}
 
 
-def expected(block: BlendSaqBlock) -> Expected:
-    """Return what the published counts of valid questions tell of the rows."""
-    kept = {
-        country: code
+def published(block: BlendSaqBlock) -> Mapping[str, int]:
+    """Return the numbers of valid questions among the published ones, by country."""
+    return {
+        country: SOURCES[country][1]
         for country, (code, _) in COUNTRIES.items()
         if block.country in (None, country) and block.language in (None, code)
     }
-    codes = tuple(dict.fromkeys(kept.values()))
+
+
+def expected(block: BlendSaqBlock) -> Expected:
+    """Return what the published counts of valid questions tell of the rows."""
+    kept = published(block)
+    codes = tuple(dict.fromkeys(COUNTRIES[country][0] for country in kept))
     asked = codes if block.question_language == "local" else ("en",)
-    return Expected(sum(SOURCES[country][1] for country in kept), asked, codes)
+    return Expected(sum(kept.values()), asked, codes)
 
 
-LOADER = LoaderSpec(BENCHMARK, BlendSaqBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, BlendSaqBlock, load, expected=expected, published=published)

@@ -20,6 +20,7 @@ from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import (
     decode,
     hub_dataset,
+    hub_place,
     iter_csv,
     read_bytes,
     read_json,
@@ -29,8 +30,6 @@ from mrag_eval.datasets._files import (
 )
 
 BORDERLINES = HubDataset(id="manestay/borderlines", licence=None, setting="data.borderlines")
-# Published counts (BordIRlines, section 3.1): territories, questions.
-SIZES = (251, 720)
 UNKNOWN = "Unknown"
 # Languages that have questions, in the codes of the files. Other claimants' languages (dz, mfe, to) have none.
 CODES = (
@@ -79,12 +78,13 @@ class Question:
 
 @dataclass(frozen=True)
 class BorderLines:
-    """The questions, control questions first; ``countries`` maps a country to its row."""
+    """The questions, control questions first; ``countries`` maps a country to its row. ``own``: a user's."""
 
     questions: tuple[Question, ...]
     countries: Mapping[str, Mapping[str, Any]]
     notes: tuple[str, ...]
-    source: Mapping[str, Any]
+    place: Mapping[str, Any]
+    own: bool = False
 
 
 def query_id(territory: str, code: str) -> str:
@@ -97,7 +97,7 @@ def query_id(territory: str, code: str) -> str:
 def read_borderlines(path: Path | None) -> BorderLines:
     """Read all questions and check that every claimant has a language and an option.
 
-    Raises DataError naming file and line. If the counts of a copy differ from the published ones, a note states it.
+    Raises DataError naming file and line.
     """
     tables = _from_hub() if path is None else _from_folder(require_path(path, "bordirlines"))
     countries = {**({} if tables.own else _MISSING_COUNTRIES), **tables.countries}
@@ -123,16 +123,11 @@ def read_borderlines(path: Path | None) -> BorderLines:
     twice = next((name for i, name in enumerate(ids) if name in ids[:i]), None)
     if twice is not None:
         raise DataError(f"borderlines: two questions with the id '{twice}'")
-    return BorderLines(tuple(questions), countries, _notes(territories, questions, tables), tables.source)
+    return BorderLines(tuple(questions), countries, _notes(territories, tables), tables.place, tables.own)
 
 
-def _notes(territories: Sequence[Territory], questions: Sequence[Question], tables: _Tables) -> tuple[str, ...]:
+def _notes(territories: Sequence[Territory], tables: _Tables) -> tuple[str, ...]:
     notes = []
-    if not tables.own and (len(territories), len(questions)) != SIZES:
-        notes.append(
-            f"this copy differs from the published counts: {len(territories)} territories of {SIZES[0]}, "
-            f"{len(questions)} questions of {SIZES[1]}"
-        )
     outside = [t.name for t in territories if t.controller and t.controller not in t.claimants]
     if outside:
         notes.append(f"the controller is not a claimant, so no answer can name it: {', '.join(outside)}")
@@ -154,7 +149,7 @@ class _Tables:
     territories: Sequence[tuple[str, Mapping[str, Any]]]
     countries: Mapping[str, Mapping[str, Any]]
     translated: Sequence[tuple[str, str, int, str, Sequence[str]]]
-    source: Mapping[str, Any]
+    place: Mapping[str, Any]
     own: bool = False
 
 
@@ -230,7 +225,7 @@ def _from_hub() -> _Tables:
             where = f"{BORDERLINES.id}, queries {code}, row {n}"
             options = _options(row["Claimants_Native"], where)
             translated.append((where, code, int(row["Index_Territory"]), row["Query_Native"].strip(), options))
-    return _Tables(rows, countries, translated, {"hub": BORDERLINES.id})
+    return _Tables(rows, countries, translated, hub_place(BORDERLINES.id, BORDERLINES.revision, territories))
 
 
 def _options(value: Any, where: str) -> Sequence[str]:

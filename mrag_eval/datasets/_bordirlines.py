@@ -8,7 +8,8 @@ BordIRlines' own files (``data.path``), which are read if ``data.embedder`` name
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from mrag_eval.core import (
     DataError,
     RagDoc,
     base_language,
+    content_key,
     did_you_mean,
     normalize_language,
 )
@@ -46,9 +48,11 @@ from mrag_eval.datasets._bordirlines_files import (
     read_hits,
     read_queries,
 )
+from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
-from mrag_eval.datasets._files import hub_folder, read_json, require_path
+from mrag_eval.datasets._files import hub_folder, hub_place, read_json, require_path
 from mrag_eval.datasets._flipped import flipped
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._published import Published, Run
 from mrag_eval.datasets._viewpoints import Label
 
@@ -87,6 +91,7 @@ BENCHMARK = Declaration(
     tasks="bordirlines",
 )
 EMBEDDERS = ("openai", "m3")
+# Published number of questions (section 3.1).
 QUESTIONS = 720
 Personas = Literal["plain", "un", "nationalist", "demographic"]
 _HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv", "data/*/*/*/*_query_hits.tsv")
@@ -130,26 +135,41 @@ def load(block: BordirlinesBlock) -> Benchmark:
     lines = read_borderlines(_lines_folder(block))
     questions = _kept(lines.questions, block)
     asked_in = {question.lang for question in lines.questions}
-    groups = _resource_groups(block.resource_groups)
+    groups, usual = _resource_groups(block.resource_groups), _resource_groups(None)
     docs = [_doc(question, lines, block.persona, asked_in, groups) for question in questions]
     notes = [f"{len(docs)} questions on {len({q.territory.name for q in questions})} territories", *lines.notes]
     if block.persona in ("nationalist", "demographic"):
         plain = sum("country" not in doc.extra for doc in docs)
         notes.append(f"{plain} control questions have no asker, since no claimant speaks English there")
-    source: dict[str, Any] = {"borderlines": dict(lines.source)}
+
+    def as_published() -> list[RagDoc]:
+        return [_doc(question, lines, "plain", asked_in, usual) for question in lines.questions]
+
+    origin = Origin(
+        {"borderlines": lines.place},
+        {} if block.resource_groups is None else {"resource_groups": content_key(groups)},
+        {"questions": Part(len(lines.questions), as_published)},
+        own=lines.own,
+    )
     if block.embedder is None:
-        return Benchmark("bordirlines", docs, None, tuple(notes), source)
+        return Benchmark("bordirlines", docs, None, tuple(notes), origin)
     if block.path is None:
         root = data_folder(hub_folder("bordirlines", HUB.id, _HUB_FILES, block.revision))
-        source |= {"hub": HUB.id, "revision": block.revision}
+        place = hub_place(HUB.id, block.revision, root)
     else:
         root = data_folder(block.path)
-        source["path"] = str(root)
+        place = {"path": str(root)}
     hashes: dict[str, str] = {}
-    published, counts, more = _published(block, root, lines, {doc.id for doc in docs}, hashes)
-    source |= {"sha256": provenance(hashes), "queries_with_documents": counts, "searchable": published.pool}
+    published, counts, more, documents = _published(block, root, lines, {doc.id for doc in docs}, hashes)
+    origin = replace(
+        origin,
+        settings={**origin.settings, "queries_with_documents": counts, "searchable": published.pool},
+        documents={block.embedder: documents},
+        corpus={"passages": documents.rows},
+        beside={**place, "corpus": {**place, "sha256": provenance(hashes)}},
+    )
     notes += more
-    return Benchmark("bordirlines", docs, None, tuple(notes), source, published)
+    return Benchmark("bordirlines", docs, None, tuple(notes), origin, published)
 
 
 def _lines_folder(block: BordirlinesBlock) -> Path | None:
@@ -243,7 +263,7 @@ def subjects(territory: str, claimants: Sequence[str]) -> list[str]:
 
 def _published(
     block: BordirlinesBlock, root: Path, lines: BorderLines, wanted: set[str], hashes: dict[str, str]
-) -> tuple[Published, dict[str, int], list[str]]:
+) -> tuple[Published, dict[str, int], list[str], Part]:
     joined, other_text = read_queries(root, lines.questions, hashes)
     documents = Documents(root, hashes)
     by_embedder = {name: read_hits(root, name, joined, documents, hashes) for name in EMBEDDERS}
@@ -269,7 +289,20 @@ def _published(
     passages = {key: documents.passages[key] for key in used}
     shown = {pair: label.as_labels() for pair, label in labels.items()}
     searchable, pool = _searchable(by_embedder, questions, documents)
-    return Published(runs, passages, searchable, shown, pool), counts, notes
+    return Published(runs, passages, searchable, shown, pool), counts, notes, _as_found(hits, documents, labels)
+
+
+def _as_found(hits: Hits, documents: Documents, labels: Mapping[tuple[str, str], Label]) -> Part:
+    """Return the passages of an embedder's hits, with the hits and the labels, before any is left out or exchanged."""
+    found = {hit.passage for rows in hits.values() for listed in rows.values() for hit in listed}
+
+    def records() -> Iterator[Any]:
+        yield from (documents.passages[passage] for passage in found)
+        for mode, rows in hits.items():
+            yield from ([mode, row, hit.rank, hit.score, hit.passage] for row, listed in rows.items() for hit in listed)
+        yield from ([*pair, label.as_labels()] for pair, label in labels.items())
+
+    return Part(len(found), records)
 
 
 def _flipped_runs(
@@ -365,6 +398,11 @@ def _searchable(
     return by_row, pool
 
 
+def published(block: BordirlinesBlock) -> Mapping[str, int]:
+    """Return the number of all questions, from which the block chooses."""
+    return {"questions": QUESTIONS}
+
+
 def expected(block: BordirlinesBlock) -> Expected:
     """Return what the dataset card tells of the rows; the number of a part of them is not known beforehand."""
     whole = block.languages is None and block.territories is None and not block.flip and block.documents == "all"
@@ -374,4 +412,4 @@ def expected(block: BordirlinesBlock) -> Expected:
     return Expected(QUESTIONS if whole else None, block.languages or (), unread=tuple(unread))
 
 
-LOADER = LoaderSpec(BENCHMARK, BordirlinesBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, BordirlinesBlock, load, expected=expected, published=published)

@@ -7,14 +7,24 @@ subject is derived from the question id. All four or five options are kept, in f
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
+from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
-from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text, unique_ids
+from mrag_eval.datasets._files import (
+    hub_dataset,
+    hub_place,
+    read_json,
+    require_columns,
+    require_path,
+    require_text,
+    unique_ids,
+)
+from mrag_eval.datasets._origin import Origin
 
 HUB = HubDataset(id="EunsuKim/CLIcK", licence=None)
 BENCHMARK = Declaration(
@@ -81,26 +91,23 @@ def category_of(question_id: str) -> str | None:
 
 def load(block: ClickBlock) -> Benchmark:
     """Load CLIcK's Culture questions (1,345 as published), for one subject or all."""
-    rows, source = _from_hub(block) if block.path is None else _from_folder(block.path)
+    rows, place = _from_hub(block) if block.path is None else _from_folder(block.path)
     ids, repeated = unique_ids([row["id"] for row, _, _ in rows])
-    found = Counter(category for _, category, _ in rows)
     docs = [
         _doc(name, row, category, where)
         for name, (row, category, where) in zip(ids, rows, strict=True)
         if block.category in (None, category)
     ]
     if not docs:
-        raise DataError(f"click: no question of category '{block.category}' in {source.get('path', HUB.id)}")
+        raise DataError(f"click: no question of category '{block.category}' in {place.get('path', HUB.id)}")
     notes = [f"{len(docs)} questions" + (f", category {block.category}" if block.category else "")]
-    cut = [f"{name} {found[name]} of {size}" for name, size in CATEGORY_SIZES.items() if found[name] != size]
-    if cut:
-        notes.append(f"this copy differs from the published counts: {', '.join(cut)}")
     if repeated:
         notes.append(f"{repeated} repeated question ids were given a suffix (~2)")
     equal = sum("equal_choices" in doc.extra for doc in docs)
     if equal:
         notes.append(f"{equal} question(s) with two options of the same text")
-    return Benchmark("click", docs, None, tuple(notes), source)
+    origin = Origin(place, parts=parts_by(docs, lambda doc: doc.extra["category"]))
+    return Benchmark("click", docs, None, tuple(notes), origin)
 
 
 def _from_folder(path: Path) -> tuple[list[tuple[dict[str, Any], str, str]], dict[str, Any]]:
@@ -135,7 +142,7 @@ def _from_hub(block: ClickBlock) -> tuple[list[tuple[dict[str, Any], str, str]],
         category = category_of(row["id"])
         if category is not None:
             rows.append((row, category, where))
-    return rows, {"hub": HUB.id, "revision": block.revision, "split": block.split}
+    return rows, hub_place(HUB.id, block.revision, dataset, split=block.split)
 
 
 def _check(row: Any, where: str) -> None:
@@ -168,10 +175,14 @@ def _doc(name: str, row: dict[str, Any], category: str, where: str) -> RagDoc:
     )
 
 
+def published(block: ClickBlock) -> Mapping[str, int]:
+    """Return the published sizes of the subjects."""
+    return {name: size for name, size in CATEGORY_SIZES.items() if block.category in (None, name)}
+
+
 def expected(block: ClickBlock) -> Expected:
     """Return what the published sizes of the subjects tell of the rows."""
-    rows = sum(size for name, size in CATEGORY_SIZES.items() if block.category in (None, name))
-    return Expected(rows, ("ko",), ("ko",))
+    return Expected(sum(published(block).values()), ("ko",), ("ko",))
 
 
-LOADER = LoaderSpec(BENCHMARK, ClickBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, ClickBlock, load, expected=expected, published=published)

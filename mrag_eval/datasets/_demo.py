@@ -6,13 +6,17 @@ passage is named ``<language>-<topic>``, a question ``<passage>--<language of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from mrag_eval.core import normalize_language, same_language
 from mrag_eval.datasets import _jsonl as jsonl
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._declaration import Declaration, PackagedFiles
 
+# Questions in each language.
+QUESTIONS = 5
 FOLDER = Path(__file__).resolve().parent / "demo_data"
 BENCHMARK = Declaration(
     name="demo",
@@ -47,13 +51,20 @@ def load(block: DemoBlock) -> Benchmark:
             language=block.language,
         )
     )
-    return replace(loaded, name="demo")
+    place = {"package": "mrag-eval"} if block.path is None else loaded.origin.place
+    return replace(loaded, name="demo", origin=replace(loaded.origin, place=place, beside={}))
+
+
+def published(block: DemoBlock) -> Mapping[str, int]:
+    """Return the number of questions in each language."""
+    asked = None if block.language is None else normalize_language(block.language)
+    return {code: QUESTIONS for code in BENCHMARK.languages if asked is None or same_language(code, asked)}
 
 
 def expected(block: DemoBlock) -> Expected:
     """Return the number and languages of the rows, which are part of the package."""
-    docs = load(block).docs
-    return Expected(len(docs), tuple(dict.fromkeys(doc.query_lang for doc in docs)))
+    counts = published(block)
+    return Expected(sum(counts.values()), tuple(counts))
 
 
-LOADER = LoaderSpec(BENCHMARK, DemoBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, DemoBlock, load, expected=expected, published=published)

@@ -8,9 +8,11 @@ import csv
 import gzip
 import hashlib
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +20,7 @@ from mrag_eval.core import DataError, json_from, lines_of, readable, whole
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def require_path(path: Path, benchmark: str) -> Path:
@@ -209,6 +212,22 @@ def web_file(benchmark: str, url: str, key: str = "data.path") -> Path:
             + (f": {reason[0][:200]})" if reason else ")"),
             f"go online (unset HF_HUB_OFFLINE), or download it yourself: --metadata {key}=PATH",
         ) from error
+
+
+def commit_of(read: Any) -> str | None:
+    """Return the commit of a hub dataset, or of a file or folder in the hub's cache; None if it does not tell."""
+    if isinstance(read, Path):
+        named = [part for before, part in pairwise(read.parts) if before == "snapshots"]
+        return next((part for part in named if _COMMIT.fullmatch(part)), None)
+    files = getattr(getattr(read, "info", None), "download_checksums", None) or ()
+    found = (_COMMIT.search(str(name).partition("@")[2]) for name in files)
+    return next((match[0] for match in found if match), None)
+
+
+def hub_place(repo: str, revision: str | None, read: Any, **more: str | None) -> dict[str, Any]:
+    """Return the place of rows on the hub: the revision asked for, and the commit that ``read`` came from."""
+    commit = commit_of(read)
+    return {"hub": repo, **more, "revision": revision, **({"commit": commit} if commit else {})}
 
 
 def is_script_refusal(error: DataError) -> bool:

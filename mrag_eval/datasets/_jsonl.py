@@ -39,8 +39,10 @@ from mrag_eval.core import (
     titled,
 )
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
+from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import iter_jsonl, read_bytes, require_columns, require_path, require_text, sha256_file
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
 
 BENCHMARK = Declaration(
@@ -104,25 +106,28 @@ def load(block: JsonlBlock) -> Benchmark:
     if not docs:
         raise DataError(f"{path}: holds no question" + (f" in language '{language}'" if language else ""))
     notes = [f"{len(docs)} questions" + (f" of {len(seen)}" if len(docs) < len(seen) else "")]
-    source: dict[str, Any] = {"path": str(path), "sha256": {path.name: sha256_file(path)}}
+    parts = parts_by(docs, lambda doc: doc.query_lang)
+    settings: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
     corpus, parallel = None, []
     if block.corpus is not None:
         corpus_file = _file(block.corpus, "corpus")
         corpus, versions = _corpus(corpus_file)
         parallel = parallel_texts(versions)
-        source["sha256"][corpus_file.name] = sha256_file(corpus_file)
+        beside["corpus"] = {"path": str(corpus_file), "sha256": sha256_file(corpus_file)}
         notes.append(f"{len(corpus)} documents in {len({passage.lang for passage in corpus})} languages")
         _check_relevant(docs, corpus, path)
         if block.imbalance is not None:
             docs, corpus, note = imbalanced(docs, corpus, versions, block.imbalance, block.seed)
             notes.append(note)
-            source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
+            settings["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
     elif block.imbalance is not None:
         raise ConfigError(
             "data (benchmark 'jsonl'): imbalance requires documents, but 'corpus' is missing",
             "data.corpus names the file of documents",
         )
-    return Benchmark("jsonl", docs, corpus, tuple(notes), source, parallel=parallel)
+    origin = Origin({"path": str(path), "sha256": sha256_file(path)}, settings, parts, beside=beside)
+    return Benchmark("jsonl", docs, corpus, tuple(notes), origin, parallel=parallel)
 
 
 def read_passages(path: Path) -> list[Passage]:

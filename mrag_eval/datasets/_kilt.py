@@ -10,7 +10,15 @@ from typing import Any
 
 from mrag_eval.core import DataError
 from mrag_eval.datasets._declaration import HubDataset
-from mrag_eval.datasets._files import file_in, hub_dataset, iter_jsonl, require_columns, require_path, sha256_file
+from mrag_eval.datasets._files import (
+    file_in,
+    hub_dataset,
+    hub_place,
+    iter_jsonl,
+    require_columns,
+    require_path,
+    sha256_file,
+)
 from mrag_eval.datasets._kilt_paragraphs import Place
 
 KILT = HubDataset(id="facebook/kilt_tasks", licence="MIT", setting="data.kilt")
@@ -27,7 +35,7 @@ class KiltNq:
 
     places: Mapping[str, tuple[tuple[str, int | None], ...]]
     where: str
-    source: Mapping[str, Any]
+    place: Mapping[str, Any]
 
     def pages(self, example: str) -> tuple[str, ...]:
         """Return the page ids that answer a question."""
@@ -64,7 +72,8 @@ def _from_file(file: Path, _mtime_ns: int) -> KiltNq:
 def _from_hub() -> KiltNq:
     rows = hub_dataset("mkqa", KILT.id, "nq", "train", KILT.revision, _COLUMNS, KILT.setting)
     records = ((f"{KILT.id}, config nq, row {index}", row) for index, row in enumerate(rows))
-    return KiltNq(_places(records), f"{KILT.id}, config nq", {"hub": KILT.id, "config": "nq", "split": "train"})
+    place = hub_place(KILT.id, KILT.revision, rows, config="nq", split="train")
+    return KiltNq(_places(records), f"{KILT.id}, config nq", place)
 
 
 def _places(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[tuple[str, int | None], ...]]:

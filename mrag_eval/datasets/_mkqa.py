@@ -16,10 +16,12 @@ from typing import Any, Literal
 from mrag_eval.config import AbsolutePath
 from mrag_eval.core import ConfigError, DataError, GivenPassage, RagDoc, content_key, language_name, titled
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
+from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
 from mrag_eval.datasets._files import (
     file_in,
     hub_dataset,
+    hub_place,
     is_script_refusal,
     iter_jsonl,
     require_columns,
@@ -31,12 +33,12 @@ from mrag_eval.datasets._files import (
 from mrag_eval.datasets._kilt import KILT, KiltNq, read_kilt_nq
 from mrag_eval.datasets._kilt_paragraphs import FILE, kilt_paragraphs
 from mrag_eval.datasets._mkqa_aliases import usable_aliases
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import MRAG
 
 HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card says CC BY 3.0", megabytes=20)
 ORIGINAL = WebFile(url="https://github.com/apple/ml-mkqa/raw/main/dataset/mkqa.jsonl.gz", licence="CC-BY-SA-3.0")
 LANGUAGES = ("ar", "de", "en", "es", "fi", "fr", "it", "ja", "ko", "pt", "ru", "th", "zh")
-ROWS = 10_000
 # Number of questions in the paper's intersection with KILT (its Table 4), in every language.
 PAPER_ROWS = 2_827
 # Number of questions with an answer, of any kind but the long ones.
@@ -122,7 +124,7 @@ class _Row:
 class _Table:
     rows: tuple[_Row, ...]
     where: str
-    source: Mapping[str, Any]
+    place: Mapping[str, Any]
 
 
 def load(block: MkqaBlock) -> Benchmark:
@@ -134,19 +136,29 @@ def load(block: MkqaBlock) -> Benchmark:
     kilt = None if block.subset == "all" else read_kilt_nq(block.kilt)
     chosen = table.rows if kilt is None else _in_kilt(table, kilt)
     gold = _gold(chosen, kilt, block)
-    docs = [_doc(row, block.language, kilt, gold) for row in chosen if row.answers[block.language].texts]
+    answered = [row for row in chosen if row.answers[block.language].texts]
+    docs = [_doc(row, block.language, kilt, gold) for row in answered]
     if not docs:
         raise DataError(
             f"mkqa: no question with an answer in {language_name(block.language)} "
             f"is left of {len(chosen)} in {table.where}"
         )
-    source: dict[str, Any] = dict(table.source)
-    if kilt is not None:
-        source["kilt"] = dict(kilt.source)
+    settings: dict[str, Any] = {}
     if gold is not None:
         texts = [[passage.id, passage.text] for row in sorted(gold) for passage in gold[row]]
-        source["paragraphs"] = {"path": str(block.paragraphs), "paragraphs": len(texts), "sha256": content_key(texts)}
-    return Benchmark("mkqa", docs, None, _notes(block, table, len(chosen), docs), source)
+        settings["paragraphs"] = {"paragraphs": len(texts), "content": content_key(texts)}
+    origin = Origin(
+        {**table.place, **({} if kilt is None else {"kilt": dict(kilt.place)})},
+        settings,
+        # KILT's paragraphs are identified on their own
+        {_part(block): Part(len(docs), lambda: [_doc(row, block.language, kilt, None) for row in answered])},
+        beside={} if gold is None else {"paragraphs": {"path": str(block.paragraphs)}},
+    )
+    return Benchmark("mkqa", docs, None, _notes(block, table, len(chosen), docs), origin)
+
+
+def _part(block: MkqaBlock) -> str:
+    return language_name(block.language)
 
 
 def _notes(block: MkqaBlock, table: _Table, chosen: int, docs: list[RagDoc]) -> tuple[str, ...]:
@@ -154,10 +166,6 @@ def _notes(block: MkqaBlock, table: _Table, chosen: int, docs: list[RagDoc]) -> 
     if block.subset == "kilt":
         parts += f", of {chosen:,} that KILT holds too"
     notes = [f"{parts}, of {len(table.rows):,} in the file ({chosen - len(docs):,} without an answer)"]
-    if len(table.rows) != ROWS:
-        notes.append(f"this copy has {len(table.rows):,} questions; the published set has {ROWS:,}")
-    elif block.subset == "kilt" and len(docs) != PAPER_ROWS:
-        notes.append(f"{len(docs):,} questions are not the paper's {PAPER_ROWS:,}")
     unknown = sum(not doc.relevant_ids for doc in docs) if block.subset == "kilt" else 0
     if unknown:
         notes.append(f"KILT names no {block.gold} for {unknown:,} of them")
@@ -254,7 +262,7 @@ def _from_hub(revision: str | None) -> _Table:
         path = web_file("mkqa", ORIGINAL.url)
         return _Table(_from_file(path, path.stat().st_mtime_ns).rows, ORIGINAL.url, {"url": ORIGINAL.url})
     rows = _rows((f"{HUB.id}, row {index}", row) for index, row in enumerate(dataset))
-    return _Table(rows, HUB.id, {"hub": HUB.id, "revision": revision, "split": "train"})
+    return _Table(rows, HUB.id, hub_place(HUB.id, revision, dataset, split="train"))
 
 
 def _rows(records: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[_Row, ...]:
@@ -313,11 +321,15 @@ def _type(answers: list[Mapping[str, Any]]) -> str:
     return str(kind or "missing")
 
 
+def published(block: MkqaBlock) -> Mapping[str, int]:
+    """Return the papers' counts."""
+    return {_part(block): ANSWERED if block.subset == "all" else PAPER_ROWS}
+
+
 def expected(block: MkqaBlock) -> Expected:
     """Return what the papers' counts tell of the rows."""
-    if block.subset == "all":
-        return Expected(ANSWERED, (block.language,), unread=(KILT.setting,))
-    return Expected(PAPER_ROWS, (block.language,))
+    unread = (KILT.setting,) if block.subset == "all" else ()
+    return Expected(sum(published(block).values()), (block.language,), unread=unread)
 
 
-LOADER = LoaderSpec(BENCHMARK, MkqaBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, MkqaBlock, load, expected=expected, published=published)

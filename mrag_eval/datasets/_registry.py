@@ -16,7 +16,10 @@ from mrag_eval.core import ConfigError, did_you_mean, suggesting
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.datasets._breakdowns import check_breakdowns
 from mrag_eval.datasets._declaration import Declaration
+from mrag_eval.datasets._identity import other_counts
 from mrag_eval.datasets._imbalance import refuse_imbalance
+from mrag_eval.datasets._origin import Declared, parts_of
+from mrag_eval.datasets._published_rows import PublishedRows, published
 
 _LIST = "mrag-eval tasks   lists the benchmarks"
 
@@ -68,6 +71,29 @@ def validate_data(data: Mapping[str, Any]) -> DataBlock:
     return block
 
 
+def published_rows(data: Mapping[str, Any]) -> PublishedRows | None:
+    """Return the rows that were published for a ``data:`` block; None for a user's own rows, or if nothing is known.
+
+    Raises :class:`~mrag_eval.core.ConfigError` for a wrong block.
+    """
+    return _declared(validate_data(data)).rows
+
+
+def _declared(block: DataBlock) -> Declared:
+    """Return what the benchmark's declaration tells of the rows of a block."""
+    loader = LOADERS[block.benchmark]
+    declaration = loader.declaration
+    own = declaration.is_own(block.model_dump(include={"benchmark", *(declaration.own or ())}))
+    counts = {"rows": loader.published, "documents": loader.documents}
+    known = {
+        kind: published(kind, block.benchmark, found)
+        for kind, tell in counts.items()
+        if not own and tell is not None and (found := tell(block)) is not None
+    }
+    pins = {getattr(source, "id", source.url): getattr(source, "revision", None) for source in declaration.sources}
+    return Declared(declaration.title, known.get("rows"), known.get("documents"), pins, own)
+
+
 def load_benchmark(data: Mapping[str, Any]) -> Benchmark:
     """Load the benchmark of a ``data:`` block; once per process for equal blocks.
 
@@ -89,7 +115,12 @@ def _load(block_json: str) -> Benchmark:
     loader = LOADERS[data["benchmark"]]
     block = loader.block.model_validate_json(block_json)
     with suggesting(_next_step(loader.declaration, block)):
-        return replace(loader.load(block), breakdowns=loader.declaration.breakdowns_of(data))
+        loaded = loader.load(block)
+    declared = _declared(block)
+    notes = loaded.notes
+    if not loaded.origin.own and (counts := other_counts(parts_of(loaded.origin, loaded.docs), declared.rows)):
+        notes += (f"this copy differs from the published counts: {', '.join(counts)}",)
+    return replace(loaded, notes=notes, declared=declared, breakdowns=loader.declaration.breakdowns_of(data))
 
 
 def _next_step(declaration: Declaration, block: DataBlock) -> str:

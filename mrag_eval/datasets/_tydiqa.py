@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, GivenPassage, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
+from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
-from mrag_eval.datasets._files import file_in, hub_dataset, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._files import (
+    file_in,
+    hub_dataset,
+    hub_place,
+    read_json,
+    require_columns,
+    require_path,
+    require_text,
+)
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import MRAG
 
 HUB = HubDataset(id="google-research-datasets/tydiqa", licence=None)
@@ -55,7 +65,7 @@ class TydiqaBlock(DataBlock):
 
 def load(block: TydiqaBlock) -> Benchmark:
     """Load the English questions, each with its gold passage as ``given_passages``."""
-    rows, source = _from_hub(block) if block.path is None else _from_file(require_path(block.path, "tydiqa"))
+    rows, place = _from_hub(block) if block.path is None else _from_file(require_path(block.path, "tydiqa"))
     docs = [_doc(row, where) for where, row in rows if str(row["id"]).startswith(_PREFIX)]
     if not docs:
         raise DataError(
@@ -67,10 +77,8 @@ def load(block: TydiqaBlock) -> Benchmark:
         if doc.id in seen:
             raise DataError(f"tydiqa: question id '{doc.id}' occurs twice")
         seen.add(doc.id)
-    notes = [f"{len(docs):,} questions in English, of {len(rows):,} in the file"]
-    if len(docs) != PAPER_ROWS:
-        notes.append(f"this copy has {len(docs):,} questions in English; the paper has {PAPER_ROWS:,}")
-    return Benchmark("tydiqa", docs, None, tuple(notes), source)
+    notes = (f"{len(docs):,} questions in English, of {len(rows):,} in the file",)
+    return Benchmark("tydiqa", docs, None, notes, Origin(place, parts={"English": Part.of(docs)}))
 
 
 def _from_hub(block: TydiqaBlock) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
@@ -80,7 +88,7 @@ def _from_hub(block: TydiqaBlock) -> tuple[list[tuple[str, dict[str, Any]]], dic
         answers = row["answers"]
         texts = answers["text"] if isinstance(answers, dict) else [answer["text"] for answer in answers]
         found.append((f"{HUB.id}, row {index}", {**row, "answers": list(texts)}))
-    return found, {"hub": HUB.id, "revision": block.revision, "split": block.split}
+    return found, hub_place(HUB.id, block.revision, rows, split=block.split)
 
 
 def _from_file(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
@@ -136,9 +144,14 @@ def _doc(row: dict[str, Any], where: str) -> RagDoc:
     )
 
 
+def published(block: TydiqaBlock) -> Mapping[str, int]:
+    """Return the mRAG paper's count."""
+    return {"English": PAPER_ROWS}
+
+
 def expected(block: TydiqaBlock) -> Expected:
     """Return what the mRAG paper's count tells of the rows."""
     return Expected(PAPER_ROWS, (block.language,))
 
 
-LOADER = LoaderSpec(BENCHMARK, TydiqaBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, TydiqaBlock, load, expected=expected, published=published)

@@ -30,16 +30,19 @@ from mrag_eval.core import (
     JsonFault,
     Passage,
     RagDoc,
+    content_key,
     is_language,
     json_value,
     normalize_language,
     suggestion,
 )
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
+from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
 from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
 from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 from mrag_eval.datasets._versions import Version, imbalanced
 from mrag_eval.datasets._xlcost_corpus import Passages, counted, read_xlcost_passages
@@ -64,8 +67,11 @@ BENCHMARK = Declaration(
     tasks="xlcost",
     own={"domain": "own"},
 )
-# Number of questions of a domain that are left once the files are cleaned.
+# Number of questions of a domain in the files, and of those that are left once they are cleaned.
+_PUBLISHED = {"travel": 2_066, "legal": 1_285}
 _CLEANED = {"travel": 1_019, "legal": 1_282}
+# Number of documents, where it is known.
+_DOCUMENTS = {"travel": 191}
 _COLUMNS = ("question", "answer", "supporting_document_language", "user_language")
 # Optional fields of a user's rows: the id of the document, a JSON object of categories, the kind of question.
 _OWN_COLUMNS = ("document", "categories", "q_type")
@@ -107,7 +113,7 @@ def load(block: XlcostBlock) -> Benchmark:
     file = _file(block, "benchmark")
     rows = _read(file, own=block.domain == "own")
     kept, counts = (rows, {}) if block.as_published else _cleaned(rows, relabel=block.domain != "own")
-    docs = _docs(kept)
+    docs = loaded = _docs(kept)
     if block.sample is not None and block.sample < len(docs):
         drawn = np.random.default_rng(block.seed).choice(len(docs), size=block.sample, replace=False)
         docs = [docs[i] for i in sorted(drawn.tolist())]
@@ -116,7 +122,8 @@ def load(block: XlcostBlock) -> Benchmark:
         pages = country_pages(docs, passages.passages)
         docs = [replace(doc, extra={**doc.extra, PAGE: pages[doc.id]}) if doc.id in pages else doc for doc in docs]
     corpus = passages.passages if passages else None
-    shares: dict[str, Any] = {}
+    drawn_corpus: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     notes: tuple[str, ...] = ()
     if block.imbalance is not None:
         if passages is None or not passages.parallel:
@@ -124,23 +131,39 @@ def load(block: XlcostBlock) -> Benchmark:
         asked = len(docs)
         docs, corpus, note = _imbalanced(docs, passages, block.imbalance, block.seed)
         pages_kept = {str(p.doc_id): p.lang for p in corpus}
-        shares = {
-            "corpus": passages.source | counted(corpus, list(pages_kept.values())),
-            "imbalance": {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True),
-        }
+        settings["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
+        drawn_corpus = {**counted(corpus, list(pages_kept.values())), "drawn": settings["imbalance"]}
         notes = (note, f"{asked - len(docs)} questions left out: the document that answers is not known")
-    source: dict[str, Any] = {
-        **(
-            {"repository": REPOSITORY.id, "commit": block.revision or REPOSITORY.revision} if block.path is None else {}
-        ),
-        "benchmark": {"path": str(file), "sha256": sha256_file(file)},
-        "rows": {"file": len(rows), **counts, "kept": len(kept), "run": len(docs)},
+    settings |= {
+        "counts": {"file": len(rows), **counts, "kept": len(kept), "run": len(docs)},
         "pairs": {"file": _pairs(rows), "kept": _pairs(kept)},
-        **({"corpus": passages.source} if passages else {}),
-        **({"seed": block.seed} if block.sample is not None else {}),
-        **shares,
     }
-    return Benchmark("xlcost", docs, corpus, (*_notes(block, source), *notes), source)
+    if block.sample is not None:
+        settings |= {"seed": block.seed, "sample": content_key(sorted(doc.id for doc in docs))}
+    origin = Origin(
+        _place(file, block.path is None, block.revision),
+        settings,
+        {_part(block): Part.of(loaded)},
+        documents=None if passages is None else {block.domain: Part.of(passages.documents)},
+        corpus={} if passages is None else {**passages.made, **drawn_corpus},
+        beside={} if passages is None else {"corpus": _place(passages.file, _fetched_corpus(block), block.revision)},
+    )
+    return Benchmark("xlcost", docs, corpus, (*_notes(block, settings, passages), *notes), origin)
+
+
+def _part(block: XlcostBlock) -> str:
+    return f"{block.domain}, as published" if block.as_published else block.domain
+
+
+def _place(file: Path, fetched: bool, revision: str | None) -> dict[str, Any]:
+    where = (
+        {"repository": REPOSITORY.id, "revision": revision or REPOSITORY.revision} if fetched else {"path": str(file)}
+    )
+    return {**where, "sha256": {file.name: sha256_file(file)}}
+
+
+def _fetched_corpus(block: XlcostBlock) -> bool:
+    return block.path is None and block.corpus is None
 
 
 def _imbalanced(
@@ -165,8 +188,8 @@ def _imbalanced(
     )
 
 
-def _notes(block: XlcostBlock, source: Mapping[str, Any]) -> tuple[str, ...]:
-    rows = source["rows"]
+def _notes(block: XlcostBlock, settings: Mapping[str, Any], passages: Passages | None) -> tuple[str, ...]:
+    rows = settings["counts"]
     cleaning = {
         "repeated_half": "of a half that repeats the first",
         "repeated_rows": "repeated rows",
@@ -180,9 +203,8 @@ def _notes(block: XlcostBlock, source: Mapping[str, Any]) -> tuple[str, ...]:
         notes.append(f"{rows['relabelled']} questions tagged with another language than they are in: tag corrected")
     if rows["run"] < rows["kept"]:
         notes.append(f"{rows['run']} of them drawn with seed {block.seed}")
-    if "corpus" in source:
-        corpus = source["corpus"]
-        notes.append(f"{corpus['passages']:,} passages of {corpus['documents']:,} documents")
+    if passages is not None:
+        notes.append(f"{len(passages.passages):,} passages of {len(passages.documents):,} documents")
     return tuple(notes)
 
 
@@ -347,10 +369,23 @@ def _own(record: Mapping[str, Any], where: str) -> dict[str, str]:
     return {**categories, **found}
 
 
+def published(block: XlcostBlock) -> Mapping[str, int] | None:
+    """Return the number of rows in the authors' file, or of those that are left once it is cleaned."""
+    rows = (_PUBLISHED if block.as_published else _CLEANED).get(block.domain)
+    return None if rows is None else {_part(block): rows}
+
+
+def documents(block: XlcostBlock) -> Mapping[str, int] | None:
+    """Return the number of the authors' documents, where it is known."""
+    return {block.domain: _DOCUMENTS[block.domain]} if block.domain in _DOCUMENTS else None
+
+
 def expected(block: XlcostBlock) -> Expected:
     """Return what is known of the rows: their number is that of the files as they were last cleaned."""
-    rows = None if block.as_published else _CLEANED.get(block.domain)
+    rows = sum(found.values()) if (found := published(block)) else None
     return Expected(rows if rows is None or block.sample is None else min(rows, block.sample), ("ar", "en"))
 
 
-LOADER = LoaderSpec(BENCHMARK, XlcostBlock, load, versions=True, expected=expected)
+LOADER = LoaderSpec(
+    BENCHMARK, XlcostBlock, load, versions=True, expected=expected, published=published, documents=documents
+)

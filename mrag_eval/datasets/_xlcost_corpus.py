@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError, Passage
-from mrag_eval.datasets._files import iter_jsonl, sha256_file
+from mrag_eval.datasets._files import iter_jsonl
 
 # Fields used as title: the country of a travel document, the law of a legal one.
 _ID_KEYS = ("doc_id", "law_id", "id")
@@ -30,13 +30,20 @@ class Cut:
 
 @dataclass(frozen=True)
 class Passages:
-    """The passages, and their provenance as JSON.
+    """The passages of a file.
 
-    ``parallel`` maps the id of a document to the id that its versions in several languages share (``parallel_id``).
+    Attributes:
+        passages: the passages, in the order of their documents.
+        documents: what they were cut from.
+        made: how they were cut, and counts, as JSON.
+        file: the file.
+        parallel: id of a document -> the id that its versions in several languages share (``parallel_id``).
     """
 
     passages: list[Passage]
-    source: dict[str, Any]
+    documents: Sequence[Any]
+    made: dict[str, Any]
+    file: Path
     parallel: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,15 +68,13 @@ def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | N
     passages = list(chunk_documents(documents, chunking, token_counter=count))
     if not passages:
         raise DataError(f"{path}: none of its {len(documents)} documents holds any text")
-    source = {
-        "path": str(path),
-        "sha256": sha256_file(path),
+    made = {
         **counted(passages, [document.lang for document in documents]),
         "chunker": {"method": chunking.method, "size": size, "tokenizer": tokenizer, "version": chunking.version},
         "titles": found.get("title"),
     }
     parallel = _parallel(path, str(found.get("id"))) if "parallel_id" in names else {}
-    return Passages(passages, json.loads(json.dumps(source)), parallel)
+    return Passages(passages, documents, made, path, parallel)
 
 
 def counted(passages: Sequence[Passage], document_languages: Sequence[str]) -> dict[str, Any]:

@@ -6,12 +6,14 @@ the file has the English word; as in RAG in multilingual settings, the words of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import DataError, RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
+from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, WebFile
 from mrag_eval.datasets._files import (
     file_in,
@@ -22,6 +24,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
     web_file,
 )
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import MRAG
 
 FILE = "xor_dev_full_v1_1.jsonl"
@@ -90,10 +93,9 @@ def load(block: XorTydiBlock) -> Benchmark:
     notes = [f"{len(docs):,} questions in {language_name(block.language)}"]
     if len(docs) < len(chosen):
         notes.append(f"{len(chosen) - len(docs):,} without an answer were left out")
-    if len(docs) != PAPER_ROWS[block.language]:
-        notes.append(f"this copy has {len(docs):,} questions; the paper has {PAPER_ROWS[block.language]:,}")
-    source: dict[str, Any] = {"path": str(path)} if block.path else {"url": ORIGINAL.url}
-    return Benchmark("xor_tydi", docs, None, tuple(notes), {**source, "sha256": sha256_file(path)})
+    place = {"path": str(path)} if block.path else {"url": ORIGINAL.url}
+    origin = Origin({**place, "sha256": sha256_file(path)}, parts={language_name(block.language): Part.of(docs)})
+    return Benchmark("xor_tydi", docs, None, tuple(notes), origin)
 
 
 def _file(block: XorTydiBlock) -> Path:
@@ -138,9 +140,14 @@ def _doc(row: dict[str, Any], language: str, where: str) -> RagDoc | None:
     )
 
 
+def published(block: XorTydiBlock) -> Mapping[str, int]:
+    """Return the mRAG paper's count."""
+    return {language_name(block.language): PAPER_ROWS[block.language]}
+
+
 def expected(block: XorTydiBlock) -> Expected:
     """Return what the mRAG paper's counts tell of the rows."""
     return Expected(PAPER_ROWS[block.language], (block.language,))
 
 
-LOADER = LoaderSpec(BENCHMARK, XorTydiBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, XorTydiBlock, load, expected=expected, published=published)

@@ -13,8 +13,9 @@ and the questions are unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,21 @@ import numpy as np
 from pydantic import field_validator
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import ConfigError, DataError, Passage, RagDoc, did_you_mean, language_name
+from mrag_eval.core import (
+    ConfigError,
+    DataError,
+    Passage,
+    RagDoc,
+    content_key,
+    did_you_mean,
+    language_name,
+)
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
+from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
-from mrag_eval.datasets._files import hub_dataset, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
+from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 
 HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
@@ -96,12 +107,31 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Edition:
-    """One language's XQuAD, in file order; ``paragraph_of[j]`` is the paragraph of question j."""
+    """One language's XQuAD, in file order; ``paragraph_of[j]`` is the paragraph of question j.
 
+    ``where`` names the file or the hub's rows, ``place`` is what the results record of that.
+    """
+
+    lang: str
     paragraphs: tuple[str, ...]
     questions: tuple[_Question, ...]
     paragraph_of: tuple[int, ...]
-    digest: str | None
+    where: str
+    place: Mapping[str, Any]
+
+    # tasks that ask in other languages share the editions
+    @cached_property
+    def part(self) -> Part:
+        """Return the rows for their identity: paragraphs and questions, each with its position in the file.
+
+        Languages are drawn by position, so the order of the file is part of what was published.
+        """
+        return Part(len(self.questions), self._as_published)
+
+    def _as_published(self) -> Iterator[list[Any]]:
+        yield from ([self.lang, *paragraph] for paragraph in enumerate(self.paragraphs))
+        for position, (one, paragraph) in enumerate(zip(self.questions, self.paragraph_of, strict=True)):
+            yield [self.lang, position, paragraph, one.id, one.text, one.answers]
 
 
 @dataclass(frozen=True)
@@ -145,14 +175,10 @@ def load(block: XquadBlock) -> Benchmark:
         + ("every question in each, " if block.parallel and block.question_language is None else "")
         + (f"assignment from {block.assignment}" if fixed else f"drawn with seed {block.seed}")
     ]
-    if (len(first.paragraphs), len(first.questions)) != (240, 1190):
-        notes.append(
-            f"this copy has {len(first.paragraphs)} paragraphs and {len(first.questions)} questions; "
-            "the published set has 240 and 1,190"
-        )
     if block.imbalance is not None:
         notes.append(imbalance_note(drawn.paragraphs, block.imbalance))
-    return Benchmark("xquad", docs, corpus, tuple(notes), _source(block, editions), parallel=_parallel(editions))
+    origin = _origin(block, editions, drawn)
+    return Benchmark("xquad", docs, corpus, tuple(notes), origin, parallel=_parallel(editions))
 
 
 def _parallel(editions: dict[str, _Edition]) -> list[dict[str, str]]:
@@ -248,14 +274,17 @@ def _edition(block: XquadBlock, code: str) -> _Edition:
     folder = require_path(block.path, "xquad")
     for name in (f"xquad.{code}.json.gz", f"xquad.{code}.json"):
         if (folder / name).is_file():
-            return _from_file(folder / name)
+            status = (folder / name).stat()
+            return _from_file(folder / name, code, status.st_mtime_ns, status.st_size)
     raise DataError(
         f"xquad: {folder} has no file xquad.{code}.json(.gz)",
         f"copy it there, or leave {language_name(code)} out: data.languages",
     )
 
 
-def _from_file(path: Path) -> _Edition:
+# Tasks that ask in other languages read the same files in succession.
+@lru_cache(maxsize=2 * len(_KNOWN))
+def _from_file(path: Path, code: str, _mtime_ns: int, _size: int) -> _Edition:
     value, digest = read_json(path)
     paragraphs: list[str] = []
     questions: list[_Question] = []
@@ -267,10 +296,13 @@ def _from_file(path: Path) -> _Edition:
                     texts = [answer["text"] for answer in qa["answers"]]
                     questions.append(_question(qa["id"], qa["question"], texts, str(path)))
                     paragraph_of.append(len(paragraphs))
-                paragraphs.append(require_text(paragraph["context"], f"{path}, paragraph {len(paragraphs)}", "context"))
+                # the hub's copy has no white space around them
+                context = require_text(paragraph["context"], f"{path}, paragraph {len(paragraphs)}", "context")
+                paragraphs.append(context.strip())
     except (KeyError, TypeError) as error:
         raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error}, paragraph {len(paragraphs)})") from None
-    return _checked(_Edition(tuple(paragraphs), tuple(questions), tuple(paragraph_of), digest), str(path))
+    place = {"path": str(path), "sha256": digest}
+    return _checked(_Edition(code, tuple(paragraphs), tuple(questions), tuple(paragraph_of), str(path), place))
 
 
 def _from_hub(block: XquadBlock, code: str) -> _Edition:
@@ -282,29 +314,31 @@ def _from_hub(block: XquadBlock, code: str) -> _Edition:
     where = f"{HUB.id}, config xquad.{code}"
     for row in rows:
         # the hub repeats the paragraph in every row; a paragraph's questions are consecutive
-        if not paragraphs or row["context"] != paragraphs[-1]:
-            paragraphs.append(require_text(row["context"], f"{where}, row {len(questions)}", "context"))
+        context = require_text(row["context"], f"{where}, row {len(questions)}", "context").strip()
+        if not paragraphs or context != paragraphs[-1]:
+            paragraphs.append(context)
         questions.append(_question(row["id"], row["question"], list(row["answers"]["text"]), where))
         paragraph_of.append(len(paragraphs) - 1)
-    return _checked(_Edition(tuple(paragraphs), tuple(questions), tuple(paragraph_of), None), where)
+    place = hub_place(HUB.id, block.revision, rows, split=block.split)
+    return _checked(_Edition(code, tuple(paragraphs), tuple(questions), tuple(paragraph_of), where, place))
 
 
 def _question(name: Any, text: Any, answers: Sequence[str], where: str) -> _Question:
     name = require_text(name, where, "id")
-    kept = tuple(dict.fromkeys(answers))
+    kept = tuple(dict.fromkeys(answer.strip() for answer in answers))
     if not kept:
         raise DataError(f"{where}: question {name} has no answer")
     return _Question(name, require_text(text, f"{where}, question {name}", "question").strip(), kept)
 
 
-def _checked(edition: _Edition, where: str) -> _Edition:
+def _checked(edition: _Edition) -> _Edition:
     seen: set[str] = set()
     for question in edition.questions:
         if question.id in seen:
-            raise DataError(f"{where}: question id '{question.id}' occurs twice")
+            raise DataError(f"{edition.where}: question id '{question.id}' occurs twice")
         seen.add(question.id)
     if not edition.questions:
-        raise DataError(f"{where}: holds no question")
+        raise DataError(f"{edition.where}: holds no question")
     return edition
 
 
@@ -323,26 +357,42 @@ def _check_parallel(editions: dict[str, _Edition]) -> None:
                 )
 
 
-def _source(block: XquadBlock, editions: dict[str, _Edition]) -> dict[str, Any]:
-    source: dict[str, Any] = {"seed": None if block.assignment else block.seed, "languages": list(editions)}
+def _origin(block: XquadBlock, editions: Mapping[str, _Edition], drawn: _Assignment) -> Origin:
+    seed = {"seed": None if block.assignment else block.seed}
+    settings: dict[str, Any] = {**seed, "languages": list(editions)}
+    corpus: dict[str, Any] = {"drawn": seed}
+    beside: dict[str, Any] = {}
     if block.parallel:
-        source["parallel"] = True
-    if block.imbalance is not None:
-        source["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
+        settings["parallel"] = True
     if block.assignment is not None:
-        source["assignment"] = {"path": str(block.assignment), "sha256": read_json(block.assignment)[1]}
+        settings["assignment"] = content_key([drawn.languages, drawn.paragraphs, drawn.questions])
+        beside["assignment"] = {"path": str(block.assignment)}
+    if block.imbalance is not None:
+        settings["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
+        corpus = {"drawn": settings["imbalance"]}
     if block.path is None:
-        source |= {"hub": HUB.id, "revision": block.revision, "split": block.split}
+        place = dict(editions[drawn.languages[0]].place)
     else:
-        source |= {"path": str(block.path), "sha256": {code: edition.digest for code, edition in editions.items()}}
-    return source
+        place = {"path": str(block.path), "sha256": {code: one.place["sha256"] for code, one in editions.items()}}
+    return Origin(place, settings, {code: one.part for code, one in editions.items()}, corpus=corpus, beside=beside)
+
+
+def _asked_languages(block: XquadBlock) -> tuple[str, ...]:
+    if block.assignment is not None and block.assignment.is_file():
+        return _read_assignment(block.assignment).languages
+    return block.languages or LANGUAGES
+
+
+def published(block: XquadBlock) -> Mapping[str, int]:
+    """Return the number of questions in each language, from which those of a task are drawn."""
+    return dict.fromkeys(_asked_languages(block), QUESTIONS)
 
 
 def expected(block: XquadBlock) -> Expected:
     """Return what is known of the rows: every question in each language, or in one that is drawn for it."""
-    editions = block.languages or LANGUAGES
+    editions = _asked_languages(block)
     asked = editions if block.question_language is None else (block.question_language,)
     return Expected(QUESTIONS * len(asked) // (1 if block.parallel else len(editions)), asked)
 
 
-LOADER = LoaderSpec(BENCHMARK, XquadBlock, load, versions=True, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, XquadBlock, load, versions=True, expected=expected, published=published)

@@ -19,12 +19,14 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import DataError, GivenPassage, RagDoc, is_language, same_language
+from mrag_eval.core import DataError, GivenPassage, RagDoc, content_key, is_language, same_language
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
+from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
 from mrag_eval.datasets._files import (
     file_in,
     hub_file,
+    hub_place,
     iter_jsonl,
     require_columns,
     require_path,
@@ -32,7 +34,9 @@ from mrag_eval.datasets._files import (
     sha256_file,
     unique_ids,
 )
-from mrag_eval.datasets._xrag_english import Part, in_english, passage_id, read_translations, with_failures
+from mrag_eval.datasets._origin import Origin
+from mrag_eval.datasets._xrag_english import Part as EnglishPart
+from mrag_eval.datasets._xrag_english import in_english, passage_id, read_translations, with_failures
 
 HUB = HubDataset(
     id="AmazonScience/XRAG",
@@ -105,7 +109,7 @@ class XragBlock(DataBlock):
     revision: str | None = HUB.revision
     setting: Literal["mono", "multi"]
     language: Literal["de", "es", "zh", "ar", "en"]
-    english: tuple[Part, ...] = ()
+    english: tuple[EnglishPart, ...] = ()
     translations: AbsolutePath | None = None
 
     @field_validator("english", mode="before")
@@ -161,8 +165,16 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
     orders = [_order(item, block.seed) for item in found]
     docs = [_doc(name, item, order, block.language) for name, item, (order, _) in zip(ids, found, orders, strict=True)]
     notes = _notes(block, docs, sum(shuffled for _, shuffled in orders), repeated)
-    source: dict[str, Any] = {"sha256": {path.name: digest}, "seed": block.seed}
-    source |= {"path": str(block.path)} if block.path else {"hub": HUB.id, "revision": block.revision}
+    place: dict[str, Any] = {"path": str(block.path)} if block.path else hub_place(HUB.id, block.revision, path)
+    settings: dict[str, Any] = {"seed": block.seed}
+    beside: dict[str, Any] = {}
+
+    def as_stored() -> list[RagDoc]:
+        # the order of articles is drawn where the file gives none
+        kept = [range(len(order)) if drawn else order for order, drawn in orders]
+        return [_doc(*each, block.language) for each in zip(ids, found, kept, strict=True)]
+
+    parts = {_part(block): Part(len(docs), as_stored)}
     if block.english:
         translations = read_translations(block.translations, block.english)
         docs = [in_english(doc, block.english, translations) for doc in docs]
@@ -176,9 +188,14 @@ def load(block: XragBlock, detector: Detector | None = None) -> Benchmark:
                 notes += (
                     f"{slips} of {made} translations are not in English by the detector: their rows have a failure",
                 )
-            source |= {"translations": str(translations.path)}
-            source["sha256"][translations.path.name] = translations.sha256
-    return Benchmark("xrag", docs, None, notes, source)
+            settings["translations"] = content_key(translations.texts)
+            beside["translations"] = {"path": str(translations.path), "sha256": translations.sha256}
+    origin = Origin({**place, "sha256": {path.name: digest}}, settings, parts, beside=beside)
+    return Benchmark("xrag", docs, None, notes, origin)
+
+
+def _part(block: XragBlock) -> str:
+    return f"{block.split} {block.setting} {block.language}"
 
 
 def _file(block: XragBlock) -> Path:
@@ -350,18 +367,19 @@ def _notes(block: XragBlock, docs: Sequence[RagDoc], shuffled: int, repeated: in
             notes.append(f"{uneven} rows whose articles are not half English by the detector")
     if gold != {2} or sizes != {8}:
         notes.append("not every row has 2 supporting of 8 articles")
-    expected = _SIZES[block.split, block.setting][block.language]
-    if len(docs) != expected:
-        notes.append(f"this copy differs from the published count: {len(docs)} of {expected}")
     if repeated:
         notes.append(f"{repeated} repeated row ids were given a suffix (~2)")
     return tuple(notes)
 
 
+def published(block: XragBlock) -> Mapping[str, int]:
+    """Return the number of rows on the dataset card."""
+    return {_part(block): _SIZES[block.split, block.setting][block.language]}
+
+
 def expected(block: XragBlock) -> Expected:
     """Return what the dataset card tells of the rows."""
-    rows = _SIZES[block.split, block.setting][block.language]
-    return Expected(rows, (block.language,), given_tokens=_GIVEN_TOKENS)
+    return Expected(sum(published(block).values()), (block.language,), given_tokens=_GIVEN_TOKENS)
 
 
-LOADER = LoaderSpec(BENCHMARK, XragBlock, load, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, XragBlock, load, expected=expected, published=published)

@@ -11,7 +11,18 @@ from typing import Any
 from lm_eval.api import registry
 from lm_eval.utils import simple_parse_args_string
 
-from mrag_eval.core import OTHER_FILES, ConfigError, check_weights, did_you_mean
+from mrag_eval.core import (
+    OTHER_FILES,
+    ConfigError,
+    check_address,
+    check_weights,
+    did_you_mean,
+    keep_header,
+    keep_key,
+    keep_secrets_of,
+    key_in,
+    key_variable_of,
+)
 
 # Model types whose weights are loaded here.
 LOCAL_TYPES = ("hf", "hf-auto", "huggingface", "hf-greedy-path", "vllm")
@@ -22,8 +33,6 @@ _REQUIRED = {
     **dict.fromkeys(LOCAL_TYPES, "pretrained"),
     **dict.fromkeys(("local-completions", "local-chat-completions"), "base_url"),
 }
-# The variable without which a model whose type begins so refuses every call.
-_KEYS = {"openai-": "OPENAI_API_KEY", "anthropic-": "ANTHROPIC_API_KEY"}
 
 
 def model_class(model_type: str) -> type[Any]:
@@ -53,12 +62,48 @@ def known_model_types() -> list[str]:
 
 
 def check_model(name: str, args: Mapping[str, Any], hint: str) -> None:
-    """Raise ConfigError for a name of no model type (with the closest one and a ``hint``), or a missing argument."""
+    """Raise ConfigError for an evaluated model that cannot be built or called.
+
+    That is a name of no model type (with the closest one and a ``hint``), a missing argument, and what
+    :func:`check_keys` refuses.
+    """
     if name not in registry.model_registry:
         raise ConfigError(f"no model type '{name}'{did_you_mean(name, known_model_types())}", hint)
     required = _REQUIRED.get(name)
     if required and not args.get(required):
         raise ConfigError(f"--model {name}: its argument '{required}' is missing", f"--model_args {required}=...")
+    check_keys(name, args)
+
+
+def check_keys(name: str, args: Mapping[str, Any]) -> None:
+    """Hide the keys that a model of this type and these arguments reads from now on.
+
+    Raises ConfigError for an address or a key that no request can carry, and for a key that texts may contain by
+    chance.
+    """
+    keep_secrets_of(args, "--model_args")
+    if args.get("base_url") is not None:
+        check_address(str(args["base_url"]), "--model_args base_url")
+    variable = key_variable_of(name)
+    # one with headers of its own asks for no key
+    if variable is not None and os.environ.get(variable, "").strip() and not args.get("header"):
+        key_in(variable, f"--model {name}")
+
+
+def keep_keys_of(loaded: Any) -> None:
+    """Hide the keys that a loaded model holds from now on; raise ConfigError as :func:`check_keys` does."""
+    kind = f"the evaluated model ({type(loaded).__name__})"
+    for name in ("header", "headers", "api_key"):
+        try:
+            held = getattr(loaded, name, None)
+        except Exception:  # a property of any package: without a key it may raise whatever it likes
+            continue
+        if isinstance(held, Mapping):
+            for header, value in held.items():
+                keep_header(str(header), str(value), f"{kind}, header {header}")
+            return
+        if isinstance(held, str):
+            keep_key(held, f"{kind}, {name}")
 
 
 def model_faults(name: str, args: Mapping[str, Any]) -> list[ConfigError]:
@@ -67,7 +112,7 @@ def model_faults(name: str, args: Mapping[str, Any]) -> list[ConfigError]:
     Nothing is loaded.
     """
     faults = []
-    key = next((variable for start, variable in _KEYS.items() if name.startswith(start)), None)
+    key = key_variable_of(name, needed=True)
     if key is not None and not os.environ.get(key) and not args.get("header"):
         faults.append(ConfigError(f"--model {name}: the environment variable {key} is not set", f"export {key}=..."))
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list
 
-from mrag_eval.core import RunFiles, UnwrittenError, check_output, hide
+from mrag_eval.core import RunFiles, UnwrittenError, check_output, hidden
 from mrag_eval.harness._command import exit_with_1_at_the_end
 from mrag_eval.harness._under_way import run_variables
 
@@ -19,10 +19,10 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 class _HidingJson:
-    """The module ``json``, whose texts have known secrets hidden."""
+    """The module ``json``, which hides known secrets in the strings of what it writes."""
 
-    def dumps(self, *args: Any, **kwargs: Any) -> str:
-        return hide(json.dumps(*args, **kwargs))
+    def dumps(self, value: Any, **kwargs: Any) -> str:
+        return json.dumps(hidden(value, kwargs.get("default")), **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(json, name)

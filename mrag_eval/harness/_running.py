@@ -97,6 +97,7 @@ def _begun(call: BoundArguments) -> Running:
         loaded.get("groups") or {},
         arguments,
         defaults,
+        asked=lm,
     )
 
 

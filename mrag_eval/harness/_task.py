@@ -16,6 +16,7 @@ from lm_eval.config.task import TaskConfig
 from lm_eval.evaluator_utils import get_sample_size
 
 from mrag_eval.core import DataError, ModelReply, check_file_name
+from mrag_eval.harness._models import keep_keys_of
 from mrag_eval.harness._result_files import watch_tracker
 from mrag_eval.harness._run import ask_git_only_in_a_work_tree
 from mrag_eval.harness._running import Running, watch_evaluate
@@ -112,6 +113,8 @@ class HarnessTask(ConfigurableTask):
     _samples: list[int] | None = None
     _checked = False
     _world: tuple[int, int] = (0, 1)
+    # what is known of the model's replies to all of our tasks that run together
+    answered: Any = None
     # what the harness hands to the building of requests: system instruction, chat template, limit, samples
     _run: Mapping[str, Any] = {}
 
@@ -392,7 +395,13 @@ def _around(begun: Running) -> Iterator[None]:
     for task in ours.values():
         task.check_once(judged=not task.predict_only)
     first = next(iter(ours.values()), None)
-    with nullcontext() if first is None else first.answering(begun.asked, ours):
+    if first is None:
+        yield
+        return
+    keep_keys_of(begun.lm)
+    with first.answering(begun.asked, ours) as answered:
+        for task in ours.values():
+            task.answered = answered
         yield
 
 

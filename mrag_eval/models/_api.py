@@ -7,6 +7,7 @@ batch to one permanent failure, ignore Retry-After, give no token counts, and lo
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from mrag_eval.core import (
     HttpFault,
     did_you_mean,
     key_in,
+    key_variable_of,
     missing_extra,
 )
 from mrag_eval.models._outputs import BROKEN_AGAIN, read_replies
@@ -173,7 +175,11 @@ def _unfit(name: str, err: Exception) -> ConfigError:
 
 
 def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:
-    """Return the class itself, or one whose key comes from the variable that ``api_key_env`` names."""
-    if spec.api_key_env is None:
+    """Return a class whose key comes from the variable that ``api_key_env`` names, or that of its type if it is set."""
+    variable = spec.api_key_env
+    if variable is None and not spec.model_args.get("header"):
+        variable = key_variable_of(spec.model)
+        variable = variable if variable is not None and os.environ.get(variable, "").strip() else None
+    if variable is None:
         return cls
-    return type(cls.__name__, (cls,), {"api_key": key_in(spec.api_key_env, f"model '{name}'")})
+    return type(cls.__name__, (cls,), {"api_key": key_in(variable, f"model '{name}'")})

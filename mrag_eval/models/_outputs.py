@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrag_eval.core import HttpFault, JsonFault, error_fault, hide, json_value, redact
+from mrag_eval.core import HttpFault, JsonFault, error_fault, json_value, redact
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import CUT, Reply, closes_thinking, split_thinking
 
@@ -128,9 +128,9 @@ def _reply_or_fault(lm: Any, outputs: Any, part: _Part | HttpFault) -> Reply | H
     if not isinstance(text, str) or (part.written.strip() and not text.strip() and not ends):
         return malformed("no text in the answer where this model type has it")
     # a server may quote the key it was sent
-    text, thinking = hide(storable(text)), hide(storable(part.thinking))
+    text, thinking = storable(text), storable(part.thinking)
     if part.refusal or finish == "refusal":
-        said = text if text.strip() else hide(storable(part.refusal))
+        said = text if text.strip() else storable(part.refusal)
         return Reply(said, part.finish, thinking=thinking, outcome="refusal")
     # the harness's reader leaves out what stands before the end of the thinking
     whole = part.written if ends else text

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec, config_path, load_config, validated
-from mrag_eval.core import ConfigError, did_you_mean
-
-# Prefixes of model types, and the variable in which the harness looks for their key.
-_KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "azure": "AZURE_OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+from mrag_eval.core import ConfigError, did_you_mean, key_variable_of
 
 EXAMPLE = """models:
       gpt:
@@ -55,9 +52,7 @@ def behind_api(spec: ModelSpec, name: str) -> bool:
 
 def key_variable(spec: ModelSpec) -> str | None:
     """Return the environment variable for the model's key; None if its type is not known to need one."""
-    if spec.api_key_env is not None:
-        return spec.api_key_env
-    return next((variable for start, variable in _KEY_VARIABLES.items() if spec.model.startswith(start)), None)
+    return spec.api_key_env or key_variable_of(spec.model, needed=True)
 
 
 def settings_for(spec: ModelSpec, changes: Mapping[str, Any], where: str) -> Generation:
@@ -68,8 +63,8 @@ def settings_for(spec: ModelSpec, changes: Mapping[str, Any], where: str) -> Gen
 
 
 def asked_args(spec: ModelSpec) -> dict[str, Any]:
-    """Return the model's arguments that affect its answers; secrets are not among them (a spec refuses them)."""
-    return {key: value for key, value in spec.model_args.items() if key not in _TRAVEL}
+    """Return the model's arguments that affect its answers, as results may hold them: without secrets and headers."""
+    return {key: value for key, value in spec.model_args.items() if key not in _TRAVEL and key != "header"}
 
 
 def identity(spec: ModelSpec) -> dict[str, Any]:
@@ -77,7 +72,8 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
     weights.
     """
     args = asked_args(spec)
-    found: dict[str, Any] = {"model": spec.model, "args": args}
+    asked = {key: value for key, value in spec.model_args.items() if key == "header"} | args
+    found: dict[str, Any] = {"model": spec.model, "args": asked}
     folders = {"files": args.get("pretrained") or args.get("model")}
     folders |= {f"{key}_files": args.get(key) for key in ("peft", "delta", "tokenizer")}
     for key, name in folders.items():

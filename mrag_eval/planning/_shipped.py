@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mrag_eval.config import (
     UNKNOWN,
     Differs,
     Measurement,
     TaskNames,
+    deep_merge,
     differences,
     harmless,
     portable,
     read_task_yaml,
     setting_of,
     split_config,
+    undotted,
 )
-from mrag_eval.core import content_key, tasks_folder
-from mrag_eval.datasets import validate_data
+from mrag_eval.core import ConfigError, content_key, tasks_folder
+from mrag_eval.datasets import identity_of, validate_data
 from mrag_eval.judging import prompt_texts
 from mrag_eval.scoring import METRIC_NAMES
+
+_MODE = "retrieval.mode"
 
 
 class Shipped(NamedTuple):
@@ -32,14 +37,15 @@ class Shipped(NamedTuple):
     sha256: str
 
 
-def shipped(task: str, folder: Path | None = None) -> Shipped | None:
+def shipped(task: str, folder: Path | None = None, changes: Mapping[str, Any] | None = None) -> Shipped | None:
     """Return the task of this name as the package ships it; None if the package has none.
 
     The file is resolved with all that it includes, the user's config file aside. The harness is not imported.
-    ``folder`` is that of the tasks, by default the package's.
+    ``folder`` is that of the tasks, by default the package's. ``changes`` are settings by dotted key that replace the
+    task's own.
     """
     path = _files(folder or tasks_folder()).get(task)
-    return None if path is None else _shipped(task, path, path.stat().st_mtime_ns)
+    return None if path is None else _shipped(task, path, path.stat().st_mtime_ns, json.dumps(changes or {}))
 
 
 @lru_cache(maxsize=4)
@@ -49,10 +55,11 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 @lru_cache(maxsize=1024)
-def _shipped(task: str, path: Path, _modified: int) -> Shipped | None:
+def _shipped(task: str, path: Path, _modified: int, changes: str) -> Shipped | None:
     raw = read_task_yaml(path)
     if raw.get("task") != task:
         return None
+    raw = deep_merge(raw, undotted(json.loads(changes)))
     metadata = {**(raw.get("metadata") or {}), "config_source": str(path)}
     rest, blocks = split_config({**raw, "metadata": metadata}, METRIC_NAMES, run={task: TaskNames(task)})
     data = validate_data(blocks.data).model_dump(mode="json")
@@ -61,28 +68,78 @@ def _shipped(task: str, path: Path, _modified: int) -> Shipped | None:
     return Shipped(record, setting_hash(record))
 
 
-def deviations(record: Measurement | None, folder: Path | None = None) -> list[Differs]:
+def deviations(
+    record: Measurement | None, folder: Path | None = None, changes: Mapping[str, Any] | None = None
+) -> list[Differs]:
     """Return every key in which a run is not the task as shipped, on the published data, over all of its rows.
 
     The first value of each is the run's. What a task leaves open, such as its judges, does not count. A run of a task
-    whose file has changed since differs in its version alone: what was different then is not known. ``folder`` is as
-    in :func:`shipped`.
+    whose file has changed since differs in its version alone: what was different then is not known. ``folder`` and
+    ``changes`` are as in :func:`shipped`.
     """
     if record is None:
         return [Differs(None, UNKNOWN, "unknown", "known")]
     official = shipped(record.task, folder)
     if official is None:
         return [Differs("setting", "task", record.task, "a task of the package")]
+    data = [*_rows(record), *_corpus(record)]
     if record.shipped not in (None, official.sha256):
-        return [Differs("setting", "task", "of another version of the task's file", "of this one"), *_rows(record)]
-    return [*differences(record, official.measurement, ["setting"]), *_rows(record)]
+        return [Differs("setting", "task", "of another version of the task's file", "of this one"), *data]
+    expected = (shipped(record.task, folder, changes) or official).measurement
+    found = {one.key: one for one in differences(record, _followed(record, expected, folder, changes), ["setting"])}
+    mine, theirs = _mode(record), _mode(expected)
+    if mine != theirs:
+        found[_MODE] = Differs("setting", _MODE, mine, theirs)
+    return [*(found[key] for key in sorted(found)), *data]
+
+
+def _followed(
+    record: Measurement, expected: Measurement, folder: Path | None, changes: Mapping[str, Any] | None
+) -> Measurement:
+    """Return the settings to compare a run with: the task's, with all that follows from the run's mode and metrics.
+
+    A further metric changes no other, but needs texts and a depth. Another mode is one difference, not all that it
+    needs.
+    """
+    metrics = record.setting.get("metrics")
+    given = {_MODE: _mode(record)} if _mode(record) not in (None, _mode(expected)) else {}
+    given |= {"metrics": metrics} if metrics and metrics != expected.setting.get("metrics") else {}
+    try:
+        found = shipped(record.task, folder, {**(changes or {}), **given}) if given else None
+    except ConfigError:
+        # a setting that the task cannot have, or that this version does not know
+        found = None
+    return expected if found is None else found.measurement
+
+
+def _mode(record: Measurement) -> Any:
+    return record.setting.get("retrieval", {}).get("mode")
 
 
 def _rows(record: Measurement) -> Iterator[Differs]:
-    """Yield the keys in which the rows that ran are not all of the rows."""
+    """Yield the keys in which the rows that ran are not all of the published ones, or their passages are others."""
     ran = record.data.get("ran") or {}
     if ran.get("rows") != ran.get("of"):
         yield Differs("data", "rows", f"{ran.get('rows', 0):,} of {ran.get('of', 0):,}", "all")
+    source = record.data.get("source") or {}
+    for key, block in (("source", source), ("source.corpus", source.get("corpus"))):
+        # a corpus without a publisher is told by its recipe
+        if key == "source" or (isinstance(block, Mapping) and "published" in block):
+            found = identity_of(block or {})
+            if not found.is_published:
+                yield Differs("data", key, found.reason, "the published ones")
+
+
+def _corpus(record: Measurement) -> Iterator[Differs]:
+    """Yield the keys in which a corpus that somebody built is no whole edition of its source, whatever its name."""
+    index = record.data.get("index") or {}
+    sources = (index.get("recipe") or {}).get("sources") or {}
+    own = [lang for lang, source in sources.items() if source == "own"]
+    if own:
+        count = sum((index.get("passages") or {}).get(lang, 0) for lang in own)
+        yield Differs("data", "index.recipe", f"own, {count:,} passages in {' '.join(own)}", "a known source")
+    if index.get("part"):
+        yield Differs("data", "index.part", f"a part of the source in {' '.join(index['part'])}", "all of it")
 
 
 def setting_hash(record: Measurement) -> str:

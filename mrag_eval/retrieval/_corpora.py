@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from mrag_eval.core import (
     matching_languages,
     name_of_model,
 )
-from mrag_eval.datasets import Benchmark
+from mrag_eval.datasets import Benchmark, passages_hash
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._given_vectors import vectors_identity
 from mrag_eval.retrieval._plan import Plan
@@ -167,18 +167,28 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
         **({"store": manifest.coded} if manifest.coded else {}),
         **({"approximate": found} if (found := manifest.approximate()) else {}),
         **({"settings": dict(index.settings)} if index.settings else {}),
-        **({"starter": found} if (found := _starter(manifest)) else {}),
+        "recipe": _recipe(manifest),
+        **({"part": found} if (found := _part(manifest)) else {}),
         **({"imported": _imported(index)} if manifest.imported else {}),
         **vectors_identity(retrieval),
     }
 
 
-def _starter(manifest: Manifest) -> dict[str, Any]:
-    """Return, for an index that holds parts of editions, the preset, and by language the part and its source."""
-    parts = {lang: record.selection for lang, record in manifest.languages.items() if record.selection is not None}
+def _recipe(manifest: Manifest) -> dict[str, Any]:
+    """Return the sources of the documents by language, ``own`` where none is known, and the libraries that wrote them.
+
+    A corpus has no other name than that: everybody may call one ``wikipedia``.
+    """
+    sources = {lang: manifest.sources.get(lang) or "own" for lang in manifest.languages}
+    return {"sources": sources, "versions": manifest.versions}
+
+
+def _part(manifest: Manifest) -> dict[str, Any]:
+    """Return the part of its source that the index holds, by language; empty if no language holds a part."""
     return {
-        lang: {**part.model_dump(exclude_none=True), "source": manifest.sources.get(lang)}
-        for lang, part in parts.items()
+        lang: record.selection.model_dump(exclude_defaults=True)
+        for lang, record in manifest.languages.items()
+        if record.selection is not None
     }
 
 
@@ -203,16 +213,6 @@ def own_passages(retrieval: Retrieval, benchmark: Benchmark) -> dict[str, str]:
     if retrieval.corpus == "benchmark" and benchmark.corpus:
         return {"content_hash": passages_hash(benchmark.corpus)}
     return {}
-
-
-def passages_hash(passages: Iterable[Passage]) -> str:
-    """Return the content hash that an index of these passages has."""
-    from mrag_eval.retrievers import ContentHash
-
-    content = ContentHash()
-    for passage in passages:
-        content.add(passage)
-    return content.hexdigest
 
 
 def no_passages(retrieval: Retrieval) -> ConfigError:

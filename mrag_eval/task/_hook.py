@@ -29,7 +29,13 @@ from mrag_eval.core import (
     way_to,
 )
 from mrag_eval.datasets import Benchmark, data_of_config
-from mrag_eval.harness import HarnessTask, RowResult, command_line, end_with_1, hide_secrets_in_results
+from mrag_eval.harness import (
+    HarnessTask,
+    RowResult,
+    command_line,
+    end_with_1,
+    hide_secrets_in_results,
+)
 from mrag_eval.judging import Verdicts, prompt_texts
 from mrag_eval.models import answering
 from mrag_eval.planning import check_stock_run
@@ -94,8 +100,8 @@ class RagTask(HarnessTask):
         # the harness logs the headers of an evaluated API model's failed calls, its key among them
         install_redaction()
         hide_secrets_in_results()
-        # the harness adds the evaluated model's arguments, headers and address included
-        keep_secrets_of(config or {})
+        # the harness merges the arguments of the model into the metadata of every task
+        keep_secrets_of((config or {}).get("metadata"), "--model_args")
         rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
@@ -415,6 +421,7 @@ class RagTask(HarnessTask):
             self._supply,
             self._verdicts,
             rows=self._ran,
+            answered=self.answered,
             scores=self._summary,
         ).to_dict()
         return out

@@ -13,6 +13,7 @@ from mrag_eval.core import content_key, to_json
 from mrag_eval.datasets import validate_data
 from mrag_eval.harness import Running, running
 from mrag_eval.judging import Verdicts
+from mrag_eval.models import Answering
 from mrag_eval.planning import shipped
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import TaskScores
@@ -30,6 +31,7 @@ def measured(
     verdicts: Verdicts,
     *,
     rows: Sequence[str] = (),
+    answered: Answering | None = None,
     scores: TaskScores | None = None,
 ) -> Measurement:
     """Return the record of a task.
@@ -42,6 +44,7 @@ def measured(
         supply: its rows.
         verdicts: its judges.
         rows: the ids of the rows that ran, each once.
+        answered: what is known of the model's replies; None before a run.
         scores: what came of it; None before a run.
 
     What only the finished run's result file holds (type, arguments and revision of the model, seeds) is added when that
@@ -52,11 +55,13 @@ def measured(
     official = shipped(task)
     return Measurement(
         task,
-        subject={} if now is None else _subject(now),
+        subject={} if now is None else _subject(now, answered),
         setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
         instrument={**supply.instruments(), **_judges(verdicts), **_detector(blocks)},
         data={
-            **{key: record[key] for key in ("source", "index", "left_out", "retrieved") if key in record},
+            **{key: record[key] for key in ("source", "index", "left_out") if key in record},
+            # rows from a folder are those that this machine would retrieve, but for what was allowed to differ
+            "retrieved": {"differs": (record.get("retrieved") or {}).get("differs")},
             "ran": {"rows": len(rows), "of": len(supply.docs), "ids": content_key(sorted(rows))},
         },
         environment={"versions": package_versions()},
@@ -66,13 +71,14 @@ def measured(
     )
 
 
-def _subject(now: Running) -> dict[str, Any]:
+def _subject(now: Running, answered: Answering | None) -> dict[str, Any]:
     applied = now.arguments.get("apply_chat_template")
     template = now.lm.chat_template(applied) if applied else None
     return {
         "chat_template_applied": bool(applied),
         "chat_template_name": applied if isinstance(applied, str) else None,
         "chat_template_sha256": sha256(template.encode()).hexdigest() if template else None,
+        **({} if answered is None else {"transport": answered.transport, "answered_by": sorted(answered.answered_by)}),
     }
 
 

@@ -26,7 +26,7 @@ class Edition:
     """Documents of one language; ``source`` is their origin, for the manifest.
 
     Each call of ``documents`` reads them from the beginning, in the same order. ``pages`` gives a part of them, for a
-    starter corpus; ``selection`` says that they are such a part.
+    starter corpus; ``selection`` says which part of a larger source they are.
     """
 
     lang: str
@@ -36,7 +36,7 @@ class Edition:
     selection: SelectionRecord | None = None
 
     def first(self, limit: int) -> Edition:
-        """Return an edition of the first ``limit`` documents, with a source that says so."""
+        """Return an edition of the first ``limit`` documents; ``source`` and ``selection`` say so."""
         if limit < 1:
             raise ConfigError(f"the number of documents is {limit}, it must be at least 1", "leave it out to take all")
         return replace(
@@ -44,4 +44,5 @@ class Edition:
             source=f"{self.source}, first {limit:,} documents",
             documents=lambda: counted(islice(self.documents(), limit), limit),
             pages=None,
+            selection=SelectionRecord(rule=f"the first {limit:,} documents"),
         )

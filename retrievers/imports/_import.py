@@ -28,7 +28,7 @@ from mrag_eval.retrievers.imports._verify import ALONE, verdict_on
 from mrag_eval.retrievers.index._hashing import SeenIds
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
-from mrag_eval.retrievers.shards._manifest import ImportRecord
+from mrag_eval.retrievers.shards._manifest import ImportRecord, SelectionRecord
 
 
 def import_vectors(
@@ -114,6 +114,7 @@ class _Import:
 
     def run(self, embedder: Any, *, store: str, resume: bool, progress: bool, device: str) -> None:
         source = self.opened.source
+        limit = self.asked.limit
         first = next(self._with_text(source.blocks(0, Reading())), None)
         if first is None:
             raise DataError(f"{source.name} holds no passages", "name another source, or other languages")
@@ -127,6 +128,7 @@ class _Import:
             progress=progress,
             device=device,
             source=self.label if source.revision is None else f"{self.label}@{source.revision}",
+            selection=None if limit is None else SelectionRecord(rule=f"the first {limit:,} passages"),
         )
         writer = IndexWriter(self.target, settings, checked.record)
         reading = Reading()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, CorpusError, keep_address, keep_secret, missing_extra
+from mrag_eval.core import ConfigError, CorpusError, keep_address, keep_pair, missing_extra
 from mrag_eval.retrievers.milvus._milvus_local import serving_address, unopened
 
 # A child of the harness's logger, so that the harness shows these lines like its own.
@@ -79,8 +79,8 @@ class Connection:
         self._connect()
 
     def _connect(self) -> None:
-        token = keep_secret(os.environ.get(self._token_env, ""))
-        keep_secret(token.partition(":")[2])  # a token may be USER:PASSWORD
+        token = os.environ.get(self._token_env, "")
+        keep_pair(token, f"Milvus at {self.uri}: the environment variable {self._token_env}")
         self._client = _connected(self.uri, token, self._token_env)
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:

@@ -78,15 +78,19 @@ class ApproximateRecord(BaseModel):
 
 
 class SelectionRecord(BaseModel):
-    """The part of an edition that a starter corpus holds: ``chosen`` of ``read`` pages, None if it is whole.
+    """The part of its source that a corpus holds.
 
-    ``rule`` says how pages were chosen; ``nearness`` counts the chosen ones from the nearest to its topics to the rest.
+    Attributes:
+        rule: how documents were chosen.
+        preset: the starter corpus that they were chosen for; None for the first ones of a source.
+        chosen, read: chosen pages, and those chosen from; None for a whole edition, and for the first documents.
+        nearness: the chosen ones, from the nearest to the topics of the preset to the rest.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    preset: str
     rule: str
+    preset: str | None = None
     chosen: int | None = None
     read: int | None = None
     nearness: dict[str, int] = Field(default_factory=dict)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.test_provenance import results_file
 
 from mrag_eval.cli import main
 from mrag_eval.core import ConfigError, CorpusError, DataError, MragError, Passage
@@ -21,7 +22,6 @@ from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry
 from mrag_eval.retrievers import add_documents, build_index, load_index, merge_indexes
 from mrag_eval.retrievers.shards._manifest import file_record
-from tests.report.test_provenance import results_file
 from tests.worlds.model_server import Answer, ModelServer
 
 PASSAGES = [Passage(id=str(n), lang="en", text="bridge " * n) for n in range(1, 5)]
@@ -137,13 +137,13 @@ def test_the_key_is_the_one_that_the_user_names(
 ) -> None:
     server = start(embeds)
     url = server.url.removesuffix("/chat/completions")
-    monkeypatch.setenv("MINE", "key-of-mine")
+    monkeypatch.setenv("MINE", "key-of-m1ne")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     spec = {"model": f"openai:m@{url}", "api_key_env": "MINE"}
     build_index(PASSAGES, tmp_path / "i", embedder=spec, progress=False)
     changed(tmp_path / "i", lambda content: content["embedder"]["spec"].update(api_key_env="AWS_SECRET_ACCESS_KEY"))
     assert load_index(tmp_path / "i", embedders=[spec]).search(["bridge"], 1)[0]
-    assert {request[1].get("Authorization") for request in server.requests} == {"Bearer key-of-mine"}
+    assert {request[1].get("Authorization") for request in server.requests} == {"Bearer key-of-m1ne"}
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "dense/../../outside", "a\\b", "a\nb", ""])

@@ -21,23 +21,22 @@ import pytest
 import yaml
 
 from mrag_eval.cli import main
-from mrag_eval.core import _secrets, close_stores
+from mrag_eval.core import close_stores
 from tests.worlds.small import BASE, write_task, write_world
 
 # name -> value; none has a form by which a key could be recognised
 SECRETS = {
     "key of the evaluated model": "plantedEvaluated/0+1=",
     "header of the evaluated model": "planted evaluated header",
-    "password of the evaluated model": "plantedPassEvaluated",
-    "key of a judge": 'planted"judge\\key%äöü'.encode("ascii", "ignore").decode(),
+    "password of the evaluated model": "plantedPass0Evaluated",
+    "key of a judge": 'planted"judge7\\k3y%',
     "header of a judge": "planted-judge-header",
     "key of the reranker": "planted-reranker-key",
     "key of the embedder": "planted-embedder-key",
-    "password of the embedder": "plantedPassEmbedder",
-    "password of Milvus": "plantedPassMilvus",
-    "token of Milvus": "plantedTokenMilvus",
+    "password of the embedder": "plantedPass0Embedder",
+    "password of Milvus": "plantedPass0Milvus",
+    "token of Milvus": "plantedToken0Milvus",
 }
-SHORT = "Qz7"
 _LOCK = threading.Lock()
 
 
@@ -126,7 +125,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("JUDGES", SECRETS["key of a judge"])
     monkeypatch.setenv("RERANKS", SECRETS["key of the reranker"])
     monkeypatch.setenv("EMBEDS", SECRETS["key of the embedder"])
-    monkeypatch.setenv("SHORT", SHORT)
     monkeypatch.setenv("MILVUS_TOKEN", f"root:{SECRETS['token of Milvus']}")
     yield place
     close_stores()
@@ -143,9 +141,8 @@ def configure(tmp_path: Path, host: str) -> None:
         "models": {
             "keyed": {**judge, "api_key_env": "JUDGES"},
             "headed": with_header,
-            "short": {**judge, "api_key_env": "SHORT"},
         },
-        "judges": ["keyed", "headed", "short"],
+        "judges": ["keyed", "headed"],
         "corpora": {"remote": {"kind": "milvus", "uri": f"http://root:{SECRETS['password of Milvus']}@{host}"}},
         "embedders": [
             {
@@ -181,9 +178,13 @@ def evaluated(host: str) -> str:
 
 
 def findings(place: Path, screen: str) -> tuple[list[str], int]:
-    """Return where each secret was found, and the number of files searched."""
+    """Return where each secret was found, and the number of files searched.
+
+    The cache, which only its user can read, keeps replies as they came.
+    """
     texts = {"the screen": screen}
-    files = [path for path in sorted(place.rglob("*")) if path.is_file()]
+    cache = place / "cache"
+    files = [path for path in sorted(place.rglob("*")) if path.is_file() and not path.is_relative_to(cache)]
     texts |= {str(path.relative_to(place)): path.read_bytes().decode("utf-8", "replace") for path in files}
     found = []
     for name, secret in SECRETS.items():
@@ -191,9 +192,6 @@ def findings(place: Path, screen: str) -> tuple[list[str], int]:
         pair = [base64.b64encode(f"user:{secret}".encode()).decode()] if "password" in name else []
         forms = {secret, quote(secret, safe=""), coded, coded.rstrip("="), json.dumps(secret)[1:-1], *pair}
         found += [f"{name}: in {where}" for where, text in texts.items() if any(form in text for form in forms)]
-    for where, text in texts.items():
-        if f"Bearer {SHORT}" in text:
-            found.append(f"a short key: in {where}")
     return found, len(files)
 
 
@@ -249,47 +247,3 @@ def test_no_planted_secret_is_written(
     assert {"header of the evaluated model", "key of the embedder"} <= used
     assert list((place / "out").rglob("samples_*.jsonl"))
     assert "(hidden)" in "".join(path.read_text("utf-8") for path in (place / "out").rglob("*.json*"))
-
-
-@pytest.mark.parametrize(
-    ("secret", "text"),
-    [
-        ("abc/def+1", "abc%2Fdef%2B1"),
-        ("abc/def+1", "abc%2fdef%2b1"),
-        ('a"b\\cdefg', 'a\\"b\\\\cdefg'),
-        ("ключ-секрет", json.dumps("ключ-секрет")),
-        ("user:passw", base64.b64encode(b"user:passw").decode()),
-        ("a<b>&cdef", "a&lt;b&gt;&amp;cdef"),
-        ("with space", "with+space"),
-    ],
-)
-def test_encoded_forms_are_hidden(monkeypatch: pytest.MonkeyPatch, secret: str, text: str) -> None:
-    _secrets.keep_secret(secret)
-    text = text.strip('"')
-    assert _secrets.hide(f"it is {text}!") == "it is (hidden)!"
-
-
-def test_short_secrets_garble_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    _secrets.keep_header("Authorization", "Bearer a")
-    _secrets.keep_address("http://u:pw@host/v1")
-    _secrets.keep_secret("ollama")
-    _secrets.keep_header("anthropic-version", "2023-06-01")
-    plain = "a bear ate a pw on 2023-06-01 with ollama"
-    assert _secrets.hide(plain) == plain
-    assert _secrets.hide("sent Bearer a to http://u:pw@host/v1") == "sent (hidden) to http:(hidden)host/v1"
-
-
-def test_secrets_are_found_in_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    _secrets.keep_secrets_of(
-        {
-            "models": [{"header": {"X-A": "header-value", "Content-Type": "application/json"}}],
-            "hf_token": "token-value",
-            "api_key_env": "NAME_OF_A_VARIABLE",
-            "url": "https://me:pass%2Fword@h/x?api-key=param-value&q=visible",
-            "max_tokens": "plain-text",
-        }
-    )
-    text = "header-value token-value pass%2Fword pass/word param-value"
-    assert _secrets.hide(text) == " ".join(["(hidden)"] * 5)
-    plain = "application/json NAME_OF_A_VARIABLE visible plain-text"
-    assert _secrets.hide(plain) == plain

@@ -113,5 +113,5 @@ def test_rows_and_provenance_can_be_written_as_json(name: str, test_data: Path) 
     loaded = load_benchmark({"benchmark": name, "path": str(test_data / name)})
     assert len({doc.id for doc in loaded.docs}) == len(loaded.docs)
     assert json.loads(json.dumps([asdict(doc) for doc in loaded.docs[:20]]))
-    assert json.loads(json.dumps(loaded.source))["sha256"]
+    assert json.loads(json.dumps(loaded.source))["place"]["sha256"]
     assert loaded.notes

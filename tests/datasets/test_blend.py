@@ -116,7 +116,7 @@ def test_json_and_hub_copies_give_the_same_rows(name: str, tmp_path: Path, monke
     revision = name
     hub = load_benchmark({"benchmark": "blend", "revision": revision})
     assert hub.docs == expected
-    assert hub.source["config"] == "multiple-choice-questions"
+    assert hub.source["place"]["config"] == "multiple-choice-questions"
 
 
 def test_filters(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_the_hub_copy_has_the_same_culture_rows(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows)
     hub = load_benchmark({"benchmark": "click", "seed": 8})
     assert hub.docs == load(write(tmp_path)).docs
-    assert hub.source["hub"] == "EunsuKim/CLIcK"
+    assert hub.source["place"]["hub"] == "EunsuKim/CLIcK"
 
 
 # --- the real files

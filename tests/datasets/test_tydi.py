@@ -30,8 +30,8 @@ def test_questions_of_one_language(folder: Path) -> None:
     assert {doc.query_lang for doc in loaded.docs} == {"ru"}
     assert (loaded.docs[0].query, loaded.docs[0].answers) == (question(0, "ru"), (answer(0, "ru"),))
     assert {(doc.relevant_ids, doc.gold_doc_lang) for doc in loaded.docs} == {((), None)}
-    assert loaded.notes == ("4 questions in Russian", "this copy has 4 questions; the paper has 568")
-    assert loaded.source["sha256"]
+    assert loaded.notes == ("4 questions in Russian", "this copy differs from the published counts: Russian 4 of 568")
+    assert loaded.source["place"]["sha256"]
 
 
 def test_yes_and_no_are_answered_in_the_questions_language_too(folder: Path) -> None:
@@ -115,7 +115,7 @@ def test_english_questions_with_their_passages(folder: Path) -> None:
         assert answer(number, "en") in passage.text
     assert loaded.notes == (
         "3 questions in English, of 4 in the file",
-        "this copy has 3 questions in English; the paper has 440",
+        "this copy differs from the published counts: English 3 of 440",
     )
 
 

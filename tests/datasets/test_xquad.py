@@ -221,7 +221,7 @@ def test_the_hub_copy_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.Mo
     assert hub.docs == local.docs
     assert hub.corpus == local.corpus
     assert ("google/xquad", "xquad.de", "validation", "abc") in asked
-    assert hub.source["hub"] == "google/xquad"
+    assert hub.source["place"]["hub"] == "google/xquad"
 
 
 def test_a_hub_copy_without_a_column_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,11 +106,13 @@ def test_what_changes_replies_is_asked_for_anew(start: Start, change: dict[str, 
 
 
 @pytest.mark.parametrize("change", [{"num_concurrent": 1}, {"timeout": 9}, {"max_retries": 5},
-                                    {"header": {"Authorization": "Bearer another-key"}}])  # fmt: skip
+                                    {"header": {"Authorization": "Bearer sk-2f9b1c7d4e8a"}}])  # fmt: skip
 def test_what_changes_no_reply_is_not(start: Start, change: dict[str, Any]) -> None:
     server = start()
-    ask(model(server, header={"Authorization": "Bearer one-key"}), rows(model(server), "q"))
-    _, state = ask(model(server, **{"header": {"Authorization": "Bearer one-key"}, **change}), rows(model(server), "q"))
+    ask(model(server, header={"Authorization": "Bearer sk-7c1e5a3b9d2f"}), rows(model(server), "q"))
+    _, state = ask(
+        model(server, **{"header": {"Authorization": "Bearer sk-7c1e5a3b9d2f"}, **change}), rows(model(server), "q")
+    )
     assert (state.ledger.calls, state.ledger.cached) == (0, 1)
 
 

@@ -11,12 +11,18 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import MetricError
+from mrag_eval.datasets import Label
 from mrag_eval.metrics import t_interval
 from mrag_eval.report import Table, render
+from mrag_eval.report.labels._labelled import LabelledPair, LabelledRun, write_labelled
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.tables import single_spaced
+from tests.worlds.measured import recorded, with_records
+
+SCORES = {"rows": 720, "metrics": {}, "unscored": {}}
 
 
 def concurrence(kb: float, refused: float = 0.0) -> dict[str, Any]:
@@ -46,12 +52,14 @@ def write(
             "retrieval": {"mode": mode},
             "data": {"benchmark": "bordirlines"},
             "scored_by": by,
+            "generation_kwargs": {"seed": seed} if by == "generation" else {},
             "scores": {"rows": rows, "metrics": {}, "unscored": {}, "concurrence": concurrence(kb, 0.05)},
         }
         for task, (mode, kb) in leaves.items()
     }
     run = {"model": model, "model_args": {"pretrained": "org/tiny"}, "torch_seed": seed}
-    content = {"model_name": "org/tiny", "date": float(seed), "configs": configs, "results": {}, "config": run}
+    records = with_records(configs)
+    content = {"model_name": "org/tiny", "date": float(seed), "configs": records, "results": {}, "config": run}
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
@@ -167,7 +175,7 @@ def test_ways_of_scoring_are_never_mixed(tmp_path: Path) -> None:
     assert own(both["4 (likelihood)"], "no_ir")["KB CS"].value == pytest.approx(60)
 
 
-def write_citations(path: Path, date: float, cited: dict[str, int], limit: float | None = None) -> Path:
+def write_citations(path: Path, date: float, cited: dict[str, int], ran: int = 720) -> Path:
     """Write the results of a citation run in rel_langs: language -> citations of documents in it."""
     rates = {"inclusion_mean": 0.5, "citation_mean": 0.5, "inclusion_pooled": 0.5, "citation_pooled": 0.5}
     tables = {code: {"language": code, **rates, "documents": 5, "citations": n} for code, n in cited.items()}
@@ -184,7 +192,8 @@ def write_citations(path: Path, date: float, cited: dict[str, int], limit: float
         },
     }
     configs = {"bordirlines_rel_langs_citation_openai": config}
-    content = {"model_name": "org/tiny", "date": date, "configs": configs, "results": {}, "config": {"limit": limit}}
+    records = with_records(configs, ran=ran, of=720)
+    content = {"model_name": "org/tiny", "date": date, "configs": records, "results": {}}
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
@@ -193,16 +202,68 @@ FIGURES = ("Figure 4", "Figure 10", "Figures 15, 16")
 
 
 def test_a_citation_run_of_a_part_of_the_rows_is_not_the_papers(tmp_path: Path) -> None:
-    found = tables(write_citations(tmp_path / "results_1.json", 1.0, {"en": 3}, limit=2))
+    found = tables(write_citations(tmp_path / "results_1.json", 1.0, {"en": 3}, ran=2))
     for name in FIGURES:
         sources = {row.source for row in found[name].rows if row.source.startswith("this run")}
-        assert sources == {"this run, other settings: rows=--limit 2, not all"}, name
+        assert sources == {"this run, other settings: rows=2 of 720, not all"}, name
+
+
+def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
+    path = write_citations(tmp_path / "results_1.json", 1.0, {"en": 3})
+    content = json.loads(path.read_text("utf-8"))
+    for config in content["configs"].values():
+        del config["measurement"]
+    path.write_text(json.dumps(content), "utf-8")
+    sources = {row.source for table in tables(path).values() for row in table.rows if row.source.startswith("this run")}
+    assert sources == {"this run, other settings: identity unknown"}
+
+
+def test_labels_say_how_the_run_with_their_documents_differs(tmp_path: Path) -> None:
+    write(tmp_path / "results_1.json", {"bordirlines_no_ir_direct": ("no_ir", 0.5)})
+    label = Label(relevant=True, viewpoint="Neutral")
+    pair = LabelledPair("Islet_en", "p1", "en", 1, label, (label, label))
+    task = "bordirlines_qlang_direct_openai"
+    for k, differs in ((10, ""), (3, "retrieval.depth=3, not 10; retrieval.k=3, not 10"), (None, "identity unknown")):
+        made = None if k is None else recorded(task, {"retrieval": {"mode": "qlang", "k": k}})
+        record = None if made is None else Measurement.from_dict(made, "here")
+        run = LabelledRun(task, "qlang", "openai", "acme/reader", "zero-shot", (pair,), record)
+        write_labelled(tmp_path, Path("samples_a.jsonl"), run)
+        found = tables(tmp_path)
+        sources = {row.source for name in ("6", "7", "9", "10") for row in found[name].rows if "this run" in row.source}
+        assert sources == {f"this run, other settings: {differs}" if differs else "this run"}
+
+
+@pytest.mark.parametrize("dates", [(1.0, 2.0), (2.0, 1.0)])
+def test_documents_of_the_run_like_its_task_are_counted(dates: tuple[float, float], tmp_path: Path) -> None:
+    for date, k in zip(dates, (10, 3), strict=True):
+        task = "bordirlines_qlang_direct_openai"
+        config = {"retrieval": {"mode": "qlang", "k": k}, "data": {"embedder": "openai"}, "scores": SCORES}
+        content = {"model_name": "org/tiny", "date": date, "configs": with_records({task: config})}
+        (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
+        passages = [{"id": f"p{n}", "lang": "en", "text": "x", "doc_id": f"d{n}"} for n in range(k)]
+        rows = {"row": "Islet_en", "cell": {"query_lang": "en"}, "values": {}}
+        line = {"doc": {"id": "Islet_en", "query": "?", "query_lang": "en", "passages": passages}, "rows": rows}
+        (tmp_path / f"samples_{task}_{date}.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    ours = [row for row in tables(tmp_path)["2"].rows if row.source.startswith("this run")]
+    assert {row.source for row in ours} == {"this run"}
+    assert ours[0].labels == ("English",)
+    assert [cell.value for cell in ours[0].cells] == [1, 10, 10, 10]
+
+
+def test_a_system_instruction_is_other_settings(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("qlang", 0.7)})
+    content = json.loads(path.read_text("utf-8"))
+    for config in content["configs"].values():
+        config["measurement"]["setting"]["run"] = {"system_instruction": "You are a proud patriot."}
+    path.write_text(json.dumps(content), "utf-8")
+    ours = {row.source for row in tables(path)["4"].rows if row.labels[-1] == "org/tiny"}
+    assert ours == {"this run, other settings: run.system_instruction=You are a proud patriot., not set in the task"}
 
 
 def test_a_later_run_with_other_settings_does_not_replace_one_with_the_papers(tmp_path: Path) -> None:
     found = tables(
         write_citations(tmp_path / "results_1.json", 1.0, {"en": 3, "ru": 1}),
-        write_citations(tmp_path / "results_2.json", 2.0, {"en": 1}, limit=2),
+        write_citations(tmp_path / "results_2.json", 2.0, {"en": 1}, ran=2),
     )
     (english,) = [row for row in found["Figure 10"].rows if row.labels == ("English (org/tiny)",)]
     assert (english.source, english.cells[2].value) == ("this run", 75.0)

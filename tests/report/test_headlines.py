@@ -61,6 +61,31 @@ def test_without_its_main_metric_a_task_has_no_headline_and_a_note(tmp_path: Pat
     assert sum("no headline" in note for note in notes) == 3
 
 
+@pytest.mark.parametrize(("failed", "why"), [(1, None), (2, "2 of 22 rows failed, more than 5%")])
+def test_a_score_with_many_failed_rows_is_no_headline(failed: int, why: str | None, tmp_path: Path) -> None:
+    scores = {"metrics": {"match": {**cell(0.9, 20), "failed": failed, "bounds": [0.8, 0.95]}}}
+    run = write_run(tmp_path / "run", scores=scores)
+    entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench", metrics=("match",))
+    headlines = {"rag", "rag_de", "rag_multi"} & {entry["dataset"]["task_id"] for entry in entries}
+    assert headlines == ({"rag", "rag_de", "rag_multi"} if why is None else set())
+    said = [note for note in notes if "no headline, its main metric match" in note]
+    assert len(said) == (0 if why is None else 3)
+    assert all(str(why) in note for note in said)
+
+
+def test_a_group_s_mean_needs_every_task(tmp_path: Path) -> None:
+    def without(content: dict[str, Any]) -> None:
+        found = content["configs"]["rag_de"]["scores"]
+        found["unscored"] = {"match": {"judge failed (server)": 4}}
+        del found["metrics"]["match"]
+
+    (run, *_), _ = runs_of([changed(write_run(tmp_path / "run"), without)], ["match"])
+    (rag,) = (task for task in run.tasks if task.name == "rag")
+    (score,) = rag.overall
+    assert (score.value, score.reason) == (None, "a mean needs every task, and rag_de has no value")
+    assert rag.headline is None
+
+
 def test_your_own_rows_have_a_headline_if_you_name_it(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", benchmark="jsonl", source={"hub": None, "path": "rows.jsonl"})
     entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench")
@@ -219,7 +244,7 @@ def test_a_run_with_other_settings_says_so_in_its_name_and_replaces_none_as_ship
     content["date"] += 1
     content["configs"]["xquad_rag_de"]["measurement"]["setting"]["run"] = {"system_instruction": "Lie."}
     path.write_text(json.dumps(content), "utf-8")
-    marked = "xquad_rag_de (other settings: run.system_instruction=Lie., not not set)"
+    marked = "xquad_rag_de (other settings: run.system_instruction=Lie., not set in the task)"
     assert names(shipped) == {"xquad_rag_de"}
     assert names(path) == {marked}
     assert names(shipped, path) == {"xquad_rag_de"}

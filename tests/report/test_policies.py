@@ -13,6 +13,7 @@ from lm_eval.tasks import TaskManager
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.report import Table, render, report_tables
 from tests.tables import single_spaced
+from tests.worlds.measured import with_records
 from tests.worlds.small import BASE, ScriptedLM, write_task, write_world
 
 
@@ -46,7 +47,8 @@ def leaf(
 
 def write(path: Path, leaves: dict[str, Any], date: float = 1.0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"model_name": "m", "date": date, "configs": leaves, "results": {}}), "utf-8")
+    content = {"model_name": "m", "date": date, "configs": with_records(leaves), "results": {}}
+    path.write_text(json.dumps(content), "utf-8")
     return path
 
 
@@ -66,9 +68,55 @@ def test_a_run_of_a_part_of_the_rows_says_so(tmp_path: Path) -> None:
     )
     content = json.loads(part.read_text("utf-8"))
     part.write_text(json.dumps({**content, "n-samples": {"a": {"original": 100, "effective": 20}}}), "utf-8")
-    table = report_tables("policies", [whole, part])[0]
+    table = report_tables("policies", [part])[0]
     assert {row.source for row in table.rows} == {"a [20 of 100 rows]"}
-    assert any("an earlier run is left out, of which all rows were run" in note for note in table.notes)
+    # nor does it take the place of a run of all rows, although it is the later one
+    table = report_tables("policies", [whole, part])[0]
+    assert {row.source for row in table.rows} == {"a"}
+    assert any("a run is left out, of which 20 of 100 rows were run" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("changed", "differs"),
+    [
+        ({"retrieval": {"languages": ["en"]}}, "retrieval.languages=en, not set in the task"),
+        ({"retrieval": {"query_text": "question+options"}}, "retrieval.query_text=question+options, not question"),
+        ({"retrieval": {"rerank": None}}, "retrieval.rerank not set, BAAI/bge-reranker-v2-m3 in the task"),
+        ({"retrieval": {"merge": "zscore"}}, "retrieval.merge=zscore, not set in the task"),
+    ],
+)
+def test_a_policy_names_the_settings_that_are_not_its_tasks(
+    changed: dict[str, Any], differs: str, tmp_path: Path
+) -> None:
+    made = leaf(0.97, 0.6, data={"benchmark": "xlcost"})
+    made["retrieval"] |= changed["retrieval"]
+    for table in report_tables("policies", [write(tmp_path / "results_1.json", {"xlcost_travel": made})]):
+        assert {row.source for row in table.rows} == {f"xlcost_travel, other settings: {differs}"}
+
+
+@pytest.mark.parametrize("dates", [(1, 2), (2, 1)])
+def test_of_two_runs_the_one_like_its_task_counts_whatever_their_dates(dates: tuple[int, int], tmp_path: Path) -> None:
+    usual, other = (leaf(value, 0.6, data={"benchmark": "xlcost"}) for value in (0.9, 0.8))
+    other["retrieval"] |= {"query_text": "question+options"}
+    for date, made in zip(dates, (usual, other), strict=True):
+        write(tmp_path / f"results_{date}.json", {"xlcost_travel": made}, date)
+    table = report_tables("policies", [tmp_path])[0]
+    assert {row.source for row in table.rows} == {"xlcost_travel"}
+    assert figures(table)["direct", "same language"][0] == 90.0
+    assert "direct: a run is left out, of which retrieval.query_text was question+options" in table.notes
+
+
+def test_a_prompt_changes_no_policy(tmp_path: Path) -> None:
+    made = {**leaf(0.9, 0.6, data={"benchmark": "xlcost"}), "prompt": {"max_tokens": 900}}
+    table = report_tables("policies", [write(tmp_path / "results_1.json", {"xlcost_travel": made})])[0]
+    assert {row.source for row in table.rows} == {"xlcost_travel"}
+
+
+def test_a_run_without_a_record_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "results_1.json"
+    path.write_text(json.dumps({"model_name": "m", "configs": {"xlcost_travel": leaf(0.9, 0.6)}}), "utf-8")
+    table = report_tables("policies", [path])[0]
+    assert {row.source for row in table.rows} == {"xlcost_travel, other settings: identity unknown"}
 
 
 def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
@@ -110,7 +158,7 @@ def test_a_run_that_another_one_replaces_is_named_where_it_searched_otherwise(tm
 
     def translated(value: float, by: str) -> dict[str, Any]:
         found = leaf(value, value, mode="translation")
-        return {**found, "scores": {**found["scores"], "translation": {"translator": by}}}
+        return {**found, "scores": {**found["scores"], "translation": {"identity": {"model": by}}}}
 
     first = {"a": precomputed(0.5, "aaaa", 0.0), "b": leaf(0.5, 0.5), "c": translated(0.5, "nllb small")}
     second = {"a": precomputed(0.6, "bbbb", 1.0), "b": leaf(0.6, 0.6), "c": translated(0.6, "nllb large")}
@@ -119,8 +167,8 @@ def test_a_run_that_another_one_replaces_is_named_where_it_searched_otherwise(tm
     assert all(figures(table)["direct", "same language"][0] == 60.0 for table in tables if "pair" not in table.title)
     said = {note for table in tables for note in table.notes if "left out" in note}
     assert said == {
-        "direct: an earlier run is left out, of which index.sha256 was aaaa",
-        "translation: an earlier run is left out, of which translator was nllb small",
+        "direct: a run is left out, of which index.sha256 was aaaa",
+        "translation: a run is left out, of which translator.model was nllb small",
     }
 
 

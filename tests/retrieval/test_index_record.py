@@ -12,7 +12,10 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.report.files._settings import Settings, differing
+from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrieval.sources import Missing, source_for
+from mrag_eval.retrievers import Document, Edition, build_index
 
 ROWS = [RagDoc("q", "Where?", "en")]
 
@@ -88,3 +91,39 @@ def test_another_version_of_the_embedder_is_another_setting() -> None:
         for r in ("0.1/a", "0.2/a")
     )
     assert differing(first, second) == {"index.revision": "0.1/a | 0.2/a"}
+
+
+# ------------------------------------------------------------------ corpora that a user builds
+
+
+DOCUMENTS = [Document(str(n), "en", f"Page {n}", f"Text {n}.") for n in range(4)]
+
+
+def built(folder: Path, **more: Any) -> TaskConfig:
+    index = build_index(DOCUMENTS, folder, kind="bm25", progress=False, **more)
+    record = index_record(validated(Retrieval, {"mode": "all", "corpus": str(index.path)}, "test"))
+    return TaskConfig({"retrieval": {"corpus": "wikipedia"}, "index": record})
+
+
+def test_a_corpus_without_a_known_source_is_its_users_whatever_its_name(tmp_path: Path) -> None:
+    config = built(tmp_path / "wikipedia")
+    assert config.index["recipe"]["sources"] == {"en": "own"}
+    assert config.index["recipe"]["versions"]["mrag-eval"] == version("mrag-eval")
+    assert config.index["passages"] == {"en": 4}
+    assert "part" not in config.index
+    assert config.corpus_shown == "wikipedia"
+
+
+def test_the_first_documents_of_a_source_are_a_part_of_it(tmp_path: Path) -> None:
+    edition = Edition("en", "Wikimedia dump, enwiki-20251020", lambda: iter(DOCUMENTS))
+    part = edition.first(2)
+    config = built(tmp_path / "wikipedia", source=part.source, selection=part.selection)
+    assert config.index["part"] == {"en": {"rule": "the first 2 documents"}}
+    assert config.index["recipe"]["sources"]["en"].startswith("Wikimedia dump, enwiki-20251020")
+    assert config.corpus_shown == "wikipedia, the first 2 documents"
+
+
+def test_two_recipes_for_the_same_passages_are_one_corpus(tmp_path: Path) -> None:
+    one, other = built(tmp_path / "one"), built(tmp_path / "other", source="a dump")
+    assert one.index["recipe"] != other.index["recipe"]
+    assert not differing(Settings.of(one, None), Settings.of(other, None))

@@ -13,7 +13,7 @@ import yaml
 from huggingface_hub import constants
 
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks, validated
-from mrag_eval.core import GivenPassage, HubPlace, MragError, RagDoc, keep_secret
+from mrag_eval.core import GivenPassage, HubPlace, MragError, RagDoc, keep_key
 from mrag_eval.datasets import Benchmark
 from mrag_eval.retrieval import Push, RunFolder, push_folder, repeats_questions
 from mrag_eval.retrieval.saved import _hub_folder
@@ -194,9 +194,9 @@ def test_what_may_not_be_pushed_is_refused_before_anything_is_sent(
 
 
 def test_a_secret_is_not_pushed(hub: Hub, tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "run", found=[replace(FOUND[0], queries=("the word is kingfisher",)), FOUND[1]])
-    keep_secret("kingfisher")
-    with pytest.raises(MragError, match=r"t\.jsonl, line 1: holds a secret that this environment knows"):
+    folder = write_folder(tmp_path / "run", found=[replace(FOUND[0], queries=("the word is k1ngfisher",)), FOUND[1]])
+    keep_key("k1ngfisher", "a test")
+    with pytest.raises(MragError, match=r"t\.jsonl, line 1: holds a key that was read here"):
         push_folder(folder, TO)
     assert REPO not in hub.repos
     assert all(TOKEN.encode() not in content for content in pushed(hub, write_folder(tmp_path / "other")).values())
@@ -204,7 +204,7 @@ def test_a_secret_is_not_pushed(hub: Hub, tmp_path: Path) -> None:
 
 def test_without_a_token_or_with_a_wrong_one(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_folder(tmp_path / "run")
-    monkeypatch.setenv("HF_TOKEN", "hf_wrong_token")
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong_token_0123456789")
     with pytest.raises(MragError, match="does not accept the token"):
         push_folder(folder, TO)
     monkeypatch.delenv("HF_TOKEN")

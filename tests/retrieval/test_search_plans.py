@@ -80,7 +80,7 @@ def test_vectors_of_one_address_are_not_used_for_another(tmp_path: Path, monkeyp
     asked: list[str] = []
 
     def vectors(
-        self: ApiEmbedder, batches: list[list[str]], task: str | None
+        self: ApiEmbedder, batches: list[list[str]], task: str | None, failed: Any = None
     ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
         asked.append(self._url)
         yield from ((number, np.ones((len(texts), 4), dtype=np.float32)) for number, texts in enumerate(batches))

@@ -104,15 +104,16 @@ def test_pages_near_the_topics_come_first_and_results_say_what_was_left_out(dump
     (hits,) = index.search(["What do families eat on Fridays?"], 3, languages=["en"])
     assert hits[0].title == "Couscous in Algeria"
     record = index_record(Retrieval(mode="all", corpus="coral-small"))
-    assert set(record["starter"]) == {"en", "ko"}
-    english = record["starter"]["en"]
+    assert set(record["part"]) == {"en", "ko"}
+    english = record["part"]["en"]
     assert (english["preset"], english["read"]) == ("coral-small", 41)
     assert english["rule"].endswith("up to 60 passages")
     assert 0 < english["chosen"] < 41
     # every tenth invented page is about a subject of a place; the title of the fact names a place
     assert (english["nearness"]["subject"], english["nearness"]["place"]) == (4, 1)
-    assert english["source"].endswith(f"coral-small: {english['chosen']} of 41 pages")
-    assert dump in english["source"]
+    source = record["recipe"]["sources"]["en"]
+    assert source.endswith(f"coral-small: {english['chosen']} of 41 pages")
+    assert dump in source
     config = TaskConfig({"retrieval": {"corpus": "coral-small"}, "index": record})
     assert config.corpus_shown == "coral-small, a part of Wikipedia"
     # under the name that tasks look for, by the config file

@@ -44,7 +44,9 @@ def test_forms(spec: Any, kind: str, name: str, url: str | None) -> None:
 
 
 def test_an_endpoint_is_stored_without_secrets() -> None:
-    parsed = parse_spec({"model": "m", "kind": "openai", "base_url": "https://user:hunter2@host:99/v1?api-key=hunter2"})
+    parsed = parse_spec(
+        {"model": "m", "kind": "openai", "base_url": "https://user:sk-hunter2@host:99/v1?api-key=sk-hunter2"}
+    )
     assert parsed.base_url == "https://host:99/v1"
     assert "hunter2" not in json.dumps(parsed.identity())
     # only the endpoint that the key belongs to gets it by default
@@ -387,8 +389,8 @@ def test_a_servers_wait_applies_to_all_batches(endpoint: Endpoint, sleeps: list[
 def test_a_key_is_hidden_whatever_its_variable_is_called(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("MY_PASS", "hunter2")
-    endpoint.script = [(400, {}, {"error": {"message": "who is hunter2?"}})]
+    monkeypatch.setenv("MY_PASS", "sk-hunter2")
+    endpoint.script = [(400, {}, {"error": {"message": "who is sk-hunter2?"}})]
     with caplog.at_level(logging.DEBUG), pytest.raises(ConfigError, match="status 400"):
         client(endpoint, api_key_env="MY_PASS").embed_queries(["x"])
     assert "HTTP 400" in caplog.text

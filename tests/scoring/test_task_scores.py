@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, Failure
+from mrag_eval.report import TaskConfig
+from mrag_eval.report.files._results import LeafResult
+from mrag_eval.scoring import RowRecord, Territory, summarize, territory_values
+from mrag_eval.scoring._row_records import TerritoryAnswer
 from tests.task.test_hook import build, run
 from tests.worlds.small import BASE, ScriptedLM, write_task
 
@@ -50,6 +55,41 @@ def test_concurrence_scores_of_replayed_answers(test_data: Path, reference: Path
             assert scores["scores"][name] == pytest.approx(value, abs=1e-12), name
     interval = scores["intervals"]["KB_CS"]
     assert interval["low"] < scores["scores"]["KB_CS"] < interval["high"]
+
+
+def test_a_question_without_an_answer_takes_its_territory_out_of_the_scores() -> None:
+    """Fewer languages agree more easily: a territory of which one answer failed would be more consistent."""
+    facts = {"claimants": ("A", "B"), "claimant_langs": ("de", "en"), "controller": "A", "controller_lang": "de"}
+
+    def row(territory: str, lang: str, claimant: int, *, failed: bool = False, control: bool = False) -> RowRecord:
+        name = f"{territory}-{lang}{'-control' * control}"
+        about = {**facts, "territory": territory, "query_id": name, "query_lang": lang, "control_query": control}
+        record = RowRecord(name, {"query_lang": lang}, {})
+        if failed:
+            failures = (Failure("answer", "m", "server"),)
+            return replace(record, failures=failures, unanswered=Territory(**about))
+        return replace(record, concurrence=TerritoryAnswer(**about, claimant_ind=claimant, outcome="chosen"))
+
+    def rows(*, failed: bool) -> list[RowRecord]:
+        first = [row("T", "de", 0), row("T", "en", 1, failed=failed), row("T", "fr", 0, control=True)]
+        return [*first, row("U", "de", 0), row("U", "en", 0), row("U", "fr", 0, control=True)]
+
+    whole, part = summarize(rows(failed=False)), summarize(rows(failed=True))
+    assert whole.concurrence is not None
+    assert part.concurrence is not None
+    assert whole.concurrence.scores["Cst_CS_all"] < 1.0
+    assert part.concurrence.scores["Cst_CS_all"] == summarize(rows(failed=False)[3:]).concurrence.scores["Cst_CS_all"]  # type: ignore[union-attr]
+    assert (part.concurrence.lost, part.concurrence.unanswered) == (1, 1)
+    leaf = LeafResult("borders", part, TaskConfig())
+    # of the two territories one is known: Con_CS is 1 there, and anything between 0 and 1 in the other
+    assert leaf.metrics["concurrence.Con_CS"].bounds == (0.5, 1.0)
+    assert not leaf.metrics["concurrence.Con_CS"].headline_allowed
+    assert leaf.metrics["concurrence.read"].bounds == (5 / 6, 1.0)
+    # every question with an answer counts in the shares of replies
+    assert part.concurrence.rates["read"].n == 5
+    assert part.unscored["concurrence.KB_CS"] == {"answer failed (server)": 1}
+    assert territory_values(rows(failed=True)).keys() == {"U"}
+    assert summarize(rows(failed=False)).to_dict().keys() & {"failures", "outcomes", "by_language"} == set()
 
 
 def test_concurrence_names_missing_fields_before_anything_runs(tasks: Path) -> None:

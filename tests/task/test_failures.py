@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,9 +21,11 @@ from mrag_eval.models import Reply, Translation, Translator
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import METRICS, RowRecord, TaskScores, needs_of
 from mrag_eval.scoring._metrics import UNDEFINED
+from tests.programs import Programs
 from tests.retrieval.test_rerank import ByLength, by_length  # noqa: F401 - a fixture
 from tests.task.test_hook import knows_everything, run, run_ranks
 from tests.worlds.judges import ScriptedJudge, verdict
+from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
 RANKING = ("hit@2", "mrr@2", "rerank_hit@2")
@@ -133,7 +137,9 @@ def let_fail(step: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]
     if step == "translation of answers":
 
         def translate(self: Any, texts: Any, sources: Any, targets: Any, *, kind: str) -> list[Translation]:
-            return [Translation(t, s, "failed", "server: HTTP 500") for t, s in zip(texts, sources, strict=True)]
+            return [
+                Translation(t, s, "failed", "server: HTTP 500", texts=kind) for t, s in zip(texts, sources, strict=True)
+            ]
 
         monkeypatch.setattr(Translator, "translate", translate)
         return replying
@@ -329,3 +335,48 @@ def test_a_command_fails_if_a_step_failed_for_every_row(
     assert (score.value, score.bounds, score.headline_allowed) == (None, (0.0, 1.0), False)
     # what the search found has a score all the same
     assert scores_of(results, "small").metrics["hit@2"].n == 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["mrag-eval", "lm_eval"])
+def test_the_command_repeats_only_what_failed_and_exits_with_1_if_all_did(
+    program: str, tasks: Path, start: Callable[..., ModelServer], programs: Programs, tmp_path: Path
+) -> None:
+    down: set[str] = {*TOPICS}
+    server = start(
+        lambda body, attempt: (
+            Answer(500) if any(about(topic, asked(body)) for topic in down) else said(verdict("correct"))
+        )
+    )
+    config = tmp_path / "mrag.yaml"
+    judge = {"model": "local-chat-completions", "model_args": {"model": "m", "base_url": server.url}, "retries": 0}
+    config.write_text(json.dumps({"judges": [judge]}), "utf-8")
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")}
+    write_task(tasks, "judged", **{**BASE, "metrics": ["match", "judge_correct"]}, data=data)
+    arguments = ["run", "--model", "dummy", "--tasks", "judged", "--include_path", str(tasks), "--log_samples"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "MRAG_CONFIG": str(config)}
+
+    def ran(name: str) -> tuple[int, str, TaskScores]:
+        server.requests.clear()
+        command = [programs / program, *arguments, "--output_path", str(tmp_path / name)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+        (path,) = (tmp_path / name).rglob("results_*.json")
+        assert len(list(path.parent.glob("samples_judged_*.jsonl"))) == 1
+        scores = json.loads(path.read_text("utf-8"))["configs"]["judged"]["scores"]
+        lines = [line for line in done.stderr.splitlines() if "this repeats the rest" in line]
+        return done.returncode, " ".join(lines), TaskScores.from_dict(scores)
+
+    code, line, scores = ran("first")
+    assert (code, sum(scores.failures["judge"].values())) == (1, 15)
+    assert "[judged] failed in every row: judge of 15" in line
+    assert line.endswith(f"{program} {' '.join(arguments)} --output_path {tmp_path / 'first'}")
+    down -= {"bakery", "ferry"}
+    code, line, scores = ran("second")
+    assert (code, scores.failures) == (0, {"judge": {"server": 5}})
+    assert "[judged] failed: judge of 5 (5 server)" in line
+    assert scores.metrics["judge_correct"].n == 10
+    # the repetition asks about the others alone
+    down.clear()
+    code, line, scores = ran("third")
+    assert (code, line, scores.failures, len(server.requests)) == (0, "", {}, 5)
+    assert scores.metrics["judge_correct"].n == 15

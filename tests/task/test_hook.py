@@ -468,7 +468,7 @@ def test_a_second_filter_is_refused(tasks: Path) -> None:
 
 
 def test_model_arguments_do_not_reach_the_results(tasks: Path) -> None:
-    secret = {"api_key": "sk-planted", "pretrained": "org/model", "max_length": 4096}
+    secret = {"api_key": "sk-planted-0123456789", "pretrained": "org/model", "max_length": 4096}
     task = build(tasks, metadata=secret)
     dumped = json.dumps(task.dump_config(), default=str)
     assert "sk-planted" not in dumped

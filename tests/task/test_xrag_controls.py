@@ -93,8 +93,8 @@ def test_translated_articles_take_the_place_of_their_originals(
 
 def test_the_source_and_the_notes_name_the_translations(files: Path) -> None:
     loaded = controlled(files, ("question", "supporting"))
-    assert set(loaded.source["sha256"]) == {"xrag.test.jsonl", "translations.jsonl"}
-    assert loaded.source["translations"].endswith("translations.jsonl")
+    assert set(loaded.source["place"]["sha256"]) == {"xrag.test.jsonl"}
+    assert loaded.source["place"]["translations"]["path"].endswith("translations.jsonl")
     assert "in English: question, supporting" in loaded.notes
     assert not any("are not in English" in note for note in loaded.notes)
 

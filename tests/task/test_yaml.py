@@ -213,7 +213,7 @@ def test_groups_hold_no_class_and_their_members_exist(configs: dict[str, dict[st
 
 # In 1.0, a judge's abstention was a vote, choices and refusals were read otherwise, and system prompts were other ones.
 _VERSIONS = {
-    "xrag": 1.1,
+    "xrag": 1.2,
     "xlcost": 1.2,
     "blend": 1.1,
     "bordirlines": 1.1,

@@ -79,8 +79,8 @@ def check(folder: Path) -> None:
             continue
         assert config["agent"]["planner"] == config["agent"]["critic"] == "evaluated"
         assert config["provenance"]["models"]["planner"]["args"]["model"] == "my-model"
-        assert set(config["index"]["starter"]) == set(CORAL_POOL)
-        assert {part["preset"] for part in config["index"]["starter"].values()} == {"coral-small"}
+        assert set(config["index"]["part"]) == set(CORAL_POOL)
+        assert {part["preset"] for part in config["index"]["part"].values()} == {"coral-small"}
         # the script always chooses A
         assert scores["acc"]["value"] == sum(row["doc"]["gold_choice"] == 0 for row in rows) / 2, name
     assert "coral-small, a part of Wikipedia" in (folder / "report.html").read_text("utf-8")

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrag_eval.config import Measurement, deep_merge
-from mrag_eval.core import content_key
+from mrag_eval.core import MragError, content_key
 from mrag_eval.planning import shipped
 
+# Rows that are the published ones.
+PUBLISHED: Mapping[str, Any] = {
+    "content": "c" * 64,
+    "rows": 1,
+    "published": {"status": "official", "reason": "the published rows"},
+}
 # Blocks of a configuration that the record holds as settings.
 _SETTINGS = (
     *("retrieval", "agent", "prompt", "judge", "data", "generation_kwargs", "metrics", "output_type", "num_fewshot"),
@@ -34,16 +40,36 @@ def recorded(
     scores = config.get("scores") or {}
     rows = ran if ran is not None else scores.get("rows", 1)
     made = {
-        "setting": deep_merge(base.setting, blocks),
+        "setting": _run_with(task, blocks, base.setting),
         "instrument": _instruments(scores, config),
         "data": {
-            **{name: config[name] for name in ("source", "index") if name in config},
+            "source": {**PUBLISHED, **(config.get("source") or {})},
+            **({"index": config["index"]} if "index" in config else {}),
             "ran": {"rows": rows, "of": rows if of is None else of, "ids": content_key(["ids", rows])},
         },
         "environment": {"versions": {"mrag-eval": "0.1.0", "lm-eval": "0.4.13"}},
     }
     whole = deep_merge(made, roles)
     return Measurement(task, **whole, shipped=None if official is None else official.sha256).to_dict()
+
+
+def _run_with(task: str, blocks: Mapping[str, Any], setting: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of a task that was run with these blocks; of one of the package with all that follows."""
+    try:
+        found = shipped(task, changes=_flat({name: blocks[name] for name in blocks if name != "version"}))
+    except MragError:
+        # settings that no run can have
+        found = None
+    return deep_merge(setting, blocks) if found is None else {**found.measurement.setting, "version": blocks["version"]}
+
+
+def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return dotted key -> value, None among them: a setting that is off."""
+    out: dict[str, Any] = {}
+    for key, value in nested.items():
+        inner = _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+        out |= inner
+    return out
 
 
 def _instruments(scores: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def _source(task: Task) -> dict[str, Any]:
     source = task.source
     # a local copy may be anything
     hub = None if task.config.local else source.hub
-    hashes = task.config.source.get("sha256")
+    hashes = task.config.place.get("sha256")
     details = {
         "licence": source.licence,
         "revision": task.config.revision,

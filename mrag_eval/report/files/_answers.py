@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrag_eval.config import mode_named
+from mrag_eval.core import failed_in
 from mrag_eval.report.files._samples import (
     Sample,
     config_beside,
@@ -16,6 +17,7 @@ from mrag_eval.report.files._samples import (
     sample_files,
     task_of,
 )
+from mrag_eval.scoring import ANSWERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
     out = []
     for path in sample_files(paths):
         config, task = config_beside(path), task_of(path)
-        answers = tuple(_given(sample) for sample in read_samples(path))
+        # an answer that failed is none
+        given = (s for s in read_samples(path) if failed_in(s.record.failures, ANSWERED) is None)
+        answers = tuple(map(_given, given))
         benchmark = config.benchmark or task
         mode, part = config.mode or "?", part_beside(path)
         out.append(AnswerSheet(model_beside(path), task, mode, benchmark, path, answers, part))

@@ -15,7 +15,7 @@ from mrag_eval.core import DataError, JsonFault, Wait, finite, json_value, name_
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import MetricScore, TaskScores
+from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
 
 # Model arguments from which the harness takes a model's name.
 _NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
@@ -46,8 +46,8 @@ class LeafResult:
         out = dict(self.scores.metrics)
         found = self.scores.concurrence
         if found is not None:
-            out |= {f"concurrence.{name}": _plain(score, found.lost) for name, score in found.intervals.items()}
-            out |= {f"concurrence.{name}": _plain(score, found.unanswered) for name, score in found.rates.items()}
+            for parts, failed in ((found.intervals, found.lost), (found.rates, found.unanswered)):
+                out |= {(name := f"concurrence.{key}"): _plain(name, parts[key], failed) for key in parts}
         return out
 
     @property
@@ -81,8 +81,14 @@ class LeafResult:
         return found if isinstance(found, Estimate) else None
 
 
-def _plain(score: Estimate, failed: int) -> MetricScore:
-    return MetricScore(score.value, score.low, score.high, score.n, score.method, score.reason, failed=failed)
+def _plain(name: str, score: Estimate, failed: int) -> MetricScore:
+    """Return a score of the task as a whole, of which ``failed`` units (territories, or replies) are missing."""
+    bounds = None
+    # ΔCS compares means over different territories: it is no mean that a missing one would be part of
+    if score.value is not None and ".delta" not in name:
+        bounds = bounds_with(score.value * score.n, score.n, failed, name)
+    kept = (score.value, score.low, score.high, score.n, score.method, score.reason)
+    return MetricScore(*kept, failed=failed, bounds=bounds)
 
 
 @dataclass(frozen=True)

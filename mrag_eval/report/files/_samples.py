@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, json_value, task_and_date, to_json, write_whole
+from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, hidden, json_value, task_and_date, to_json, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow, ScoredSamples, current_reading
 from mrag_eval.report.files._task_config import TaskConfig
@@ -208,8 +208,8 @@ def _misshapen(sample: Mapping[str, Any]) -> str | None:
 
 
 def write_samples(path: Path, samples: Sequence[Sample]) -> None:
-    """Write samples to ``path``, and create its folder if it is missing."""
-    text = "".join(json.dumps(sample.line, ensure_ascii=False) + "\n" for sample in samples)
+    """Write samples to ``path``, with known secrets hidden in their texts; create its folder if it is missing."""
+    text = "".join(json.dumps(hidden(sample.line), ensure_ascii=False) + "\n" for sample in samples)
     # half a surrogate pair, which a model may write, becomes a JSON escape, as in the run's file
     write_whole(path, text, errors="backslashreplace")
 

@@ -37,7 +37,7 @@ class TaskConfig:
     # blocks; empty if they are missing
     retrieval = _Block("retrieval")
     data = _Block("data")
-    source = _Block("source")  # of the rows: files, revision, hashes
+    source = _Block("source")  # of the rows: content, number, place
     index = _Block("index")  # the record of the index that was searched
     agent = _Block("agent")
     judge = _Block("judge")
@@ -122,13 +122,16 @@ class TaskConfig:
 
     @property
     def starter(self) -> str | None:
-        """Return a note on a starter corpus, such as ``coral-small, a part of Wikipedia``; None for any other."""
-        parts = self.index.get("starter")
+        """Return a note on a part of a corpus, such as ``coral-small, a part of Wikipedia``; None for any other."""
+        parts = self.index.get("part") or self.index.get("starter")
         if not isinstance(parts, Mapping) or not parts:
             return None
-        presets = {str(part.get("preset")) for part in parts.values() if isinstance(part, Mapping)}
+        found = [part for part in parts.values() if isinstance(part, Mapping)]
+        presets = {str(part["preset"]) for part in found if part.get("preset")}
+        rules = sorted({str(part.get("rule")) for part in found if not part.get("preset")})
         named = [] if presets == {self.corpus} else sorted(presets)
-        return f"{', '.join([str(self.corpus), *named])}, a part of Wikipedia"
+        whole = ["a part of Wikipedia"] if presets else []
+        return ", ".join([str(self.corpus), *named, *rules, *whole])
 
     @property
     def corpus_shown(self) -> str | None:
@@ -199,20 +202,27 @@ class TaskConfig:
         return {key: value for key, value in self.data.items() if key not in left_out}
 
     @property
+    def place(self) -> Mapping[str, Any]:
+        """Return where the rows were read: hub, repository or path; in older files it is ``source`` itself."""
+        found = self.source.get("place")
+        return found if isinstance(found, Mapping) else self.source
+
+    @property
     def revision(self) -> str | None:
-        """Return the revision of the dataset on the hub; None for local files."""
-        found = None if self.local else self.source.get("revision") or self.data.get("revision")
+        """Return the commit that the rows were read at, or the revision asked for; None for local files."""
+        place = {} if self.local else self.place
+        found = place.get("commit") or place.get("revision") or (None if self.local else self.data.get("revision"))
         return None if found is None else str(found)
 
     @property
     def local(self) -> bool:
         """Return whether the rows were read from local files."""
-        return bool(self.data.get("path") or self.source.get("path")) and "hub" not in self.source
+        return bool(self.data.get("path") or self.place.get("path")) and "hub" not in self.place
 
     @property
     def split(self) -> str | None:
         """Return the split that was run; None if the rows are not divided into splits."""
-        found = self.data.get("split") or self.source.get("split")
+        found = self.data.get("split") or self.place.get("split")
         return None if found is None else str(found)
 
     @property

@@ -71,7 +71,7 @@ def documents_of(samples: Sequence[Sample]) -> list[Shown]:
     """Return every document that the samples of a run show. Raise DataError for samples without documents."""
     out = []
     for sample in samples:
-        doc, territory = sample.doc, sample.record.concurrence
+        doc, territory = sample.doc, sample.record.concurrence or sample.record.unanswered
         about = () if territory is None else (territory.claimants, territory.territory, doc.choices or ())
         out += [
             Shown(doc.id, hit.id, doc.query, doc.query_lang, hit.text, hit.lang, hit.rank, *about)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mrag_eval.core import DataError, check_version, from_json, json_value, with_version, write_whole
+from mrag_eval.config import Measurement
+from mrag_eval.core import OPTIONAL, DataError, check_version, from_json, json_value, with_version, write_whole
 from mrag_eval.datasets import Label
 
 _FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"
@@ -33,7 +34,7 @@ class LabelledRun:
     """Hold the labelled pairs of one task of one run.
 
     ``by`` names the model that labelled (``published``: the labels of the benchmark), ``prompts`` is ``zero-shot`` or
-    ``few-shot``.
+    ``few-shot``. ``measurement`` is the record of the run whose documents they are, None if it has none.
     """
 
     task: str
@@ -42,6 +43,7 @@ class LabelledRun:
     by: str
     prompts: str
     pairs: tuple[LabelledPair, ...]
+    measurement: Measurement | None = field(default=None, metadata=OPTIONAL)
 
 
 def write_labelled(folder: Path, samples: Path, run: LabelledRun) -> None:

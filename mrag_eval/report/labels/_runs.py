@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import ConfigError, DataError, score_text
 from mrag_eval.models import AuxModel, get
 from mrag_eval.report.files._samples import (
     Sample,
     config_beside,
     read_samples,
+    result_beside,
     results_beside,
     sample_files,
     task_of,
@@ -67,6 +69,11 @@ def annotate_files(
     return [_annotate_file(file, asked, output, few_shot, human) for file in files]
 
 
+def _record_beside(file: Path) -> Measurement | None:
+    results = result_beside(file)
+    return None if results is None else results.measurement(task_of(file))
+
+
 def _shows_documents(file: Path) -> bool:
     return any(sample.passages for sample in read_samples(file))
 
@@ -92,6 +99,7 @@ def _annotate_file(
                 by="labels of the samples" if model is None else getattr(model, "name", type(model).__name__),
                 prompts=_PUBLISHED.get(there, there) if model is None else shots,
                 pairs=_pairs(shown, found, people),
+                measurement=_record_beside(file),
             ),
         )
     report: dict[str, Any] = {

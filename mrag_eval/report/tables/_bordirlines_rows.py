@@ -12,14 +12,13 @@ from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, language
 from mrag_eval.metrics import LanguageCitations, wilson
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._samples import read_samples, result_beside, sample_files, task_of
+from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.labels._agreement import agreement_on, human_labels
 from mrag_eval.report.labels._documents import Pair
 from mrag_eval.report.labels._labelled import LabelledRun, read_labelled
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._layout_schema import load_layout
-from mrag_eval.report.tables._row_runs import Nearest, nearest_runs, source_of
-from mrag_eval.report.tables._row_settings import fit
+from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike
 from mrag_eval.scoring import CitationTable, LanguageTable
 
 _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
@@ -32,7 +31,7 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
     """Return, by table, our rows that the results, samples and labels at ``paths`` fill."""
     labelled = read_labelled(paths)
     return {
-        "2": _documents(paths),
+        "2": _documents(files),
         "6": _by_language_and_mode(labelled, _counts),
         "7": _by_language_and_mode(labelled, _alphas),
         "9": _confusions(labelled),
@@ -41,12 +40,6 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
         "Figure 10": _distribution(files),
         "Figures 15, 16": _preferences(files),
     }
-
-
-def _stated(table: str) -> dict[str, Any]:
-    """Return the settings that a table states."""
-    layout = load_layout("bordirlines")
-    return {**layout.expect, **next(one.expect for one in layout.tables if one.id == table)}
 
 
 def _row(label: str, cells: Sequence[Cell], *notes: str, differs: Iterable[str] = ()) -> ModeRow:
@@ -60,22 +53,22 @@ def _name(lang: str) -> str:
 # ------------------------------------------------------------------------------------------------------- documents
 
 
-def _documents(paths: Sequence[Path]) -> list[ModeRow]:
+def _documents(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Table 2: territories asked in a language, and articles, passages and pairs among the documents in it."""
+
+    def place(file: ResultFile, leaf: LeafResult) -> str | None:
+        config = leaf.config
+        shows = leaf.task.startswith("bordirlines_") and config.mode in _PUBLISHED_MODES
+        found = f"{config.mode} ({config.data.get('embedder') or config.corpus})"
+        return found if shows and file.samples(leaf.task) is not None else None
+
     territories: dict[str, set[str]] = defaultdict(set)
     shown: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
-    counted: dict[str, None] = {}
-    differs: dict[str, None] = {}
-    stated = _stated("2")
-    for file in _samples(paths):
-        task, results = task_of(file), result_beside(file)
-        leaf = results.leaves.get(task) if results is not None else None
-        if leaf is None or not task.startswith("bordirlines_") or leaf.config.mode not in _PUBLISHED_MODES:
-            continue
-        config = leaf.config
-        counted[f"{config.mode} ({config.data.get('embedder') or config.corpus})"] = None
-        differs |= dict.fromkeys(fit(leaf, stated))
-        for sample in read_samples(file):
+    counted, lines = nearest_runs(files, place, OF_THE_ANSWER)
+    differs = [change for run in counted.values() for change in run.differs]
+    for run in counted.values():
+        path = run.file.samples(run.leaf.task)
+        for sample in read_samples(path) if path is not None else ():
             territories[sample.record.query_lang].add(sample.record.resampled_with)
             for hit in sample.passages:
                 shown[hit.lang][sample.record.row, hit.id] = hit.doc_id
@@ -88,16 +81,11 @@ def _documents(paths: Sequence[Path]) -> list[ModeRow]:
     rows.sort(key=lambda row: (-row[1][0], row[0]))
     rows.append(("Totals", tuple(sum(numbers[i] for _, numbers in rows) for i in range(4))))
     note = f"this run counts the documents shown in: {', '.join(sorted(counted))}"
-    return [_row(label, [Cell(float(n)) for n in numbers], note, differs=differs) for label, numbers in rows]
+    return [_row(label, [Cell(float(n)) for n in numbers], note, *lines, differs=differs) for label, numbers in rows]
 
 
 def _sizes(pairs: Mapping[tuple[str, str], str]) -> tuple[int, int, int]:
     return len(set(pairs.values())), len({passage for _, passage in pairs}), len(pairs)
-
-
-def _samples(paths: Sequence[Path]) -> list[Path]:
-    folders = [path for path in paths if path.is_dir() and any(path.rglob("samples_*.jsonl"))]
-    return sample_files(folders) if folders else []
 
 
 # ---------------------------------------------------------------------------------------------------------- labels
@@ -108,14 +96,23 @@ def _by_language_and_mode(
 ) -> list[ModeRow]:
     """Return a row for each language of questions and mode, over the pairs that people labelled."""
     given: dict[tuple[str, str], dict[Pair, Any]] = defaultdict(dict)
+    differs: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for run in labelled:
+        changed = dict.fromkeys(_changes([run]))
         for pair in run.pairs:
             if pair.people:
                 given[pair.query_lang, run.mode][pair.row, pair.passage] = pair.people
-    return [
-        _row(f"{_name(lang)}, {mode}", cells(agreement_on(list(pairs), {}, human_labels(pairs))))
-        for (lang, mode), pairs in sorted(given.items())
-    ]
+                differs[pair.query_lang, run.mode] |= changed
+    out = []
+    for (lang, mode), pairs in sorted(given.items()):
+        agreed = cells(agreement_on(list(pairs), {}, human_labels(pairs)))
+        out.append(_row(f"{_name(lang)}, {mode}", agreed, differs=differs[lang, mode]))
+    return out
+
+
+def _changes(labelled: Iterable[LabelledRun]) -> list[str]:
+    """Return how the runs whose documents were labelled differ from their tasks as shipped."""
+    return [text for run in labelled for text in unlike(run.measurement, OF_THE_ANSWER)]
 
 
 def _counts(found: Mapping[str, Any]) -> list[Cell]:
@@ -137,14 +134,16 @@ def _confusions(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
     out = []
     for by in dict.fromkeys(f"{run.by}, {run.prompts}" for run in labelled):
         cells: dict[str, dict[Pair, Any]] = defaultdict(dict)
-        for pair in (pair for run in labelled if f"{run.by}, {run.prompts}" == by for pair in run.pairs):
+        runs = [run for run in labelled if f"{run.by}, {run.prompts}" == by]
+        differs = _changes(runs)
+        for pair in (pair for run in runs for pair in run.pairs):
             if pair.people:
                 cells[pair.query_lang][pair.row, pair.passage] = pair
         for what, key in (("relevance", "confusion"), ("viewpoint", "viewpoint_confusion")):
             counts = {lang: _agreed(pairs)[key] for lang, pairs in sorted(cells.items())}
-            out += [_row(f"{_name(lang)}, {what} ({by})", _f1_cells(found)) for lang, found in counts.items()]
-            if counts:
-                out.append(_row(f"weighted mean, {what} ({by})", _weighted(list(counts.values()))))
+            made = {f"{_name(lang)}, {what} ({by})": _f1_cells(found) for lang, found in counts.items()}
+            made |= {f"weighted mean, {what} ({by})": _weighted(list(counts.values()))} if counts else {}
+            out += [_row(label, row, differs=differs) for label, row in made.items()]
     return out
 
 
@@ -181,7 +180,7 @@ def _relevant(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
             found = {(run.embedder, run.prompts): run for run in labelled if (run.by, run.mode) == (by, mode)}
             cells = [_share(found.get(column)) for column in _COLUMNS]
             if any(cell.value is not None for cell in cells):
-                out.append(_row(f"{mode} ({by})", cells))
+                out.append(_row(f"{mode} ({by})", cells, differs=_changes(found.values())))
     return out
 
 
@@ -197,9 +196,7 @@ def _share(run: LabelledRun | None) -> Cell:
 # ------------------------------------------------------------------------------------------------------- citations
 
 
-def _citing(
-    files: Sequence[ResultFile], modes: Sequence[str], table: str
-) -> tuple[dict[tuple[str, str], Nearest], list[str]]:
+def _citing(files: Sequence[ResultFile], modes: Sequence[str]) -> tuple[dict[tuple[str, str], Nearest], list[str]]:
     """Return (model, mode) -> the run with citations of the OpenAI embeddings' documents, and lines on other runs."""
 
     def place(file: ResultFile, leaf: LeafResult) -> tuple[str, str] | None:
@@ -207,7 +204,7 @@ def _citing(
         mode = str(leaf.config.mode)
         return (file.model, mode) if named and leaf.scores.citations and mode in modes else None
 
-    return nearest_runs(files, place, _stated(table))
+    return nearest_runs(files, place)
 
 
 def _inline(run: Nearest) -> CitationTable:
@@ -217,7 +214,7 @@ def _inline(run: Nearest) -> CitationTable:
 def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figure 4: inclusion and citation of documents in the question's language, in rel_langs."""
     out = []
-    found, lines = _citing(files, ("rel_langs",), "Figure 4")
+    found, lines = _citing(files, ("rel_langs",))
     for (model, _), run in found.items():
         table = _inline(run)
         rates = {lang: _own_rates(table, lang) for lang in sorted(table.by_query_language)}
@@ -257,7 +254,7 @@ def _rate(value: float | None, figure: Mapping[str, Any]) -> Cell:
 
 def _distribution(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figure 10: the languages of all citations, by mode."""
-    found, lines = _citing(files, _CITING, "Figure 10")
+    found, lines = _citing(files, _CITING)
     out = []
     for model in dict.fromkeys(model for model, _ in found):
         runs = {mode: run for (of, mode), run in found.items() if of == model}
@@ -288,7 +285,7 @@ def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
         found = leaf.task.startswith("bordirlines_rel_langs_") and leaf.scores.languages is not None
         return str(leaf.config.data.get("embedder")) if found else None
 
-    runs, lines = nearest_runs(files, place, _stated("Figures 15, 16"))
+    runs, lines = nearest_runs(files, place, OF_THE_ANSWER)
     shown = [runs.get(name) for name in ("openai", "m3")]
     tables = [None if run is None else run.leaf.scores.languages for run in shown]
     notes = [

@@ -10,11 +10,17 @@ from mrag_eval.core import is_language, language_name
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, rows_of, task_frame
-from mrag_eval.report.tables._row_settings import retriever_name
+from mrag_eval.report.tables._requirements import OF_THE_INDEX, retriever_name
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
 from mrag_eval.scoring import PanelTable
 
-# A task's score, and that of its questions in one language.
-_Found = tuple[Score, Score | None]
+# What the label of a row says, and what changes nothing of whether passages suffice.
+_IGNORED = (
+    *(name for name in OF_THE_ANSWER if "sufficiency" not in name),
+    *(*OF_THE_INDEX, "retrieval.mode", "rows", "judge.relevance", "judge.repeats"),
+)
+# A task's score, that of its questions in one language, and the settings that are not the task's as shipped.
+_Found = tuple[Score, Score | None, list[str]]
 # Language, benchmark, number of passages, corpus, retriever and part of the rows.
 _Key = tuple[str, str, str, str, str]
 
@@ -32,7 +38,8 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
 
     Runs belong to one row if benchmark, language of the question, number of passages, corpus, retriever and the part of
     the rows that was run are the same; the metric does not depend on the evaluated model. ``files`` are in order of
-    their date: the latest run of a mode counts, and a line names the others.
+    their date: of a mode, the run counts that is like its task as shipped, the latest of several, and a line names the
+    others.
     """
     frame = task_frame(files)
     frame = frame[frame["metric"] == metric]
@@ -46,7 +53,8 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
             part = f", {whole.part}" if whole.part else ""
             key = (lang, str(whole.benchmark), str(whole.passages), f"'{whole.corpus}'", search + part)
             own = whole if len(languages) == 1 else parts.get((whole.path, whole.name, lang))
-            found.setdefault(key, {}).setdefault(str(whole.mode), []).insert(0, (whole, own))
+            differs = unlike_shipped(leaves[whole.path, whole.name], _IGNORED)
+            found.setdefault(key, {}).setdefault(str(whole.mode), []).insert(0, (whole, own, differs))
     judges = {key: leaf.scores.sufficiency for key, leaf in leaves.items()}
     wanted = {mode for modes in columns.values() for mode in modes}
     return [_row(key, columns, runs, judges) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]
@@ -61,18 +69,21 @@ def _row(
     lang, benchmark, k, corpus, search = key
     passages = "1 passage" if k == "1" else f"{k} passages" if k.isdigit() else f"passages: {k}"
     label = f"{language_name(lang) if is_language(lang) else lang} ({benchmark}, {passages} of {corpus}, {search})"
-    cells, notes = [], []
+    cells, notes, differs = [], [], []
     for modes in columns.values():
         mode = next((mode for mode in modes if mode in runs), None)
         if mode is None:
             cells.append(Cell(None, f"no run in mode {' or '.join(modes)}"))
             continue
-        (whole, part), *earlier = runs[mode]
+        (whole, part, changed), *others = sorted(runs[mode], key=lambda run: len(run[2]))
         cells.append(_cell(whole, part))
+        differs += changed
         if len(modes) > 1:
             notes.append(f"{whole.name}: mode {mode}")
-        left_out = [*earlier, *(run for other in modes if other != mode for run in runs.get(other, ()))]
-        notes += [f"{label}: a run in mode {run.mode} is left out ({PurePath(run.path).name})" for run, _ in left_out]
+        left_out = [*others, *(run for other in modes if other != mode for run in runs.get(other, ()))]
+        notes += [
+            f"{label}: a run in mode {run[0].mode} is left out ({PurePath(run[0].path).name})" for run in left_out
+        ]
         if whole.unscored_reasons and whole.value is not None:
             counts = ", ".join(f"{n} ({reason})" for reason, n in whole.unscored_reasons.items())
             notes.append(f"{whole.name}: {whole.unscored_rows} rows without {whole.metric}: {counts}")
@@ -81,7 +92,7 @@ def _row(
     sizes = {cell.n for cell in cells if cell.value is not None}
     if len(sizes) > 1:
         notes.append(f"{label}: the figures rest on different questions (see n), and do not compare")
-    return ModeRow(Row((label,), "this run", tuple(cells)), tuple(dict.fromkeys(notes)))
+    return ModeRow(Row((label,), source_of(differs), tuple(cells)), tuple(dict.fromkeys(notes)))
 
 
 def _cell(whole: Score, part: Score | None) -> Cell:

@@ -2,10 +2,11 @@
 
 A layout is a file under ``published/``. Its tables have columns, rows of published figures, and, where the rows of the
 paper are conditions of one model, ``conditions``. A column names the task whose score it shows (``{part}`` in it is the
-condition's), several tasks, or the columns it averages; ``expect`` names the settings that a run must have to belong
-into a cell: those of the layout, then of the table, the condition and the column. A setting of null allows any value,
-``none`` requires that it is off, ``{any: [...]}`` lists the values allowed. Metrics are named as by
-:meth:`~mrag_eval.report.LeafResult.score`; ``{at}`` in them is the condition's, too.
+condition's), several tasks, or the columns it averages. A run belongs into a cell if it is the task as shipped.
+``expect`` names what a row states besides: settings in which it is not its task, and what it requires of what the task
+leaves open, such as judges (:data:`~mrag_eval.report.tables._requirements.REQUIRED`); those of the layout, then of the
+table, the condition and the column. A value of null allows any, ``{any: [...]}`` those of the list. Metrics are named
+as by :meth:`~mrag_eval.report.LeafResult.score`; ``{at}`` in them is the condition's, too.
 """
 
 from __future__ import annotations
@@ -136,15 +137,16 @@ class LayoutTable(Block):
 class Layout(Block):
     """Hold a paper's result tables.
 
-    ``judged_by`` names its panel, for comparison with that of a run. ``expect`` holds the settings that every row of
-    the paper states, unless its table, row or column states others. ``apart``: the paper compares retrievers, or
-    planners and critics, so runs of one model with different ones have different rows.
+    ``judged_by`` names its panel, ``translated_by`` its translator, for comparison with those of a run. ``expect``
+    holds what every row of the paper states and requires, unless its table, row or column states others. ``apart``: the
+    paper compares retrievers, or planners and critics, so runs of one model with different ones have different rows.
     """
 
     name: str
     paper: str
     url: str | None = None
     judged_by: str | None = None
+    translated_by: str | None = None
     apart: Literal["retriever", "agents"] | None = None
     expect: dict[str, Any] = Field(default_factory=dict)
     tables: tuple[LayoutTable, ...]

@@ -14,17 +14,17 @@ from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
 from mrag_eval.report.tables._lengths import length_rows
 from mrag_eval.report.tables._question_types import type_rows
+from mrag_eval.report.tables._requirements import model_of
 from mrag_eval.report.tables._row_runs import (
     OwnRow,
     TableRuns,
     TaskRun,
     placed,
     slots,
-    source_of,
     table_runs,
     task_runs,
 )
-from mrag_eval.report.tables._row_settings import fit
+from mrag_eval.report.tables._row_settings import OF_A_RUN, fit, source_of
 from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
@@ -143,7 +143,7 @@ def _published_cells(table: LayoutTable, row: PublishedRow) -> tuple[Cell, ...]:
 def _computed_row(table: LayoutTable, row: Computed, runs: Sequence[TaskRun]) -> Row:
     """Return figures that follow from the questions alone, from the result with the most questions."""
     tasks = {column.task.replace("{part}", c.part) for c in table.conditions for column in table.columns if column.task}
-    leaves = [run.leaf for run in runs if run.leaf.task in tasks and not fit(run.leaf, table.expect)]
+    leaves = [run.leaf for run in runs if run.leaf.task in tasks and not fit(run.leaf, table.expect, OF_A_RUN)]
     leaf = max(leaves, key=lambda found: found.scores.rows, default=None)
     cells = []
     for column in table.columns:
@@ -166,7 +166,7 @@ def _labels(condition: str, model: str) -> tuple[str, ...]:
 
 
 def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
-    """Return remarks on a figure: rounds of the loop, rows left out, and judges."""
+    """Return remarks on a figure: rounds of the loop, rows left out, translator and judges."""
     if cell.value is None or leaf is None or cell.metric is None:
         return []
     out = []
@@ -177,6 +177,8 @@ def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
     if reasons:
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
         out.append(f"{cell.task}: {sum(reasons.values())} rows without {metric}: {counts}")
+    if layout.translated_by and (translator := model_of(leaf, "translator")):
+        out.append(f"translated by {translator} (the paper: {layout.translated_by})")
     scores = leaf.scores
     if scores.relevance is not None and _rests_on_relevance(metric):
         out.append(_labelled_by(scores.relevance, layout.judged_by))

@@ -11,11 +11,10 @@ from mrag_eval.report._table import Cell, Row
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._row_runs import nearest_runs, source_of
+from mrag_eval.report.tables._row_runs import nearest_runs
+from mrag_eval.report.tables._row_settings import OF_A_RUN, source_of
 
 _TABLES = {"mkqa": "4 (MKQA)", "xor_tydi": "4 (XOR-TyDi QA)", "tydiqa": "4 (TyDi QA)"}
-# Questions and answers do not depend on the mode, the model or the prompt.
-_STATED = {"data.split": None, "data.subset": "kilt"}
 
 
 def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, list[ModeRow]]:
@@ -30,7 +29,7 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
         return (table, str(lang)) if table and lang and file.samples(leaf.task) is not None else None
 
     out: dict[str, list[ModeRow]] = {}
-    for (table, lang), run in sorted(nearest_runs(files, place, _STATED)[0].items()):
+    for (table, lang), run in sorted(nearest_runs(files, place, OF_A_RUN)[0].items()):
         path = run.file.samples(run.leaf.task)
         if path is not None:
             cells = _cells([*read_samples(path)], run.leaf.task)

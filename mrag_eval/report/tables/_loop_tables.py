@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import DECIDING, Measurement, harmless, is_named, portable
+from mrag_eval.config import DECIDING, UNKNOWN, dotted, harmless, is_named, portable, shown
+from mrag_eval.planning import deviations
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
+from mrag_eval.report.tables._layout_schema import load_layout
 from mrag_eval.report.tables._margins import margin_table
+from mrag_eval.report.tables._requirements import model_of
+from mrag_eval.report.tables._row_settings import fit, source_of
 from mrag_eval.scoring import LoopTable
 
 _METRIC = "acc"
 _PERCENT = 100.0
-# What differs between the tasks of a run, or judges answers: it decides nothing of a loop.
-_OF_A_TASK = ("data", "source", "left_out", "ran", "judge", "judges", "texts.judge")
-# A text of letters and digits is a hash from this length on.
-_HASH = 40
+# What judges answers, and decides nothing of a loop.
+_OF_JUDGES = ("judge", "judges", "texts.judge")
+# What differs between the tasks of a run.
+_OF_A_TASK = ("data", "source", "left_out", "ran")
 
 
 def loop_tables(results: Sequence[Path]) -> list[Table]:
@@ -29,12 +34,18 @@ def loop_tables(results: Sequence[Path]) -> list[Table]:
 
 @dataclass
 class _Loop:
-    """Hold the runs of one model on one benchmark with the same settings: task -> its latest result."""
+    """Hold the runs of one model on one benchmark with the same settings: task -> its result."""
 
     model: str
     benchmark: str
     settings: Mapping[str, Any]
+    agents: str
     tasks: dict[str, LeafResult] = field(default_factory=dict)
+
+    @cached_property
+    def differs(self) -> list[str]:
+        """Return the settings that are not those of the paper's loop."""
+        return [text for leaf in self.tasks.values() for text in _differing(leaf)]
 
 
 def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
@@ -47,55 +58,52 @@ def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
                 continue
             settings = _settings(leaf)
             key = (file.model, leaf.config.benchmark or "?", repr(sorted(settings.items())))
-            loop = found.setdefault(key, _Loop(*key[:2], settings))
-            if leaf.task in loop.tasks:
+            agents = ", ".join(f"{role} {model_of(leaf, role)}" for role in ("planner", "critic"))
+            loop = found.setdefault(key, _Loop(*key[:2], settings, agents))
+            later = loop.tasks.setdefault(leaf.task, leaf)
+            if later is not leaf:
                 where = f"{file.model}, {leaf.task}"
                 notes.append(f"{where}: an earlier run with the same settings is left out ({file.path.name})")
-            loop.tasks.setdefault(leaf.task, leaf)
     return list(found.values()), notes
+
+
+def _differing(leaf: LeafResult) -> tuple[str, ...]:
+    return fit(leaf, load_layout("coral").expect, _OF_JUDGES)
 
 
 def _settings(leaf: LeafResult) -> dict[str, Any]:
     """Return everything that decides how documents are found and shown, by dotted key."""
-    record = leaf.measurement or Measurement(leaf.task)
+    record, raw = leaf.measurement, leaf.config.raw
+    if record is None:
+        there = dotted({UNKNOWN: "unknown", **{name: raw[name] for name in ("retrieval", "agent") if name in raw}})
+    else:
+        there = {key: value for key, (_, value) in record.flat(DECIDING).items()}
     found = {
         key: portable(value)
-        for key, (_, value) in record.flat(DECIDING).items()
-        if harmless(key) is None and not is_named(key, _OF_A_TASK)
+        for key, value in there.items()
+        if harmless(key) is None and not is_named(key, (*_OF_A_TASK, *_OF_JUDGES))
     }
+    found |= {one.key: one.first for one in deviations(record) if is_named(one.key, ("data",))}
     limits = {"limit": leaf.config.limit, "samples": list(leaf.config.samples) or None}
     return found | {key: value for key, value in limits.items() if value is not None}
 
 
 def _names(loops: Sequence[_Loop]) -> list[str]:
     """Return a name for the settings of each loop: its agents and limits, and what else tells loops apart."""
-    short = [_short(loop.settings) for loop in loops]
+    short = [_short(loop) for loop in loops]
     out = []
     for name, loop in zip(short, loops, strict=True):
         alike = [other.settings for other, same in zip(loops, short, strict=True) if same == name]
         keys = sorted({key for settings in alike for key in settings})
         apart = [key for key in keys if any(settings.get(key) != loop.settings.get(key) for settings in alike)]
-        out.append("; ".join([name, *(f"{key} {_text(loop.settings.get(key))}" for key in apart)]))
+        out.append("; ".join([name, *(f"{key} {shown(loop.settings.get(key))}" for key in apart)]))
     return out
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return "not set"
-    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text[:8] if len(text) >= _HASH and text.isalnum() else text
-
-
-def _named(settings: Mapping[str, Any], role: str) -> Any:
-    """Return the name of an agent's model as its provider has it, else its type."""
-    keys = (f"{role}.args.model", f"{role}.args.pretrained", f"{role}.model")
-    return next((settings[key] for key in keys if settings.get(key)), None)
-
-
-def _short(settings: Mapping[str, Any]) -> str:
-    budget = "agent.budget."
+def _short(loop: _Loop) -> str:
+    budget, settings = "agent.budget.", loop.settings
     parts = [
-        ", ".join(f"{role} {_named(settings, role)}" for role in ("planner", "critic")),
+        loop.agents,
         str(settings.get("agent.preset", "coral")),
         f"at most {settings.get('agent.max_rounds')} rounds",
         f"stop {settings.get('agent.stop.when', 'sufficient')}",
@@ -113,14 +121,16 @@ def cost_table(results: Sequence[Path]) -> Table | None:
     if not loops:
         return None
     named = zip(loops, _names(loops), strict=True)
-    rows = [(_costs([*loop.tasks.values()]), (loop.model, loop.benchmark, name)) for loop, name in named]
-    rows.sort(key=lambda row: (row[1][1], row[1][0], row[0][1].value or 0.0))
+    rows = [
+        Row((loop.model, loop.benchmark, name), source_of(loop.differs), _costs([*loop.tasks.values()]))
+        for loop, name in named
+    ]
+    rows.sort(key=lambda row: (row.labels[1], row.labels[0], row.cells[1].value or 0.0))
     columns = ("accuracy", "calls a question", "tokens a question", "rounds", "without documents")
     notes = ("calls and tokens are those of planner and critic, replies from the cache among them", *left_out)
     title = "Accuracy against the cost of the loop"
     stub = ("model", "benchmark", "loop")
-    body = tuple(Row(labels, "this run", cells) for cells, labels in rows)
-    return Table("cost", title, stub, columns, body, 1, notes, intervals=True)
+    return Table("cost", title, stub, columns, tuple(rows), 1, notes, intervals=True)
 
 
 def _costs(leaves: Sequence[LeafResult]) -> tuple[Cell, ...]:
@@ -161,8 +171,10 @@ def language_table(results: Sequence[Path]) -> Table | None:
     """
     loops, _ = _loops(results)
     tasks: dict[tuple[str, str], dict[str, LeafResult]] = {}
+    differs: dict[str, list[str]] = {}
     for loop, name in zip(loops, _names(loops), strict=True):
         tasks[loop.benchmark, name] = loop.tasks | tasks.get((loop.benchmark, name), {})
+        differs.setdefault(name, []).extend(loop.differs)
     counts: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
     for (benchmark, name), leaves in tasks.items():
         for leaf in leaves.values():
@@ -180,6 +192,7 @@ def language_table(results: Sequence[Path]) -> Table | None:
             total = sum(parts[part].values())
             none = None if total else "no document was shown" if part == "used" else "no corpus was chosen"
             cells = [Cell(_PERCENT * parts[part].get(c, 0) / total if total else None, none) for c in columns]
-            rows.append(Row((*labels, name), f"this run, n={total:,}", tuple(cells)))
+            source = source_of(differs[labels[2]], f"this run, n={total:,}")
+            rows.append(Row((*labels, name), source, tuple(cells)))
     title = "Languages chosen by the planner, and of the documents shown, in percent (Figure 3)"
     return Table("languages", title, ("benchmark", "source", "loop", "share of"), tuple(columns), tuple(rows), 1)

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown
@@ -19,6 +20,8 @@ from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._scores import Score, rows_of, task_frame
 from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report.tables._requirements import OF_THE_INDEX
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
 
 _PERCENT = 100.0
 # A ranking measure, whether it is by score in a quota mode, and where its labels come from if not from a panel.
@@ -32,14 +35,10 @@ _WORDS = {
 }
 _ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "balanced by passages", "translation")
 _MERGED = ", score-merged"
-# What changes only how the passages found are used, unless judges say which of them are relevant.
-_OF_THE_ANSWER = (
-    *("prompt", "generation_kwargs", "num_fewshot", "output_type", "run", "version", "ran"),
-    *("texts.prompt", "texts.judge", "texts.sufficiency"),
-    *("judge.prompt", "judge.reply", "judge.tie", "judge.language_check", "judge.languages", "judge.sufficiency"),
-    "judge.correct_language",
-)
-_JUDGES = ("judge.repeats", "judges")
+# What the title of a table, or the rows' own column, says.
+_SAID = (*OF_THE_INDEX, "index.store", "index.approximate", "data.imbalance", "rows")
+# What matters only if judges say which passages are relevant.
+_OF_JUDGES = ("judge.repeats", "judges")
 _MACROS = {"same_language": "same language", "cross_language": "cross language"}
 
 
@@ -75,8 +74,19 @@ class _Policy:
 
     @property
     def source(self) -> str:
-        """Return its task, and how many of the rows were run if not all."""
-        return f"{self.leaf.task} [{self.part}]" if self.part else self.leaf.task
+        """Return its task, how many of the rows were run if not all, and the settings that are not the task's."""
+        return source_of(self.differs, f"{self.leaf.task} [{self.part}]" if self.part else self.leaf.task)
+
+    @cached_property
+    def differs(self) -> list[str]:
+        """Return the settings that may change what is found, and are not those of the package's task of this name."""
+        return unlike_shipped(self.leaf, (*self.ignored, *_SAID))
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Return the settings that change nothing of what is found."""
+        labelled = self.leaf.scores.relevance
+        return OF_THE_ANSWER if labelled is not None and labelled.judges else (*OF_THE_ANSWER, *_OF_JUDGES)
 
     def has(self, metric: str) -> bool:
         """Return whether any row has the metric."""
@@ -97,30 +107,32 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
 
     If corpora with several shares of English were run, a table over the shares follows. Figures are in percent, with
     95% intervals. Quota policies have no single ranking: measures that depend on an order are blank there, and are in
-    another row for their passages ordered by score. If a policy was run twice in a setting, the later run counts, and a
-    note names the settings that differ. Raises DataError if no result has a ranking measure by language pair.
+    another row for their passages ordered by score. If a policy was run twice in a setting, the run counts that is like
+    its task as shipped, the later of several, and a note names the settings that differ. Raises DataError if no result
+    has a ranking measure by language pair.
     """
-    runs: Runs = {}
-    left_out: dict[_Setting, list[str]] = {}
+    found: dict[_Setting, dict[str, list[_Policy]]] = {}
     files = {str(file.path): file for file in read_results([Path(path) for path in results])}
     for (path, task), part in task_frame(files.values()).groupby(["path", "name"], sort=False):
         leaf = files[path].leaves[task]
-        found = {(row.metric, row.dimension, row.cell): row for row in rows_of(part)}
-        policy = _Policy(leaf, found, files[path].part(task))
+        scores = {(row.metric, row.dimension, row.cell): row for row in rows_of(part)}
+        policy = _Policy(leaf, scores, files[path].part(task))
         if policy.measures:
-            setting, label = _setting(leaf.config), _label(leaf.config)
-            before = runs.setdefault(setting, {}).get(label)
-            if before is not None and (other := _otherwise(before, policy)):
-                left_out.setdefault(setting, []).append(f"{label}: an earlier run is left out, of which {other}")
-            runs[setting][label] = policy
-    if not runs:
+            found.setdefault(_setting(leaf.config), {}).setdefault(_label(leaf.config), []).insert(0, policy)
+    if not found:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
             "run tasks with these metrics whose rows know their document's language: --tasks xquad_policies",
         )
+    runs: Runs = {}
     tables = []
-    for number, (setting, policies) in enumerate(runs.items(), 1):
-        notes = tuple(dict.fromkeys(left_out.get(setting, ())))
+    for number, (setting, named) in enumerate(found.items(), 1):
+        policies = {label: min(several, key=_distance) for label, several in named.items()}
+        runs[setting] = policies
+        left_out = ((label, _otherwise(one, policies[label])) for label, several in named.items() for one in several)
+        notes = tuple(
+            dict.fromkeys(f"{label}: a run is left out, of which {other}" for label, other in left_out if other)
+        )
         tables += [
             replace(t, notes=t.notes + notes)
             for t in (_means(number, setting, policies), _pairs(number, setting, policies))
@@ -133,14 +145,20 @@ def _setting(config: TaskConfig) -> _Setting:
     return _Setting(questions, _index(config), config.depth, config.english_share)
 
 
-def _otherwise(before: _Policy, after: _Policy) -> str:
-    """Return the settings that differ in an earlier run and may change what is found; empty if there are none."""
-    labelled = before.leaf.scores.relevance is not None and before.leaf.scores.relevance.judges
-    allowed = _OF_THE_ANSWER if labelled else (*_OF_THE_ANSWER, *_JUDGES)
-    changed = differences(before.leaf.measurement, after.leaf.measurement, ALL_BUT_THE_MODEL, allowed)
+def _distance(policy: _Policy) -> int:
+    """Return in how many ways a run is not its task as shipped."""
+    return len(policy.differs) + (policy.part is not None)
+
+
+def _otherwise(other: _Policy, chosen: _Policy) -> str:
+    """Return the settings that differ in another run and may change what is found; empty if there are none."""
+    if other is chosen:
+        return ""
+    records = (other.leaf.measurement, chosen.leaf.measurement)
+    changed = differences(*records, ALL_BUT_THE_MODEL, (*other.ignored, "version", "ran"))
     found = [f"{one.key} was {shown(one.first)}" for one in changed]
-    if before.part != after.part:
-        found.append(f"{before.part or 'all rows'} were run")
+    if other.part != chosen.part:
+        found.append(f"{other.part or 'all rows'} were run")
     return "; ".join(found)
 
 
@@ -154,6 +172,8 @@ def _index(config: TaskConfig) -> str:
         words.append(config.embedder if isinstance(config.embedder, str) else json.dumps(config.embedder))
     if config.index_content:
         words.append(config.index_content[:8])
+    if config.is_unverified:
+        words.append("imported, not verified")
     if config.store:
         words.append(config.store)
     if config.approximate:
@@ -232,13 +252,14 @@ def _shares(runs: Runs) -> list[Table]:
         rows = []
         for macro, words in _MACROS.items():
             for label in order:
+                differs = [text for s in shares if label in by_share[s] for text in by_share[s][label].differs]
                 cells = tuple(
                     _cell(by_share[s][label], measure, "", "macro", macro)
                     if label in by_share[s]
                     else Cell(None, "not run")
                     for s in shares
                 )
-                rows.append(Row((words, label), "this run", cells))
+                rows.append(Row((words, label), source_of(differs), cells))
         title = f"{_Setting(*key, None).title} · {measure} by the probability of an English document"
         columns = tuple(f"{_PERCENT * s:g}% English" for s in shares)
         tables.append(Table(f"share-{number}", title, ("pairs", "policy"), columns, tuple(rows), 1, intervals=True))

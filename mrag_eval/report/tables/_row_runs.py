@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mrag_eval.config import differences
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
-from mrag_eval.report.tables._row_settings import fit, retriever_name
+from mrag_eval.report.tables._requirements import model_of, retriever_name
+from mrag_eval.report.tables._row_settings import fit, said
 
 Key = TypeVar("Key", bound=Hashable)
 
-# Settings in which runs differ on purpose if their table is a mean over seeds.
-_SEEDS = ("generation_kwargs.seed", "seeds")
+# Settings in which runs differ on purpose if their table is a mean over seeds: any value is the row's.
+_SEEDS: Mapping[str, None] = {"generation_kwargs.seed": None, "seeds": None}
 
 
 @dataclass(frozen=True)
@@ -88,18 +89,20 @@ class Nearest:
 
 
 def nearest_runs(
-    files: Sequence[ResultFile], key_of: Callable[[ResultFile, LeafResult], Key | None], stated: Mapping[str, Any]
+    files: Sequence[ResultFile],
+    key_of: Callable[[ResultFile, LeafResult], Key | None],
+    ignoring: Sequence[str] = (),
 ) -> tuple[dict[Key, Nearest], list[str]]:
-    """Return, for each key, the run that differs from the stated settings in the fewest, the latest of several.
+    """Return, for each key, the run that differs from its task as shipped in the fewest settings, the latest of them.
 
-    ``files`` are in order of their date; a key of None leaves a run out. The lines name the runs that are left out for
-    one with other settings.
+    ``files`` are in order of their date; a key of None leaves a run out, ``ignoring`` is as in :func:`fit`. The lines
+    name the runs that are left out for one with other settings.
     """
     found: dict[Key, list[Nearest]] = {}
     for file in reversed(files):
         for leaf in file.leaves.values():
             if (key := key_of(file, leaf)) is not None:
-                found.setdefault(key, []).append(Nearest(file, leaf, fit(leaf, stated)))
+                found.setdefault(key, []).append(Nearest(file, leaf, fit(leaf, {}, ignoring)))
     chosen = {key: min(runs, key=lambda run: len(run.differs)) for key, runs in found.items()}
     lines = [
         f"{run.file.model}, {run.leaf.task}: a run with other settings is left out ({run.file.path.name})"
@@ -110,12 +113,6 @@ def nearest_runs(
     return chosen, lines
 
 
-def source_of(differs: Iterable[str], source: str = "this run") -> str:
-    """Return what a row of ours is from, with the settings in which its runs differ from the table's."""
-    listed = "; ".join(dict.fromkeys(differs))
-    return f"{source}, other settings: {listed}" if listed else source
-
-
 def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:
     """Yield the places of a table that a task fills, row by row."""
     for condition in table.conditions or (None,):
@@ -123,7 +120,8 @@ def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:
         for column in table.columns:
             if condition and column.name in condition.without:
                 continue
-            stated = {**layout.expect, **table.expect, **own, **column.expect}
+            seeds = _SEEDS if table.seeds else {}
+            stated = {**layout.expect, **table.expect, **own, **column.expect, **seeds}
             for task in (column.task,) if column.task else column.tasks:
                 yield Slot(condition, column, task.replace("{part}", part), stated)
 
@@ -150,8 +148,7 @@ def _labels(model: str, leaf: LeafResult, layout: Layout, retrievers: Mapping[st
         names = [own] if own is not None else [*retrievers] or ["no retrieval"]
         return tuple(f"{model} · {name}" for name in names)
     if layout.apart == "agents" and leaf.config.agent:
-        models = leaf.config.models
-        agents = (f"{role} {models.get(role, leaf.config.agent.get(role))}" for role in ("planner", "critic"))
+        agents = (f"{role} {model_of(leaf, role)}" for role in ("planner", "critic"))
         return (f"{model} · {', '.join(agents)}",)
     return (model,)
 
@@ -186,7 +183,7 @@ def table_runs(
         row = made.setdefault((slot.row, label, differs), OwnRow(slot.condition, label, differs))
         later = row.picked.setdefault((slot.column.name, slot.task), [])
         changed = _changed(run.leaf, later[0], seeds=table.seeds) if later else ()
-        if changed:
+        if set(changed) - set(differs):
             place(slot, label, tuple(dict.fromkeys((*differs, *changed))), run)
         elif not later or (table.seeds and all(run.leaf.config.seed != one.config.seed for one in later)):
             later.append(run.leaf)
@@ -217,5 +214,5 @@ def table_runs(
 
 def _changed(leaf: LeafResult, later: LeafResult, *, seeds: bool) -> tuple[str, ...]:
     """Return what an earlier run measured otherwise than the later one that is shown."""
-    found = differences(leaf.measurement, later.measurement, allowed=_SEEDS if seeds else ())
-    return tuple(one.text for one in found)
+    found = differences(leaf.measurement, later.measurement, allowed=tuple(_SEEDS) if seeds else ())
+    return tuple(said(found, "the later run"))

@@ -1,182 +1,122 @@
-"""The settings that a row of a paper's table states, and those in which a run differs from them."""
+"""The settings of a row of a paper's table, and those in which a run differs from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, product
 from typing import Any
 
-from mrag_eval.config import is_named, mode_named, reranker_name
-from mrag_eval.planning import deviations
+from mrag_eval.config import Differs, Measurement, harmless, is_named
+from mrag_eval.planning import deviations, shipped
 from mrag_eval.report.files._results import LeafResult
-from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report.tables._requirements import ANY, REQUIRED, is_met, value_text
 
-# An expected value of null allows any setting; this one allows the settings of a list.
-_ANY = "any"
-# An expected value that a run fits if the setting is off.
-_NONE = "none"
-# Settings of a search: without one they change nothing.
-_OF_A_SEARCH = (
-    *("retriever", "kind", "reranker", "english_share"),
-    *("retrieval.k", "retrieval.depth", "retrieval.query_text"),
+# What changes only how the passages found are used.
+OF_THE_ANSWER = (
+    *("prompt", "generation_kwargs", "num_fewshot", "output_type", "run", "seeds"),
+    *("texts.prompt", "texts.judge", "texts.sufficiency", "judge.prompt", "judge.reply", "judge.tie"),
+    *("judge.language_check", "judge.languages", "judge.sufficiency", "judge.correct_language"),
 )
-# Points between the share of English documents and the share that a table names.
-_NEAR = 10
-# Models, which are compared without the folder or organisation in front of their names.
-_MODELS = ("retriever", "reranker")
-# Keys of a record that a stated setting decides, where it is not the key itself.
-_DECIDES: Mapping[str, Sequence[str]] = {
-    "english_share": ("data.imbalance",),
-    "judges": ("judge.panel", "judge.repeats"),
-    "kind": ("retrieval.kind",),
-    "pool": ("retrieval.pool",),
-    "prompt.system": ("prompt.system", "texts.prompt"),
-    "prompt.template": ("prompt.template", "texts.prompt"),
-    "reranker": ("retrieval.rerank", "retrieval.depth", "texts.rerank"),
-    "retriever": ("retrieval.embedder", "retrieval.kind"),
-    "scored_by": ("output_type",),
-}
+# What changes no question and no reference answer.
+OF_A_RUN = (
+    *(*OF_THE_ANSWER, "retrieval", "agent", "judge", "texts", "index"),
+    *("judges", "planner", "critic", "translator", "reranker"),
+)
+# Keys of the data that the comparison with the task as shipped covers.
+_OF_THE_ROWS = ("source", "ran")
+# From this many keys on, a block that one side lacks is said once.
+_A_BLOCK = 3
+# Keys that name what a block sets.
+_NAMING = ("model", "name", "kind")
 
 
-class _Missing:
-    """The value of a setting that a result file does not record."""
-
-
-_MISSING = _Missing()
-# Defaults of keys of the data block of which some rows state another value.
-_DEFAULTS = {"data.documents": "all", "data.persona": "plain"}
-
-
-def fit(leaf: LeafResult, stated: Mapping[str, Any]) -> tuple[str, ...]:
+def fit(leaf: LeafResult, stated: Mapping[str, Any], ignoring: Sequence[str] = ()) -> tuple[str, ...]:
     """Return how a run differs from a row of a paper's table, as texts; empty for "this run".
 
-    A row is the task as shipped, over all of the published rows, but for the settings that it states itself.
+    A row is the task as shipped, over all of the published rows, with the settings that it states. What the task leaves
+    open, such as its judges, is as the row requires it (:data:`REQUIRED`). ``ignoring`` names keys, or blocks of them,
+    that do not change the row's figures.
     """
-    config = leaf.config
-    decided = [key for name in stated for key in _DECIDES.get(name, (name,))]
-    differs = [found.text for found in deviations(leaf.measurement) if not is_named(found.key, decided)]
-    for key, wanted in stated.items():
-        if wanted is None or not _applies(key, config):
-            continue
-        found = _found(leaf, key)
-        if found is _MISSING:
-            found = _DEFAULTS.get(key)
-        if not _same(key, found, wanted):
-            differs.append(f"{key}={_text(found)}, not {_text(wanted)}")
-    return tuple(dict.fromkeys(differs))
+    required = {name: wanted for name, wanted in stated.items() if name in REQUIRED}
+    settings = {name: wanted for name, wanted in stated.items() if name not in REQUIRED}
+    free = [name for name, wanted in settings.items() if wanted is None]
+    decided = (*ignoring, *free, *(key for name in required for key in REQUIRED[name].decides))
+    texts = min((_nearest(leaf, changes, decided) for changes in _choices(settings)), key=len)
+    for name, wanted in required.items():
+        value = REQUIRED[name].found(leaf)
+        if leaf.measurement is not None and None not in (value, wanted) and not is_met(name, value, wanted):
+            texts.append(f"{name}={value_text(value)}, not {value_text(wanted)}")
+    return tuple(dict.fromkeys(texts))
 
 
-def _applies(key: str, config: TaskConfig) -> bool:
-    if key.startswith("agent."):
-        return bool(config.agent)
-    if key == "pool":
-        return bool(config.agent) or "all" in mode_named(config.mode).languages
-    return config.searches or key not in _OF_A_SEARCH
+def unlike(
+    record: Measurement | None, ignoring: Sequence[str] = (), changes: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Return how a run differs from its task as shipped with ``changes``, as texts, and what it says of other data."""
+    found = deviations(record, changes=changes)
+    if record is not None:
+        found += _undeclared(record)
+    return said([one for one in found if not is_named(one.key, ignoring)])
 
 
-def first_stage(config: TaskConfig) -> str:
-    """Return the name of a run's retriever: its embedder or sparse encoder, ``bm25``, or another system's run."""
-    if config.kind == "precomputed":
-        name, content = config.searched_run
-        return " ".join(["run", *([name] if name else []), *([f"({content[:8]})"] if content else [])])
-    if config.kind == "bm25":
-        return "bm25"
-    embedder = config.embedder_name or f"index '{config.corpus}'"
-    embedder += " (imported, not verified)" if config.is_unverified else ""
-    return f"hybrid, bm25 and {embedder}" if config.kind == "hybrid" else embedder
+def _choices(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each combination of the values that a row allows."""
+    named = {name: _allowed(wanted) for name, wanted in settings.items() if wanted is not None}
+    for values in product(*named.values()):
+        yield dict(zip(named, values, strict=True))
 
 
-def retriever_name(config: TaskConfig) -> str | None:
-    """Return first stage and reranker of a run; None if nothing is searched.
-
-    A run of another system is named by its tag (else the name of its file) with the beginning of its hash.
-    """
-    if not config.searches:
-        return None
-    first = first_stage(config)
-    return f"{first} + {reranker_name(config.rerank)}" if config.rerank else f"{first}, not reranked"
+def _allowed(wanted: Any) -> Sequence[Any]:
+    return list(wanted[ANY]) if isinstance(wanted, Mapping) and ANY in wanted else [wanted]
 
 
-def _retriever(config: TaskConfig) -> Any:
-    if config.kind is None and not {"corpus", "embedder"} & config.retrieval.keys():
-        return _MISSING
-    return first_stage(config) if config.embedder_name or config.kind in ("bm25", "precomputed") else _MISSING
-
-
-def _reranker(config: TaskConfig) -> Any:
-    if config.rerank:
-        return reranker_name(config.rerank)
-    return None if "rerank" in config.retrieval else _MISSING
-
-
-def _pool(config: TaskConfig) -> Any:
-    return (config.retrieval["pool"] or "every language") if "pool" in config.retrieval else _MISSING
-
-
-def _english_share(config: TaskConfig) -> Any:
-    """Return the quarter that the share of English documents is nearest to; the exact share if it is 10 points away.
-
-    Documents are drawn with a probability, so that a corpus of 25% may hold 27%.
-    """
-    corpus = config.source.get("corpus")
-    counts = corpus.get("languages") if isinstance(corpus, Mapping) else None
-    if not counts:
-        return _MISSING
-    share = 100 * counts.get("en", 0) / sum(counts.values())
-    near = round(share / 25) * 25
-    return f"{near if abs(share - near) < _NEAR else round(share)}%"
-
-
-def _or_missing(value: Any) -> Any:
-    return _MISSING if value is None else value
-
-
-def _judges(leaf: LeafResult) -> Any:
-    """Return the number of different judges, by what they are; missing where nobody judged."""
+def unlike_shipped(leaf: LeafResult, ignoring: Sequence[str] = ()) -> list[str]:
+    """Return how a run of any task differs from the package's; empty for a task of the user's own, which has none."""
     record = leaf.measurement
-    seats = {} if record is None else record.instrument.get("judges") or {}
-    return len({name.partition("#")[0] for name in seats}) or _MISSING
+    return [] if record is not None and shipped(record.task) is None else unlike(record, ignoring)
 
 
-# Settings that are not a single key of the configuration.
-_NAMED: Mapping[str, Callable[[TaskConfig], Any]] = {
-    "retriever": _retriever,
-    "kind": lambda config: _or_missing(config.kind),
-    "reranker": _reranker,
-    "english_share": _english_share,
-    "pool": _pool,
-    "retrieval.depth": lambda config: config.depth or _MISSING,
-}
+def _nearest(leaf: LeafResult, changes: Mapping[str, Any], ignoring: Sequence[str]) -> list[str]:
+    found = unlike(leaf.measurement, ignoring, changes)
+    task = None if leaf.measurement is not None else shipped(leaf.task, changes=changes)
+    # the settings in the results say at least which row an older run is nearest to
+    there = {} if task is None else task.measurement.flat(["setting"])
+    known = ((key, leaf.config.setting(key), wanted) for key, (_, wanted) in there.items() if harmless(key) is None)
+    return found + [
+        Differs("setting", key, value, wanted).text
+        for key, value, wanted in known
+        if value not in (None, wanted) and not is_named(key, ignoring)
+    ]
 
 
-def _found(leaf: LeafResult, key: str) -> Any:
-    if key == "judges":
-        return _judges(leaf)
-    if key in _NAMED:
-        return _NAMED[key](leaf.config)
-    value: Any = leaf.config.raw
-    for part in key.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return _MISSING
-        value = value[part]
-    return value
+def _undeclared(record: Measurement) -> list[Differs]:
+    """Return what a run says of its data beyond its rows: a task as shipped says nothing of it."""
+    return [
+        Differs(role, key, value, None)
+        for key, (role, value) in record.flat(["data"]).items()
+        if not is_named(key, _OF_THE_ROWS) and harmless(key) is None
+    ]
 
 
-def _same(key: str, found: Any, wanted: Any) -> bool:
-    if isinstance(wanted, Mapping) and _ANY in wanted:
-        return any(_same(key, found, one) for one in wanted[_ANY])
-    if wanted == _NONE:
-        return found in (None, _NONE)
-    if key in _MODELS and isinstance(found, str):
-        return PurePath(found).name.lower() == PurePath(wanted).name.lower()
-    if isinstance(wanted, list) and isinstance(found, list):
-        return sorted(map(str, found)) == sorted(map(str, wanted))
-    return bool(found == wanted)
+def source_of(differs: Iterable[str], source: str = "this run") -> str:
+    """Return what a row of ours is from, with the settings in which its runs differ from the table's."""
+    listed = "; ".join(dict.fromkeys(differs))
+    return f"{source}, other settings: {listed}" if listed else source
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping) and _ANY in value:
-        return " or ".join(_text(one) for one in value[_ANY])
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or "[]"
-    return _NONE if value is None else str(value)
+def said(found: Sequence[Differs], other: str = "the task") -> list[str]:
+    """Return differences from ``other`` as texts; a block that one side lacks as a whole is named once."""
+    out = []
+    for (block, missing), group in groupby(found, key=lambda one: (one.key.rpartition(".")[0], _missing(one))):
+        keys = list(group)
+        if missing is None or len(keys) < _A_BLOCK or ("." not in block and keys[0].role == "setting"):
+            out += [one.against(other) for one in keys]
+            continue
+        names = {one.key.rpartition(".")[2]: one for one in keys}
+        name = next((names[end] for end in _NAMING if end in names), keys[0])
+        out.append(Differs(name.role, block, name.first, name.second).against(other))
+    return out
+
+
+def _missing(one: Differs) -> str | None:
+    return "first" if one.first is None else "second" if one.second is None else None

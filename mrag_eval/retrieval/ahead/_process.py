@@ -35,7 +35,6 @@ from mrag_eval.core import (
     ending_within,
     hidden_on_screen,
     is_full,
-    keep_secrets_of,
     naming,
 )
 from mrag_eval.models import evaluating
@@ -221,9 +220,7 @@ def _main(folder: Path) -> int:
     os.dup2(2, 1)
     path = folder / "order.json"
     order = json.loads(path.read_text(encoding="utf-8"))
-    # the blocks are as the user wrote them, passwords included
     path.unlink()
-    keep_secrets_of(order["tasks"])
     _log_as_the_harness(order["level"])
     try:
         with ending_within(_GRACE), evaluating(**order["evaluated"]) if "evaluated" in order else nullcontext():

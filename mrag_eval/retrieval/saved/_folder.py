@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import Differs
 from mrag_eval.core import (
     ConfigError,
     DataError,
@@ -24,7 +25,6 @@ from mrag_eval.core import (
     Ranked,
     Retrieved,
     build_lock,
-    hide,
     json_value,
     lines_of,
     path_fault,
@@ -71,17 +71,18 @@ class RunFolder:
         Raises ConfigError, naming the differences, if the folder holds rows of this task under other settings.
         """
         known = self.tasks.get(task)
-        if known is not None and known.fingerprint != entry.fingerprint and not overwrite:
-            there = shown_differing(differing_settings(entry.settings, known.settings))
+        differing = [] if known is None else differing_settings(entry.settings, known.settings)
+        if differing and not overwrite:
             raise ConfigError(
-                f"{self.path} holds task {task} as retrieved under other settings (now | there): {there}",
+                f"{self.path} holds task {task} as retrieved under other settings (now | there): "
+                f"{shown_differing(differing)}",
                 "name another folder, or retrieve again with --overwrite",
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._check_ours(entry, known)
             have: set[str] = set()
-            if known is None or known.fingerprint != entry.fingerprint or overwrite:
+            if known is None or differing or overwrite:
                 (self.path / entry.file).unlink(missing_ok=True)
             else:
                 entry = replace(entry, translation=known.translation)
@@ -218,7 +219,7 @@ def file_name(task: str) -> str:
 
 def _line(record: Mapping[str, Any]) -> bytes:
     # half a surrogate pair in a question or a passage must survive the round trip
-    text = hide(json.dumps(record, ensure_ascii=False, separators=(",", ":")))
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -281,9 +282,9 @@ def _repair(path: Path) -> set[str]:
     return have
 
 
-def shown_differing(differing: Mapping[str, str]) -> str:
+def shown_differing(differing: Sequence[Differs]) -> str:
     """Return the first few settings that differ, for a message."""
-    items = [f"{key} ({value})" for key, value in differing.items()]
+    items = [f"{one.key} ({one.values})" for one in differing]
     return "; ".join(items[:4]) + (f"; and {len(items) - 4} more" if len(items) > 4 else "")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.config import load_config
 from mrag_eval.core import (
     LONGEST_FILE,
     ConfigError,
@@ -18,6 +20,8 @@ from mrag_eval.core import (
     hub_faults,
     hub_file,
     hub_token,
+    key_in,
+    key_variable_of,
     lines_of,
     name_fault,
     readable,
@@ -49,9 +53,18 @@ class Push:
     licence: str | None = None
 
     def check(self) -> None:
-        """Raise ConfigError, before anything is retrieved, if there is no token for the hub."""
+        """Raise ConfigError, before anything is retrieved, if there is no token for the hub.
+
+        From then on the keys of the config file's models are looked for in what is pushed, whoever asked those models.
+        """
         if hub_token() is None:
             raise ConfigError("--push: there is no token for the hub", "hf auth login   or set HF_TOKEN")
+        for name, spec in load_config().models.items():
+            variable = spec.api_key_env or key_variable_of(spec.model)
+            if variable is not None:
+                # one that is not set, or that texts may contain by chance, is in no row that could be told from others
+                with suppress(ConfigError):
+                    key_in(variable, f"model '{name}'")
 
 
 @dataclass(frozen=True)
@@ -142,7 +155,7 @@ def _refuse_secrets(path: Path) -> None:
 def _not_to_be_sent(raw: bytes, folders: Sequence[str]) -> str | None:
     text = raw.decode("utf-8", "surrogatepass")
     if hide(text) != text:
-        return "a secret that this environment knows"
+        return "a key that was read here"
     return "a path of this machine" if any(place in text for place in folders) else None
 
 

@@ -74,7 +74,7 @@ class IndexSearch(Source):
 
     def identity(self) -> dict[str, Any]:
         """Return the identity of the searched index, by its content, wherever that was read."""
-        index = {key: value for key, value in (self._index or {}).items() if key != "starter"}
+        index = {key: value for key, value in (self._index or {}).items() if key not in ("recipe", "part")}
         return {"corpus": {**index, **own_passages(self._retrieval, self._benchmark)}}
 
     def record(self) -> dict[str, Any]:

@@ -19,9 +19,8 @@ from mrag_eval.core import (
     did_you_mean,
     matching_languages,
 )
-from mrag_eval.datasets import Published
+from mrag_eval.datasets import Published, passages_hash
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._corpora import passages_hash
 from mrag_eval.retrieval._plan import Selection, plan_rows, refuse_empty, swap_partners, with_partner
 from mrag_eval.retrieval._texts import with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank

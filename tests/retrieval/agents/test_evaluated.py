@@ -157,7 +157,7 @@ def test_the_harnesss_own_object_plans_with_its_headers(looped: Path, server: Mo
         apply_chat_template=True,
     )
     assert asked(server)["planner"] == 6
-    header["Authorization"] = "Bearer another-key-0123"
+    header["Authorization"] = "Bearer sk-planted-9876543210fedcba"
     run(looped, "local-chat-completions", {**api(server), "header": header}, apply_chat_template=True)
     assert asked(server)["planner"] == 6
 

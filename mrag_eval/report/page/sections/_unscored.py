@@ -14,19 +14,19 @@ from mrag_eval.scoring import scale_of
 def _of_task(leaf: Leaf) -> list[Point]:
     """Return the numbers of unscored rows by metric and reason, and what they leave open of the score."""
     return [
-        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n, "bounds": _bounds(leaf, metric)}
+        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n} | _bounds(leaf, metric)
         for metric, reasons in leaf.result.unscored.items()
         for reason, n in reasons.items()
     ]
 
 
-def _bounds(leaf: Leaf, metric: str) -> str | None:
+def _bounds(leaf: Leaf, metric: str) -> Point:
     score = leaf.result.metrics.get(metric)
     if score is None or score.bounds is None:
-        return None
+        return {}
     low, high = (points(end, scale=scale_of(metric)) for end in score.bounds)
     ends = f"{low} to {high}"
-    return ends if score.headline_allowed else f"{ends}; no headline: {score.no_headline}"
+    return {"bounds": ends if score.headline_allowed else f"{ends}; no headline: {score.no_headline}"}
 
 
 def _failures(leaf: Leaf) -> Iterator[Point]:

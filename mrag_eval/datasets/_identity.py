@@ -1,0 +1,155 @@
+"""Identity of rows: what they are, by their content and not by the place where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from mrag_eval.datasets._content import Part
+from mrag_eval.datasets._published_rows import PublishedRows
+
+# official: the content is the declared one. revision: read from the publisher at the declared revision, as many rows as
+# published. other: known to differ. local: a copy of which nothing can be said. own: a user's rows. unknown: results
+# that record no identity.
+Status = Literal["official", "revision", "other", "local", "own", "unknown"]
+# Keys that name a publisher's place, and the one of a file or folder on this machine.
+_REMOTE = ("hub", "repository", "url")
+_LOCAL = "path"
+_SHORT = 12
+
+
+@dataclass(frozen=True, slots=True)
+class DataIdentity:
+    """What rows are, as results record it.
+
+    Attributes:
+        content: SHA-256 over the published rows that were read; empty where the results record none.
+        rows: their number, before anything is drawn or left out, or that of the passages; None if it is not recorded.
+        status: what they are, compared with the published ones.
+        reason: the same in a line for people.
+        revision: commit that they were read at; None for local files, and where none is known.
+    """
+
+    content: str = ""
+    rows: int | None = None
+    status: Status = "unknown"
+    reason: str = "the results record no identity of their rows"
+    revision: str | None = None
+
+    @property
+    def is_published(self) -> bool:
+        """Return whether these are the published rows, by content or by revision and number."""
+        return self.status in ("official", "revision")
+
+
+def identity_of(source: Mapping[str, Any]) -> DataIdentity:
+    """Return the identity that the block ``source`` of a task's results records, or its block ``source.corpus``."""
+    published, content = source.get("published"), source.get("content")
+    if not isinstance(published, Mapping) or not isinstance(content, str):
+        return DataIdentity()
+    revision, rows = published.get("revision"), source.get("rows", source.get("passages"))
+    status = next((known for known in get_args(Status) if known == published.get("status")), None)
+    if status is None:
+        return DataIdentity()
+    return DataIdentity(
+        content,
+        rows if isinstance(rows, int) else None,
+        status,
+        str(published.get("reason") or ""),
+        None if revision is None else str(revision),
+    )
+
+
+def published_record(
+    parts: Mapping[str, Part], known: PublishedRows | None, place: Mapping[str, Any], pins: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Return what rows are, compared with the published ones, for ``source.published``.
+
+    Args:
+        parts: the rows that were read.
+        known: those that were published; None if nothing is known of them.
+        place: where they were read; further places may be nested in it.
+        pins: id of a declared source -> its declared revision.
+    """
+    places = list(_places(place))
+    local = any(_LOCAL in one for one in places)
+    revision = None if local else next((_revision(one) for one in places), None)
+    status, reason = _compared(parts, known, local) or _by_revision(parts, known, places, pins)
+    return {
+        "status": status,
+        "reason": reason,
+        **({} if revision is None else {"revision": revision}),
+        **({} if known is None else {"rows": known.rows}),
+    }
+
+
+def own_record() -> dict[str, Any]:
+    """Return the record of rows of the user's own."""
+    return {"status": "own", "reason": "rows of the user's own"}
+
+
+def other_counts(parts: Mapping[str, Part], known: PublishedRows | None) -> list[str]:
+    """Return a text such as ``law 197 of 219`` for every part with another number of rows than published."""
+    if known is None:
+        return []
+    counts = {name: parts[name].rows if name in parts else 0 for name in known.parts}
+    return [f"{name} {counts[name]:,} of {part.rows:,}" for name, part in known.parts.items()
+            if counts[name] != part.rows]  # fmt: skip
+
+
+def _compared(parts: Mapping[str, Part], known: PublishedRows | None, local: bool) -> tuple[Status, str] | None:
+    """Return what the contents and numbers of the rows tell; None where only their revision can tell."""
+    rows = sum(part.rows for part in parts.values())
+    declared = {} if known is None else {name: one for name, one in known.parts.items() if one.content is not None}
+    differing = [name for name, one in declared.items() if name not in parts or parts[name].content != one.content]
+    counts = f"{rows:,} rows are not the published {known.rows:,}" if known and known.rows != rows else ""
+    if differing:
+        what = ", ".join(name for name in differing if len(declared) > 1)
+        said = f"whose {counts}" if counts else f"whose rows differ from the published{f': {what}' if what else ''}"
+        return "other", f"a copy {said}"
+    if declared and known and declared.keys() == known.parts.keys() == parts.keys():
+        return "official", "the published rows"
+    if local:
+        return "local", "a local copy, with nothing declared to compare it with" + (f"; its {counts}" if counts else "")
+    return None
+
+
+def _by_revision(
+    parts: Mapping[str, Part],
+    known: PublishedRows | None,
+    places: list[Mapping[str, Any]],
+    pins: Mapping[str, str | None],
+) -> tuple[Status, str]:
+    for place in places:
+        found, pin = _revision(place), pins.get(str(next((place[key] for key in _REMOTE if key in place), None)))
+        if found != pin and (pin is not None or place.get("revision") is not None):
+            return "other", f"revision {str(found)[:_SHORT]}, not the declared {(pin or 'newest one')[:_SHORT]}"
+    if found_counts := other_counts(parts, known):
+        rows = sum(part.rows for part in parts.values())
+        parted = f": {', '.join(found_counts)}" if known is not None and len(known.parts) > 1 else ""
+        return "other", f"{rows:,} rows, not the published {known.rows if known else 0:,}{parted}"
+    revision = _revision(places[0]) if places else None
+    where = (
+        "address"
+        if places and "url" in places[0]
+        else "revision"
+        if revision is None
+        else f"revision {revision[:_SHORT]}"
+    )
+    return "revision", f"by {where}, {'number and ' if known is None else ''}content not verified"
+
+
+def _revision(place: Mapping[str, Any]) -> str | None:
+    """Return the commit that a place was read at; as it was asked for, where the commit is not known."""
+    found = place.get("commit") or place.get("revision")
+    return None if found is None else str(found)
+
+
+def _places(place: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a place and those nested in it."""
+    if any(key in place for key in (*_REMOTE, _LOCAL)):
+        yield place
+    for value in place.values():
+        if isinstance(value, Mapping):
+            yield from _places(value)

@@ -1,0 +1,185 @@
+"""Calls of a retrieval that fail for some rows: a failure of these rows, which a later run asks about again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.config import Retrieval, validated
+from mrag_eval.core import CorpusError, Failure, Retrieved
+from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.models import Reply
+from mrag_eval.retrieval import TaskRows, open_folder, retrieve, retrieve_into
+from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
+from mrag_eval.retrievers import build_index
+from tests.task.test_hook import build
+from tests.worlds.embedding_server import serving
+from tests.worlds.judges import ScriptedJudge
+from tests.worlds.model_server import Answer, ModelServer
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def benchmark_(world: Path) -> Benchmark:
+    return load_benchmark(
+        {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    )
+
+
+def block(**changes: Any) -> Retrieval:
+    return validated(Retrieval, {"mode": "all", "kind": "bm25", "k": 2, "depth": 6} | changes, "test")
+
+
+def failures_of(found: Sequence[Retrieved]) -> dict[int, list[str]]:
+    return {i: [failure.why for failure in row.failures] for i, row in enumerate(found) if row.failures}
+
+
+def scored(body: dict[str, Any]) -> Answer:
+    return Answer(body=[{"index": i, "score": len(text)} for i, text in enumerate(body["texts"])])
+
+
+BROKEN = (
+    (Answer(500), "server"),
+    (Answer(400, body="too long"), "rejected"),
+    (Answer(body="<html>"), "malformed"),
+    (Answer(body=[{"index": 0, "score": 1}] * 2), "malformed"),
+)
+
+
+@pytest.mark.parametrize(("answer", "reason"), BROKEN)
+def test_a_reranker_that_fails_for_one_row_leaves_that_row_in_the_search_s_order(
+    answer: Answer, reason: str, benchmark_: Benchmark, start: Callable[..., ModelServer]
+) -> None:
+    question = benchmark_.docs[1].query
+    down = [question]
+    server = start(lambda body, attempt: answer if body["query"] in down else scored(body))
+    settings = block(rerank={"kind": "api", "url": server.url, "shape": "tei", "retries": 0})
+    plain = retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus)
+    found = retrieve(benchmark_.docs, settings, corpus=benchmark_.corpus)
+    assert failures_of(found) == {1: [f"rerank failed ({reason})"]}
+    assert (found[1].ranking, [hit.id for hit in found[1].passages]) == (
+        plain[1].ranking,
+        [hit.id for hit in plain[1].passages],
+    )
+    assert found[1].reranked is not None
+    assert (found[1].reranked.ranking, found[1].reranked.fault) == ((), f"the reranker gave no scores ({reason})")
+    # the same again asks about that row alone, whether it fails again or not
+    asked = len(server.requests)
+    again = retrieve(benchmark_.docs, settings, corpus=benchmark_.corpus)
+    assert failures_of(again) == failures_of(found)
+    down.clear()
+    assert failures_of(retrieve(benchmark_.docs, settings, corpus=benchmark_.corpus)) == {}
+    assert {body["query"] for _, _, body in server.requests[asked:]} == {question}
+
+
+def test_a_reranker_that_fails_for_every_row_ends_the_run_early(
+    benchmark_: Benchmark, start: Callable[..., ModelServer]
+) -> None:
+    server = start(lambda body, attempt: Answer(body=[]))
+    rerank = {"kind": "api", "url": server.url, "shape": "tei", "batch_size": 1, "retries": 0, "max_in_flight": 1}
+    with pytest.raises(CorpusError, match="gave 0 scores for 1 documents") as caught:
+        retrieve(benchmark_.docs, block(rerank=rerank), corpus=benchmark_.corpus)
+    assert "rerank.shape" in (caught.value.next_step or "")
+    assert len(server.requests) < 20
+
+
+def test_a_list_that_the_model_is_not_asked_about_is_no_list_that_cannot_be_read(
+    benchmark_: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = benchmark_.docs[0].query, benchmark_.docs[1].query
+
+    def script(prompt: str) -> str | Reply:
+        if first in prompt:
+            return Reply("", error="timeout: nothing came")
+        # asked a second time, too
+        return "I cannot" if second in prompt or "could not be read" in prompt else "[1]"
+
+    reranker = ListwiseReranker(ScriptedJudge(script))  # type: ignore[arg-type]
+    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda _: reranker)
+    found = retrieve(benchmark_.docs, block(rerank={"kind": "listwise", "model": "m"}), corpus=benchmark_.corpus)
+    assert found[0].failures == (Failure("rerank", "scripted", "timeout", "nothing came"),)
+    assert failures_of(found) == {0: ["rerank failed (timeout)"]}
+    assert found[1].reranked is not None
+    assert found[1].reranked.fault == "the reranker gave no order (unreadable)"
+
+
+# ------------------------------------------------------------------ embedded queries
+
+
+def test_a_query_that_is_not_embedded_is_not_searched_for(
+    benchmark_: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = {benchmark_.docs[2].query}
+    monkeypatch.setattr("mrag_eval.retrieval._search._BATCH", 1)
+    with serving() as endpoint:
+        whole = endpoint.embeddings
+        endpoint.embeddings = lambda payload: {} if {*payload["input"]} & down else whole(payload)  # type: ignore[method-assign]
+        encoder = f"openai:org/encoder@{endpoint.url}"
+        build_index(benchmark_.corpus or [], tmp_path / "index", embedder=encoder, progress=False)
+        settings = validated(
+            Retrieval, {"mode": "all", "k": 2, "corpus": str(tmp_path / "index"), "embedder": encoder}, "test"
+        )
+        found = retrieve(benchmark_.docs, settings)
+        assert failures_of(found) == {2: ["search failed (malformed)"]}
+        assert (found[2].ranking, found[2].passages) == ((), ())
+        assert all(len(row.passages) == 2 for i, row in enumerate(found) if i != 2)
+        # the same again asks for that query alone, and again fails for no other
+        asked = len(endpoint.requests)
+        assert failures_of(retrieve(benchmark_.docs, settings)) == failures_of(found)
+        assert [payload["input"] for _, _, payload in endpoint.requests[asked:]] == [[*down]]
+        down.clear()
+        assert failures_of(retrieve(benchmark_.docs, settings)) == {}
+
+
+def test_an_endpoint_that_embeds_no_query_ends_the_run(benchmark_: Benchmark, tmp_path: Path) -> None:
+    with serving() as endpoint:
+        encoder = f"openai:org/encoder@{endpoint.url}"
+        build_index(benchmark_.corpus or [], tmp_path / "index", embedder=encoder, progress=False)
+        endpoint.embeddings = lambda payload: {}  # type: ignore[method-assign]
+        settings = validated(
+            Retrieval, {"mode": "all", "k": 2, "corpus": str(tmp_path / "index"), "embedder": encoder}, "test"
+        )
+        with pytest.raises(CorpusError, match="did not return 15 embeddings"):
+            retrieve(benchmark_.docs, settings)
+
+
+# ------------------------------------------------------------------ run folders
+
+
+def test_rows_that_failed_are_retrieved_again_into_the_same_folder(
+    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = Failure("translation", "t", "timeout", "3 s", "documents")
+    real, asked = TaskRows.retrieved, []
+
+    def retrieved(self: TaskRows, docs: Sequence[Any]) -> list[Retrieved]:
+        asked.append([doc.id for doc in docs])
+        rows = real(self, docs)
+        if len(asked) > 1:
+            return rows
+        return [Retrieved(row.passages, failures=(failure,)) if i in (0, 3) else row for i, row in enumerate(rows)]
+
+    monkeypatch.setattr(TaskRows, "retrieved", retrieved)
+    folder = tmp_path / "rows"
+
+    def into() -> Any:
+        task = build(tasks)
+        return retrieve_into(open_folder(folder), "small", task.supply, task.rows_to_run())
+
+    assert into().faults == {"translation of documents failed (timeout)": 2}
+    rows = open_folder(folder)
+    docs = list(build(tasks).supply.docs.values())
+    read = rows.rows("small", rows.tasks["small"], docs)
+    assert [i for i, row in enumerate(read) if row.failures == (failure,)] == [0, 3]
+    done = into()
+    assert (done.kept, done.faults) == (13, {})
+    assert asked[1] == [docs[0].id, docs[3].id]
+    rows = open_folder(folder)
+    assert not any(row.failures for row in rows.rows("small", rows.tasks["small"], docs))
