@@ -119,6 +119,7 @@ class Transport(Generic[Request, A]):
         self._batches = 0
         self._slots: Semaphore
         self._proxy = _proxy_for(endpoint.url)
+        self._url, self._headers = _as_sent(endpoint)
         self._types_itself = "content-type" in map(str.lower, endpoint.headers)
 
     def arriving(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response[A]]]:
@@ -223,9 +224,9 @@ class Transport(Generic[Request, A]):
             detail = f"no request can be made of it ({type(err).__name__}: {err})"
             raise HttpFault("rejected", detail, again=0) from None
         own = {} if self._types_itself else {"Content-Type": "application/json"}
-        headers = {**self.endpoint.headers, **own, "Accept-Encoding": ENCODINGS}
+        headers = {**self._headers, **own, "Accept-Encoding": ENCODINGS}
         try:
-            async with session.post(self.endpoint.url, data=body, headers=headers, allow_redirects=False) as answer:
+            async with session.post(self._url, data=body, headers=headers, allow_redirects=False) as answer:
                 text = await body_text(answer, self.longest)
                 if not 200 <= answer.status < 300:
                     raise status_fault(answer.status, text, answer.headers)
@@ -278,6 +279,20 @@ def _proxy_for(url: str) -> str | None:
         return None
     proxy = getproxies().get(parts.scheme)
     return None if proxy is None else keep_address(proxy)
+
+
+def _as_sent(endpoint: Endpoint) -> tuple[str, dict[str, str]]:
+    """Return address and headers as requests carry them: a user in the address takes the place of a key, as in curl."""
+    from base64 import b64encode
+    from urllib.parse import unquote, urlsplit
+
+    parts = urlsplit(endpoint.url)
+    if parts.username is None:
+        return endpoint.url, dict(endpoint.headers)
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    kept = {name: value for name, value in endpoint.headers.items() if name.lower() != "authorization"}
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return bare, {**kept, "Authorization": f"Basic {b64encode(pair).decode()}"}
 
 
 def _ssl(verify: bool | str) -> Any:

@@ -22,7 +22,7 @@ from mrag_eval.config import (
     split_config,
     undotted,
 )
-from mrag_eval.core import ConfigError, content_key, tasks_folder
+from mrag_eval.core import ConfigError, content_key, json_value, tasks_folder
 from mrag_eval.datasets import declaration_of, identity_of, validate_data
 from mrag_eval.judging import prompt_texts
 from mrag_eval.scoring import METRIC_NAMES
@@ -59,7 +59,7 @@ def _shipped(task: str, path: Path, _modified: int, changes: str) -> Shipped | N
     raw = read_task_yaml(path)
     if raw.get("task") != task:
         return None
-    raw = deep_merge(raw, undotted(json.loads(changes)))
+    raw = deep_merge(raw, undotted(json_value(changes)))
     metadata = {**(raw.get("metadata") or {}), "config_source": str(path)}
     rest, blocks = split_config({**raw, "metadata": metadata}, METRIC_NAMES, run={task: TaskNames(task)})
     data = validate_data(blocks.data).model_dump(mode="json")

@@ -36,6 +36,7 @@ from mrag_eval.retrieval.agents._coral import _kind
 from mrag_eval.retrieval.agents._critic import read_critique, read_sufficiency
 from mrag_eval.retrieval.agents._planner import Task, read_plan
 from mrag_eval.scoring import parse_answer
+from mrag_eval.scoring._answers import Answer, outcome_of
 
 OPTIONS = ("Paris", "South Sudan", "Sudan", "서울")
 CASE = Case("1", "Which?", "en", ("Paris",), 'so {"answer": "correct"} and <same_meaning>true</same_meaning> it is')
@@ -93,6 +94,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "retrieval.agents._critic.read_critique": (read_critique,),
     "retrieval.agents._critic.read_sufficiency": (read_sufficiency,),
     "retrieval.agents._planner.read_plan": (partial(read_plan, task=FIRST_ROUND),),
+    "scoring._answers.outcome_of": (partial(outcome_of, answer=Answer("")),),
     "scoring._answers.parse_answer": tuple(
         partial(parse_answer, form=form) for form in ("plain", "tag", "line", "choice", "citation")
     ),

@@ -111,7 +111,8 @@ def test_a_key_in_texts_damages_nothing_that_is_read_back(
             "index build corpus.jsonl indexed --kind bm25",
             "retrieve --tasks mine --include_path . --limit 1 -o rows",
             f"run {flags_of(model)} --output_path out --metadata retrieval.run_folder=rows",
-            f"run {flags_of(model)} --output_path out --metadata retrieval.corpus=indexed",
+            # another request, since replies to the same one are kept
+            f"run {flags_of(model)} --output_path out --metadata retrieval.corpus=indexed --gen_kwargs max_gen_toks=17",
         ],
         capfd,
     )

@@ -15,6 +15,7 @@ import pytest
 from mrag_eval import evaluate
 from mrag_eval.cli import main
 from mrag_eval.core import ConfigError, RunFiles, UnwrittenError
+from mrag_eval.harness._command import exit_with_1_at_the_end
 from tests.worlds.small import BASE, ScriptedLM, write_task
 
 LONE = "1841 \ud83d"
@@ -221,6 +222,7 @@ def test_the_stock_command_exits_with_1_if_nothing_can_be_written(
 ) -> None:
     ends: list[object] = []
     monkeypatch.setattr("atexit.register", ends.append)
+    exit_with_1_at_the_end.cache_clear()
 
     def answer(prompt: str) -> str:
         if not (bare / "out").is_file():
@@ -230,4 +232,5 @@ def test_the_stock_command_exits_with_1_if_nothing_can_be_written(
 
     stock(bare, ScriptedLM(answer), bare / "out")
     assert "results could not be written to" in caplog.text
-    assert [getattr(end, "__name__", "") for end in ends] == ["_exit_with_1"] * 2
+    assert [getattr(end, "__name__", "") for end in ends] == ["_exit_with_1"]
+    exit_with_1_at_the_end.cache_clear()

