@@ -16,7 +16,16 @@ from typing import Any, Literal, get_args
 from mrag_eval.config._modes import mode_named
 from mrag_eval.config._task import TaskBlocks
 from mrag_eval.config._validation import dotted
-from mrag_eval.core import OPTIONAL, check_version, content_key, from_json, name_of_model, to_json, with_version
+from mrag_eval.core import (
+    OPTIONAL,
+    bare_address,
+    check_version,
+    content_key,
+    from_json,
+    name_of_model,
+    to_json,
+    with_version,
+)
 
 Role = Literal["subject", "setting", "instrument", "data", "environment", "outcome"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -63,9 +72,13 @@ HARMLESS: Mapping[str, str] = {
     "judge.panel": "aliases; instrument.judges says what they are",
     "judge.required": "whether a missing panel is an error",
     "retrieval.translator": "an alias or a place; instrument.translator says what it is",
+    # what only opens the door of an endpoint
+    "*.api_key_env": "the name of a variable",
+    "*.base_url": "the address of a server; the model is named beside it",
+    "*.header": "what a server asks for before it answers",
+    "*.header.*": "what a server asks for before it answers",
     # how work is done, not what comes of it
     "retrieval.device": "the machine's",
-    "retrieval.rerank.api_key_env": "the name of a variable",
     "retrieval.rerank.batch_size": "how many pairs are scored at once",
     "retrieval.rerank.device": "the machine's",
     "retrieval.rerank.max_in_flight": "how many requests are sent at once",
@@ -74,7 +87,6 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.rerank.trust_remote_code": "a permission",
     "retrieval.rerank.url": "the address of a server; the model is named beside it",
     "metrics": "a further metric changes no other",
-    "model_args.base_url": "the address of a server; the model is named beside it",
     "model_args.batch_size": "how many prompts are answered at once",
     "model_args.ca_cert_path": "a file of the machine's",
     "model_args.data_parallel_size": "how work is divided",
@@ -172,9 +184,8 @@ class Measurement:
     @property
     def sha256(self) -> str:
         """Return the hash of everything that decides the numbers, harmless keys left out."""
-        return content_key(
-            {key: portable(value) for key, (_, value) in self.flat(DECIDING).items() if harmless(key) is None}
-        )
+        kept = {key: value for key, (_, value) in self.flat(DECIDING).items() if harmless(key) is None}
+        return content_key(portable(kept))
 
     def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
         """Return the record with further entries of a role."""
@@ -288,7 +299,9 @@ def portable(value: Any) -> Any:
         return int(value)
     if not isinstance(value, str):
         return value
-    return name_of_model(value) if value.startswith(("/", "~")) else value.partition("@http")[0]
+    if value.startswith(("/", "~")):
+        return name_of_model(value)
+    return bare_address(value.partition("@http")[0])
 
 
 def setting_of(

@@ -235,7 +235,7 @@ class _Service:
         if self._transport is None:
             self._transport = Transport(
                 endpoint_of(self._lm, self._state.model),
-                Body.content,
+                lambda body: body.content(),
                 self._read,
                 max_in_flight=max(1, self._lm._concurrent),
                 timeout=self._lm.timeout,

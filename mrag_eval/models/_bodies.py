@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from mrag_eval.core import content_key, run_in_thread
 
 _FORMAT = "answers/1"
+# Bytes of bodies that are kept until they are sent. Further ones are made again, as a long run's would fill the memory.
+_KEPT = 64 << 20
 # Headers that say who pays, and nothing of what answers.
 _KEYS = ("authorization", "x-api-key", "api-key")
 
@@ -24,19 +27,15 @@ class Body:
 
     Attributes:
         key: its key in the cache.
-        payload: makes its value, again each time: together the bodies of a run are larger than its prompts.
+        content: returns the bytes to send.
         prompts: its prompts, as the harness's class put them in: chat turns, texts or tokens.
         context_lengths: of each prompt, the tokens before the continuation whose likelihood is asked; None for replies.
     """
 
     key: str
-    payload: Callable[[], dict[str, Any]]
+    content: Callable[[], bytes]
     prompts: Sequence[Any]
     context_lengths: Sequence[int] | None = None
-
-    def content(self) -> bytes:
-        """Return the bytes to send."""
-        return json.dumps(self.payload()).encode()
 
     @property
     def count(self) -> int:
@@ -74,6 +73,7 @@ def bodies_of(
     """
     bodies: list[Body] = []
     seen: Counter[str] = Counter()
+    room = [_KEPT]
     who = api_identity(lm)
     # the harness's class names the end of a text to the model only where it sends one request at a time
     end = {"eos": lm.eos_string} if lm._concurrent <= 1 else {}
@@ -91,20 +91,21 @@ def bodies_of(
         for start in range(0, len(prompts), lm._batch_size):
             batch = slice(start, start + lm._batch_size)
 
-            def payload(batch: slice = batch) -> dict[str, Any]:
-                wanted = copy.deepcopy(gen_kwargs)
-                message = lm.create_message(prompts[batch])
-                made: dict[str, Any] = lm._create_payload(
+            def content(batch: slice = batch) -> bytes:
+                message, wanted = lm.create_message(prompts[batch]), copy.deepcopy(gen_kwargs)
+                payload = lm._create_payload(
                     message, generate=generate, gen_kwargs=wanted, seed=lm._seed, **end, **more
                 )
-                return made
+                return json.dumps(payload).encode()
 
-            content = sha256(json.dumps(payload()).encode()).hexdigest()
-            key = content_key(_FORMAT, who, generate, content, seen[content])
-            seen[content] += 1
+            made = content()
+            room[0] -= len(made)
+            told = sha256(made).hexdigest()
+            key = content_key(_FORMAT, who, generate, told, seen[told])
+            seen[told] += 1
             lengths = None if generate or ctxlens is None else ctxlens[batch]
             places.append([Place(len(bodies), nth) for nth in range(len(prompts[batch]))])
-            bodies.append(Body(key, payload, prompts[batch], lengths))
+            bodies.append(Body(key, partial(bytes, made) if room[0] > 0 else content, prompts[batch], lengths))
         return places
 
     with replaced(lm, get_batched_requests=keep, _concurrent=2):

@@ -23,7 +23,7 @@ from mrag_eval.config import (
     undotted,
 )
 from mrag_eval.core import ConfigError, content_key, tasks_folder
-from mrag_eval.datasets import identity_of, validate_data
+from mrag_eval.datasets import declaration_of, identity_of, validate_data
 from mrag_eval.judging import prompt_texts
 from mrag_eval.scoring import METRIC_NAMES
 
@@ -82,7 +82,7 @@ def deviations(
     official = shipped(record.task, folder)
     if official is None:
         return [Differs("setting", "task", record.task, "a task of the package")]
-    data = [*_rows(record), *_corpus(record)]
+    data = [*_rows(record, official.measurement.setting["data"]), *_corpus(record)]
     if record.shipped not in (None, official.sha256):
         return [Differs("setting", "task", "of another version of the task's file", "of this one"), *data]
     expected = (shipped(record.task, folder, changes) or official).measurement
@@ -116,16 +116,22 @@ def _mode(record: Measurement) -> Any:
     return record.setting.get("retrieval", {}).get("mode")
 
 
-def _rows(record: Measurement) -> Iterator[Differs]:
-    """Yield the keys in which the rows that ran are not all of the published ones, or their passages are others."""
+def _rows(record: Measurement, block: Mapping[str, Any]) -> Iterator[Differs]:
+    """Yield the keys in which the rows that ran are not all of the published ones, or their passages are others.
+
+    ``block`` is the task's block ``data``: one whose rows are the user's own has none that were published.
+    """
     ran = record.data.get("ran") or {}
     if ran.get("rows") != ran.get("of"):
         yield Differs("data", "rows", f"{ran.get('rows', 0):,} of {ran.get('of', 0):,}", "all")
+    declared = declaration_of(block)
+    if declared is not None and declared.is_own(block):
+        return
     source = record.data.get("source") or {}
-    for key, block in (("source", source), ("source.corpus", source.get("corpus"))):
+    for key, part in (("source", source), ("source.corpus", source.get("corpus"))):
         # a corpus without a publisher is told by its recipe
-        if key == "source" or (isinstance(block, Mapping) and "published" in block):
-            found = identity_of(block or {})
+        if key == "source" or (isinstance(part, Mapping) and "published" in part):
+            found = identity_of(part or {})
             if not found.is_published:
                 yield Differs("data", key, found.reason, "the published ones")
 

@@ -59,7 +59,9 @@ def measured(
         setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
         instrument={**supply.instruments(), **_judges(verdicts), **_detector(blocks)},
         data={
-            **{key: record[key] for key in ("source", "index", "left_out", "retrieved") if key in record},
+            **{key: record[key] for key in ("source", "index", "left_out") if key in record},
+            # rows from a folder are those that this machine would retrieve, but for what was allowed to differ
+            "retrieved": {"differs": (record.get("retrieved") or {}).get("differs")},
             "ran": {"rows": len(rows), "of": len(supply.docs), "ids": content_key(sorted(rows))},
         },
         environment={"versions": package_versions()},

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.test_provenance import results_file
 
 from mrag_eval.cli import main
 from mrag_eval.core import ConfigError, CorpusError, DataError, MragError, Passage
@@ -21,7 +22,6 @@ from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry
 from mrag_eval.retrievers import add_documents, build_index, load_index, merge_indexes
 from mrag_eval.retrievers.shards._manifest import file_record
-from tests.report.test_provenance import results_file
 from tests.worlds.model_server import Answer, ModelServer
 
 PASSAGES = [Passage(id=str(n), lang="en", text="bridge " * n) for n in range(1, 5)]

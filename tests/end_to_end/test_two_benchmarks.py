@@ -66,6 +66,6 @@ def test_the_config_file_gives_each_benchmark_its_files(here: Path, test_data: P
     (here / "mrag.yaml").write_text(json.dumps({"data": blocks}), "utf-8")
     found = _run(_MREVAL, here, "xquad.retrieval.kind=bm25")
     for task, name in (("xquad_rag_de", "xquad"), ("click_norag_society", "click")):
-        assert found[task]["source"]["path"] == blocks[name]["path"]
+        assert found[task]["source"]["place"]["path"] == blocks[name]["path"]
         assert found[task]["provenance"]["config_file"] == {"data": blocks[name]}
     assert found["xquad_rag_de"]["provenance"]["overrides"] == {"retrieval": {"kind": "bm25"}}

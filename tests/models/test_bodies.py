@@ -12,7 +12,7 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.models import answering
+from mrag_eval.models import _bodies, answering
 from tests.worlds.model_server import Answer, ModelServer
 
 Start = Callable[..., ModelServer]
@@ -126,8 +126,10 @@ def sent(server: ModelServer) -> Counter[tuple[str, bytes, str]]:
 @pytest.mark.parametrize("in_flight", [1, 4])
 @pytest.mark.parametrize("kind", [*CHAT, *PLAIN])
 def test_bodies_headers_and_texts_equal_the_harnesss_own(
-    start: Start, build: Callable[..., Any], kind: str, in_flight: int
+    start: Start, build: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, kind: str, in_flight: int
 ) -> None:
+    # half of them are kept until they are sent, half are made again
+    monkeypatch.setattr(_bodies, "_KEPT", 1000)
     theirs, ours = start(answer), start(answer)
     arguments = {**(CHAT.get(kind) or PLAIN[kind]), "num_concurrent": in_flight}
     # a tokenizer refuses half a character

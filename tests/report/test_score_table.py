@@ -12,6 +12,9 @@ from typer.testing import CliRunner
 
 from mrag_eval import load_results
 from mrag_eval.cli._app import Session, app
+from mrag_eval.report.page._gather import page_data
+from mrag_eval.report.page._section import Listing
+from mrag_eval.report.page.sections._unscored import SECTION
 from tests.report.runs import row, write_full_run, write_run
 from tests.tables import single_spaced
 from tests.worlds.measured import with_all_records
@@ -34,6 +37,32 @@ def test_a_metric_without_any_scored_row_keeps_its_column_and_says_why(tmp_path:
     text = _report(_run(tmp_path, scores))
     assert "| task | from | match | correct_language |" in text
     assert "qa, blank: qa: 20 rows unscored (the detector does not know Hausa)" in text
+
+
+def test_failures_missing_answers_and_bounds_are_shown(tmp_path: Path) -> None:
+    failed = {"value": 0.2, "low": 0.1, "high": 0.4, "n": 20, "method": "Wilson"}
+    scores = {
+        "metrics": {"match": {**_SCORE, "n": 16, "failed": 4, "bounds": [0.2, 0.4]}},
+        "unscored": {"match": {"plan failed (server)": 4}},
+        "failures": {"plan": {"server": 3, "timeout": 1}},
+        "outcomes": {"refusal": 2},
+        "by_language": {"en": {"failed": failed, "failures": {"plan": {"server": 3}}, "outcomes": {"refusal": 2}}},
+    }
+    folder = _run(tmp_path, scores)
+    text = _report(folder)
+    assert (
+        "match: 4 rows unscored (plan failed (server)); with all of them wrong 20.0, with all of them right 40.0"
+        in text
+    )
+    assert "no headline and no rank: 4 of 20 rows failed, more than 5%" in text
+    assert "failed: plan of 4 (3 server, 1 timeout); languages with many: en 20%" in text
+    assert "no answer by the model, counted as wrong: 2 refusal" in text
+    (missing,), counted = (block.points(page_data([folder])) for block in SECTION.blocks if isinstance(block, Listing))
+    assert missing["bounds"] == "20.0 to 40.0; no headline: 4 of 20 rows failed, more than 5%"
+    assert [(p["language"], p["step"], p["reason"], p["rows"], p["failed"]) for p in counted] == [
+        ("en", "plan", "server", 3, "20.0 [10.0, 40.0], many"),
+        ("en", "no answer", "refusal", 2, "20.0 [10.0, 40.0], many"),
+    ]
 
 
 def test_a_run_of_a_part_of_the_rows_says_so_next_to_its_scores(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from lm_eval.utils import handle_non_serializable
 
+from mrag_eval.config import Measurement, differences
 from mrag_eval.core import (
     AgentUsage,
     ConfigError,
@@ -127,7 +128,8 @@ def same_run(tasks: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPat
     assert _plain(_untimed(after["scores"])) == _plain(_untimed(before["scores"]))
     for key in ("source", "index", "agent", "left_out"):
         assert after.get(key) == before.get(key)
-    assert after["provenance"]["fingerprints"] == before["provenance"]["fingerprints"]
+    records = [Measurement.from_dict(config["measurement"], name) for config in (before, after)]
+    assert differences(*records) == []
     assert after["retrieved"]["fingerprint"] == manifest(folder, name)["fingerprint"]
     assert "retrieved" not in before
     return taken
@@ -407,10 +409,12 @@ def test_may_differ_goes_with_a_folder(tasks: Path) -> None:
 def test_a_setting_that_is_not_set_changes_no_fingerprint() -> None:
     settings = {"retrieval": {"k": 2, "languages": ("de",)}, "rows": {"n": 3}}
     later = {"retrieval": {"k": 2, "languages": ["de"], "new": None, "newer": {"newest": None}}, "rows": {"n": 3}}
-    assert differing_settings(settings, later) == {}
+    assert differing_settings(settings, later) == []
     assert fingerprint_of(settings) == fingerprint_of(later)
     assert fingerprint_of(settings) != fingerprint_of({**settings, "rows": {"n": 4}})
-    assert differing_settings(settings, {**settings, "rows": {"n": 4}}) == {"rows.n": "3 | 4"}
+    (found,) = differing_settings(settings, {**settings, "rows": {"n": 4}})
+    assert (found.key, found.values) == ("rows.n", "3 | 4")
+    assert differing_settings(settings, {**settings, "rows": {"n": 4}}, ["rows"]) == []
 
 
 # --------------------------------------------------------------------------------------------------- resuming
@@ -465,12 +469,12 @@ def test_what_only_opens_an_endpoint_is_no_other_setting(there: str, tmp_path: P
 
     old = settings(there, "http://u:(hidden)@h:1/v1?x=1", "(hidden)", "OLD")
     now = settings("openai:enc@http://host/v1", "http://h:1/v1?x=1", None, "NEW")
-    assert differing_settings(now, old) == {}
+    assert differing_settings(now, old) == []
     folder = write_folder(tmp_path / "run", settings=old)
     entry = replace(folder.tasks["t"], settings=now, fingerprint=fingerprint_of(now))
     assert folder.begin("t", entry) == {"q1", "q2"}
     assert folder.tasks["t"].settings == now
-    others = {"embedder": "openai:enc@http://elsewhere/v1", "rerank": {"kind": "api", "url": "http://h:2"}}
+    others = {"embedder": "openai:other@http://host/v1", "rerank": {"kind": "api", "extra": {"top": 2}}}
     for key, other in others.items():
         differs = {**now, "retrieval": {**now["retrieval"], key: other}}
         with pytest.raises(ConfigError, match=f"under other settings .*{key}"):

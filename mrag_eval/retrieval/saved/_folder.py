@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import Differs
 from mrag_eval.core import (
     ConfigError,
     DataError,
@@ -70,7 +71,7 @@ class RunFolder:
         Raises ConfigError, naming the differences, if the folder holds rows of this task under other settings.
         """
         known = self.tasks.get(task)
-        differing = {} if known is None else differing_settings(entry.settings, known.settings)
+        differing = [] if known is None else differing_settings(entry.settings, known.settings)
         if differing and not overwrite:
             raise ConfigError(
                 f"{self.path} holds task {task} as retrieved under other settings (now | there): "
@@ -281,9 +282,9 @@ def _repair(path: Path) -> set[str]:
     return have
 
 
-def shown_differing(differing: Mapping[str, str]) -> str:
+def shown_differing(differing: Sequence[Differs]) -> str:
     """Return the first few settings that differ, for a message."""
-    items = [f"{key} ({value})" for key, value in differing.items()]
+    items = [f"{one.key} ({one.values})" for one in differing]
     return "; ".join(items[:4]) + (f"; and {len(items) - 4} more" if len(items) > 4 else "")
 
 

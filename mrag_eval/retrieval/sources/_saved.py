@@ -13,7 +13,7 @@ from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
 from mrag_eval.retrieval.saved._manifest import TaskEntry
-from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of, not_accepted
+from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
 from mrag_eval.retrieval.sources._source import Missing, Source
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -48,17 +48,17 @@ class Saved(Source):
         ``missing`` are not compared.
         """
         entry = folder.entry_for(task, fingerprint_of(settings))
-        differs = not_accepted(differing_settings(settings, entry.settings), missing)
-        left = not_accepted(differs, retrieval.run_may_differ)
+        differs = differing_settings(settings, entry.settings, missing)
+        left = differing_settings(settings, entry.settings, (*missing, *retrieval.run_may_differ))
         if left:
             raise ConfigError(
                 f"{folder.name} was retrieved under other settings (here | there): {shown_differing(left)}",
                 "retrieve again, or say that they differ on purpose: --metadata "
-                f'\'{{"retrieval": {{"run_may_differ": {json.dumps(list(left)[:3])}}}}}\'',
+                f'\'{{"retrieval": {{"run_may_differ": {json.dumps([one.key for one in left[:3]])}}}}}\'',
             )
         if missing and retrieval.run_folder is not None:
             log.info("using saved rows from %s; could not verify (missing here): %s", folder.name, ", ".join(missing))
-        return cls(live, folder, task, entry, differs)
+        return cls(live, folder, task, entry, {one.key: one.values for one in differs})
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
         """Return the rows that the live source would serve."""
