@@ -280,6 +280,18 @@ def test_of_two_runs_the_one_like_its_task_is_this_run(dates: tuple[float, float
     }
 
 
+def test_parts_of_several_tasks_are_one_row(tmp_path: Path) -> None:
+    """Ten rows of each language: a mean over languages needs them in one row, however many rows each has."""
+    records = {}
+    for n, code in enumerate(CORAL_TIERS["low"]):
+        records |= with_records({f"blend_norag_{code}": leaf(0.2, 10, "no_ir")}, ran=10, of=200 + n)
+    path = tmp_path / "results_1.json"
+    path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
+    (ours,) = [r for r in shown(path)["1"].rows if r.labels[-1] == "org/m"]
+    assert ours.source == "this run, other settings: rows=… of …, not all"
+    assert ours.cells[1].value == pytest.approx(20.0)
+
+
 def test_the_translator_is_named_beside_the_papers(tmp_path: Path) -> None:
     by = {"translator": {"backend": "lm", "model": "openai-chat-completions", "model_args": {"model": "acme/polyglot"}}}
     records = with_records({"blend_crossrag_su": leaf(0.5, 10, "crossrag")}, instrument=by)

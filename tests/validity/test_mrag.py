@@ -281,7 +281,8 @@ def test_table_4(runs: Runs) -> None:
     """TyDi QA asks "who designed the Tarvel bridge", "what year did the Kesmar bridge open" and "who designed the
     Vilkory bridge", of 30, 36 and 31 characters; "Odile Brandt", "1907" and "Mara Solis" have 12, 4 and 10.
     """
-    found = [line for line in runs.lines if (line["table"], line["from"]) == ("4 (TyDi QA)", "this run")]
+    lines = [line for line in runs.lines if line["table"] == "4 (TyDi QA)"]
+    found = [line for line in lines if line["from"].startswith("this run")]
     assert {line["column"]: line["value"] for line in found} == {
         "examples": "3",
         "len ques.": "31.0",

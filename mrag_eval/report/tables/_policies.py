@@ -36,7 +36,7 @@ _WORDS = {
 _ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "balanced by passages", "translation")
 _MERGED = ", score-merged"
 # What the title of a table, or the rows' own column, says.
-_SAID = (*OF_THE_INDEX, "index.store", "index.approximate", "data.imbalance", "rows")
+_SAID = (*OF_THE_INDEX, "index.store", "index.approximate", "data", "rows")
 # What matters only if judges say which passages are relevant.
 _OF_JUDGES = ("judge.repeats", "judges")
 _MACROS = {"same_language": "same language", "cross_language": "cross language"}

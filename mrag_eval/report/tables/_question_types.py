@@ -11,7 +11,7 @@ from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._layout_cells import NOT_RUN
 from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
-from mrag_eval.report.tables._row_settings import OF_A_RUN, source_of
+from mrag_eval.report.tables._row_settings import OF_A_RUN, alike, source_of
 
 # The setting and the language of each column.
 _SETS = [(setting, language) for setting in ("mono", "multi") for language in ("de", "es", "zh", "ar")]
@@ -40,11 +40,13 @@ def type_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, l
 
     chosen, _ = nearest_runs(files, place, OF_A_RUN)
     rows = []
-    for differs in dict.fromkeys(run.differs for run in chosen.values()):
-        alike = {place: _cells(run) for place, run in chosen.items() if run.differs == differs}
+    for named in dict.fromkeys(tuple(map(alike, run.differs)) for run in chosen.values()):
+        found = {place: run for place, run in chosen.items() if tuple(map(alike, run.differs)) == named}
+        counted = {place: _cells(run) for place, run in found.items()}
+        source = source_of(text for run in found.values() for text in run.differs)
         for name in ("Number", *_TYPES):
-            cells = tuple(alike[place][name] if place in alike else Cell(None, NOT_RUN) for place in _SETS)
-            rows.append(ModeRow(Row((name,), source_of(differs), cells), ()))
+            cells = tuple(counted[place][name] if place in counted else Cell(None, NOT_RUN) for place in _SETS)
+            rows.append(ModeRow(Row((name,), source, cells), ()))
     return {"2": rows}
 
 

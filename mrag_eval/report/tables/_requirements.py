@@ -55,11 +55,16 @@ def model_of(leaf: LeafResult, role: str) -> str | None:
     return " ".join(str(part) for part in (found.get("backend"), name) if part is not None)
 
 
+def _searches(config: TaskConfig) -> bool:
+    """Return whether an index is searched: the passages known to answer may come without one."""
+    return config.searches and (bool(config.index) or mode_named(config.mode).source != "gold")
+
+
 def _searching(found: Callable[[TaskConfig], Any]) -> Callable[[LeafResult], Any]:
     """Return a reader of results that search a corpus, and for which it says if something is not recorded."""
 
     def value(leaf: LeafResult) -> Any:
-        return (found(leaf.config) or _UNKNOWN) if leaf.config.searches else None
+        return (found(leaf.config) or _UNKNOWN) if _searches(leaf.config) else None
 
     return value
 
@@ -85,7 +90,7 @@ def _corpus(leaf: LeafResult) -> list[str] | str | None:
     """
     sources = (leaf.config.index.get("recipe") or {}).get("sources") or {}
     if not sources:
-        return _UNKNOWN if leaf.config.searches else None
+        return _UNKNOWN if _searches(leaf.config) else None
     found = {(lang, one) for lang, source in sources.items() for one in source.split("; ") if one != "own"}
     return sorted({_edition(lang, one) for lang, one in found}) or None
 

@@ -10,7 +10,7 @@ from mrag_eval.config import differences
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
 from mrag_eval.report.tables._requirements import model_of, retriever_name
-from mrag_eval.report.tables._row_settings import fit, said
+from mrag_eval.report.tables._row_settings import alike, fit, said
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -180,7 +180,9 @@ def table_runs(
 
     def place(slot: Slot, label: str, differs: tuple[str, ...], run: TaskRun) -> None:
         """Put a run into its row, or beneath it if a later run with other settings is there."""
-        row = made.setdefault((slot.row, label, differs), OwnRow(slot.condition, label, differs))
+        named = tuple(map(alike, differs))
+        row = made.setdefault((slot.row, label, named), OwnRow(slot.condition, label))
+        row.differs = (*row.differs, *differs)
         later = row.picked.setdefault((slot.column.name, slot.task), [])
         changed = _changed(run.leaf, later[0], seeds=table.seeds) if later else ()
         if set(changed) - set(differs):

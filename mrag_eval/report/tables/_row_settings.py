@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, product
 from typing import Any
@@ -26,6 +27,9 @@ OF_A_RUN = (
 _OF_THE_ROWS = ("source", "ran")
 # From this many keys on, a block that one side lacks is said once.
 _A_BLOCK = 3
+# Texts that count the rows of a task.
+_COUNTED = ("rows=", "source")
+_NUMBER = re.compile(r"\d+(?:,\d+)*")
 # Keys that name what a block sets.
 _NAMING = ("model", "name", "kind")
 
@@ -100,8 +104,16 @@ def _undeclared(record: Measurement) -> list[Differs]:
 
 def source_of(differs: Iterable[str], source: str = "this run") -> str:
     """Return what a row of ours is from, with the settings in which its runs differ from the table's."""
-    listed = "; ".join(dict.fromkeys(differs))
+    said: dict[str, dict[str, None]] = {}
+    for text in differs:
+        said.setdefault(alike(text), {})[text] = None
+    listed = "; ".join(next(iter(texts)) if len(texts) == 1 else name for name, texts in said.items())
     return f"{source}, other settings: {listed}" if listed else source
+
+
+def alike(text: str) -> str:
+    """Return a text on the rows of a task without their numbers, which differ between the tasks of one row."""
+    return _NUMBER.sub("…", text) if text.startswith(_COUNTED) else text
 
 
 def said(found: Sequence[Differs], other: str = "the task") -> list[str]:
