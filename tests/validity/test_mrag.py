@@ -214,6 +214,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Iterat
         replies: Mapping[str, Mapping[str, N]], system: str, tasks: list[str], data: Mapping[str, str], **retrieval: Any
     ) -> None:
         planted.replies = replies
+        # the planted model replies otherwise to the same prompt, where a reply would be kept
+        for kept in (folder / "cache").glob("models.sqlite*"):
+            kept.unlink()
         blocks = {
             "data": {"path": str(folder), **data},
             "retrieval": {"corpus": str(folder / "index"), "rerank": None, **retrieval},

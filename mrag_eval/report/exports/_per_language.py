@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import is_language, language_scripts, normalize_language, write_whole
+from mrag_eval.core import content_key, is_language, language_scripts, normalize_language, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, Task
 from mrag_eval.report.files._scores import Score
@@ -38,11 +38,16 @@ def write_per_language(runs: Sequence[Run], folder: Path, options: Options) -> W
     return Written(tuple(files), tuple(note for run in runs for note in run.no_headlines))
 
 
+# Characters of a file's name, of those that the label of a task gives it.
+_LONGEST = 100
+
 EXPORT = Export("mteb", "scores by language in the shape of MTEB's results", write_per_language)
 
 
 def _file_name(label: str) -> str:
-    return re.sub(r"[^\w.+()=\[\]-]+", "_", label)
+    """Return a label as the name of a file; one that no file system would take ends in its hash."""
+    name = re.sub(r"[^\w.+()=\[\]-]+", "_", label)
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}_{content_key(label)[:8]}"
 
 
 def _task(task: Task) -> dict[str, Any]:
