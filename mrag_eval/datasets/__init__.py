@@ -15,6 +15,7 @@ from mrag_eval.datasets._declaration import (
 )
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
 from mrag_eval.datasets._jsonl import as_question, read_passages
+from mrag_eval.datasets._on_this_machine import local_benchmark
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._registry import LOADERS, data_of_config, declaration_of, load_benchmark, validate_data
 from mrag_eval.datasets._user_files import read_lines, read_table
@@ -48,6 +49,7 @@ __all__ = [
     "decode",
     "iter_jsonl",
     "load_benchmark",
+    "local_benchmark",
     "majority",
     "names_of_document",
     "query_id",

@@ -17,6 +17,7 @@ from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import setup_logging
 
+from mrag_eval.harness._groups import group_rules, group_scores
 from mrag_eval.harness._models import (
     LOCAL_TYPES,
     check_local_weights,
@@ -54,6 +55,8 @@ __all__ = [
     "config_file_settings",
     "evaluate",
     "evaluated_now",
+    "group_rules",
+    "group_scores",
     "hide_secrets_in_results",
     "known_model_types",
     "listed_tasks",

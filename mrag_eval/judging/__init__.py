@@ -3,6 +3,7 @@
 from mrag_eval.judging._answers import judged, language_check
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel, named_judges
+from mrag_eval.judging._recount import Recount, Votes
 from mrag_eval.judging._rubrics import Case, Rubric, verdict_rubric
 from mrag_eval.judging._stage import Verdicts
 
@@ -10,8 +11,10 @@ __all__ = [
     "EXAMPLE",
     "Case",
     "Panel",
+    "Recount",
     "Rubric",
     "Verdicts",
+    "Votes",
     "build_panel",
     "judged",
     "language_check",

@@ -115,13 +115,14 @@ def judged(
     judgements: Sequence[Judgement | None] = [None] * len(rows)
     if panel is not None:
         rubric = verdict_rubric(block.prompt, block.reply)
-        judgements, ledgers = panel.judge(rubric, [_case(row) for row in rows], tie=block.tie)
+        judgements, ledgers = panel.judge(rubric, [case_of(row) for row in rows], tie=block.tie)
         share = PanelShare(panel.model_names, ledgers, None if check is None else check.note)
     checked = rows if check is None else check.of(rows)
     return [replace(row, judgement=judgement) for row, judgement in zip(checked, judgements, strict=True)], share
 
 
-def _case(row: Scored) -> Case | Judgement:
+def case_of(row: Scored) -> Case | Judgement:
+    """Return what the panel is asked about an answer, or the judgement of one that no judge is asked about."""
     if not row.doc.answers:
         return Judgement(None, "no reference")
     if row.declined or not row.answer.strip():

@@ -1,7 +1,8 @@
 """Scoring: values for each row from replies and rankings, and a summary of rows with intervals."""
 
 from mrag_eval.scoring._agents_table import loop_line
-from mrag_eval.scoring._answers import Answer, parse_answer
+from mrag_eval.scoring._answers import Answer, parse_answer, reference_of
+from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
     DECLINED,
     EMPTY,
@@ -12,6 +13,7 @@ from mrag_eval.scoring._metrics import (
     LanguageRule,
     scale_of,
     score_rows,
+    value_names,
 )
 from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
@@ -21,6 +23,7 @@ from mrag_eval.scoring._row_records import (
     AnswerRecord,
     JudgedRecord,
     LabellingShare,
+    LabelRecord,
     PanelShare,
     PromptCounts,
     RowRecord,
@@ -62,6 +65,7 @@ __all__ = [
     "CitationTable",
     "HumanAgreement",
     "JudgedRecord",
+    "LabelRecord",
     "LabelTable",
     "LabellingShare",
     "LanguageRule",
@@ -81,9 +85,12 @@ __all__ = [
     "judged_ids",
     "label_line",
     "loop_line",
+    "most_likely",
+    "option_texts",
     "panel_line",
     "parse_answer",
     "published_name",
+    "reference_of",
     "reported_measures",
     "row_record",
     "scale_of",
@@ -94,5 +101,6 @@ __all__ = [
     "task_record",
     "territory_values",
     "unscored_lines",
+    "value_names",
     "with_translated_answers",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 # With the emphasis that models put around it.
@@ -50,3 +52,10 @@ def parse_answer(reply: str, form: str, *, may_decline: bool = False) -> Answer:
     inside = found[-1].strip()
     none = inside.strip("'\"`.").casefold() == _NONE
     return Answer(inside, tagged=True, declined=none if may_decline else None)
+
+
+def reference_of(row: Mapping[str, Any]) -> str:
+    """Return the reference that samples show as a row's target: the right letter, else its first answer, if any."""
+    if row.get("gold_choice") is not None:
+        return chr(65 + int(row["gold_choice"]))
+    return str(row["answers"][0]) if row.get("answers") else ""

@@ -9,7 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mrag_eval.config import CorrectLanguage, ranking_measures, rerank_measures
-from mrag_eval.core import SHARE, RowScores, Scale, Scored, Value, Wait, can_be_score, labelled_name, not_finite
+from mrag_eval.core import (
+    SHARE,
+    LabelSource,
+    RowScores,
+    Scale,
+    Scored,
+    Value,
+    Wait,
+    can_be_score,
+    labelled_name,
+    not_finite,
+)
 from mrag_eval.metrics import (
     SHARES,
     LanguageDetector,
@@ -36,7 +47,7 @@ from mrag_eval.metrics import (
     word_precision,
     word_recall,
 )
-from mrag_eval.scoring._ranking import ranking_columns, rerank_columns
+from mrag_eval.scoring._ranking import published_name, ranking_columns, rerank_columns
 from mrag_eval.scoring._task_level import TASK_MEASURES, TASK_SCORES, read_option
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
@@ -398,6 +409,24 @@ def scale_of(metric: str) -> Scale:
     """Return unit and range of a metric as results name it; ranking measures are shares, as is an unknown metric."""
     declared = TASK_MEASURES.get(metric) or METRICS.get(metric)
     return SHARE if declared is None else declared.scale
+
+
+def value_names(
+    names: Sequence[str],
+    *,
+    searched: bool,
+    quota_depth: int | None = None,
+    reranked: bool = False,
+    by: LabelSource | None = None,
+) -> dict[str, bool | None]:
+    """Return the names of the values that :func:`score_rows` gives, each with whether higher is better.
+
+    ``by`` is the labeller of the rankings, None if relevant documents are known by id.
+    """
+    ranked = [published_name(name, quota_depth) for name in ranking_measures(names)] if searched else []
+    ranked += rerank_measures(names) if searched and reranked else []
+    plain = {name: METRICS[name].higher_is_better for name in names if name in METRICS}
+    return plain | {labelled_name(name, by): True for name in ranked}
 
 
 def score_rows(

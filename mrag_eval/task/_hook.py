@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import Ran, provenance, ranking_measures, rerank_measures, split_config, unmeasured
-from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of, labelled_name, naming, to_json
+from mrag_eval.config import Ran, provenance, split_config, unmeasured
+from mrag_eval.core import RowScores, Scored, install_redaction, keep_secrets_of, naming, to_json
 from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, hide_secrets_in_results
 from mrag_eval.judging import Verdicts
@@ -32,7 +32,6 @@ from mrag_eval.prompts import (
 from mrag_eval.retrieval import FIRST, TaskRows
 from mrag_eval.scoring import (
     METRIC_NAMES,
-    METRICS,
     AnswerRecord,
     PromptCounts,
     RowRecord,
@@ -41,9 +40,11 @@ from mrag_eval.scoring import (
     halved_metrics,
     label_line,
     loop_line,
+    most_likely,
+    option_texts,
     panel_line,
     parse_answer,
-    published_name,
+    reference_of,
     reported_measures,
     row_record,
     score_rows,
@@ -53,8 +54,8 @@ from mrag_eval.scoring import (
     task_record,
     territory_values,
     unscored_lines,
+    value_names,
 )
-from mrag_eval.task._likelihood import most_likely, option_texts
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -201,10 +202,7 @@ class RagTask(HarnessTask):
         return self._template.render(row, row.get("passages", ()))[1]
 
     def reference(self, row: Mapping[str, Any]) -> str:
-        """Return the letter of the right option, else the first reference answer, else nothing."""
-        if row.get("gold_choice") is not None:
-            return chr(65 + int(row["gold_choice"]))
-        return str(row["answers"][0]) if row.get("answers") else ""
+        return reference_of(row)
 
     # --------------------------------------------------------------- scoring
 
@@ -280,13 +278,13 @@ class RagTask(HarnessTask):
     def value_names(self) -> dict[str, bool | None]:
         """Return the names of values; quota modes rename those that depend on an order they do not have."""
         retrieval = self.blocks.retrieval
-        named: list[str] = []
-        if retrieval.searches:
-            named = [published_name(m, self._quota_depth) for m in ranking_measures(self.blocks.metrics)]
-            if retrieval.rerank is not None:
-                named += rerank_measures(self.blocks.metrics)
-        plain = {name: METRICS[name].higher_is_better for name in self.blocks.metrics if name in METRICS}
-        return plain | {labelled_name(name, self._verdicts.relevance_by): True for name in named}
+        return value_names(
+            self.blocks.metrics,
+            searched=retrieval.searches,
+            quota_depth=self._quota_depth,
+            reranked=retrieval.rerank is not None,
+            by=self._verdicts.relevance_by,
+        )
 
     @property
     def _quota_depth(self) -> int | None:
