@@ -1,0 +1,163 @@
+"""What the harness reports of a task and its groups: every key against the samples and the settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from mrag_eval.core import LabelSource
+from mrag_eval.report.files._results import ResultFile
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.verification._differing import differing
+from mrag_eval.report.verification._findings import Finding, alike, value_text
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.scoring import TaskScores, halved_metrics, reported_measures, territory_values, value_names
+
+# The harness's column that holds the largest share of rows without a score.
+_UNSCORED = "unscored"
+
+
+def task_results(
+    file: ResultFile, here: TaskHere, samples: Sequence[Sample], scores: TaskScores, named: set[str]
+) -> Iterator[Finding]:
+    """Compare what the harness reports of a task with its rows; metrics ``named`` have been compared."""
+    leaf, raw = here.leaf, here.leaf.config.raw
+    directions = _directions(here, samples)
+    wanted: dict[str, Any] = {
+        "results": _reported(file, here, samples, scores, directions),
+        "higher_is_better": {_UNSCORED: False, **directions},
+        "versions": leaf.config.version,
+        "n-shot": raw.get("num_fewshot", 0),
+    }
+    for section, content in wanted.items():
+        found = (file.content.get(section) or {}).get(leaf.task)
+        for key, one, other in differing(found, content, section):
+            if key.removeprefix(f"{section}.").partition(",")[0] not in named or one is None:
+                text = f"{key} is {value_text(one)}, {value_text(other)} by the samples"
+                yield Finding(leaf.task, "fault", text)
+
+
+def _directions(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
+    retrieval, names = here.retrieval, here.leaf.config.metrics
+    by = next((s.record.relevance.by for s in samples if s.record.relevance is not None), None)
+    known = value_names(
+        names,
+        searched=retrieval is not None and retrieval.searches,
+        quota_depth=None if retrieval is None or retrieval.has_single_ranking else retrieval.search_depth,
+        reranked=retrieval is not None and retrieval.rerank is not None,
+        by=cast("LabelSource | None", by),
+    )
+    return {**known, **reported_measures(names)}
+
+
+def _reported(
+    file: ResultFile, here: TaskHere, samples: Sequence[Sample], scores: TaskScores, names: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return ``results.<task>`` as the harness makes it."""
+    leaf, records = here.leaf, [sample.record for sample in samples]
+    iterations = file.run.get("bootstrap_iters")
+    errors = isinstance(iterations, int) and iterations > 0
+    kept = str(samples[0].line.get("filter"))
+    out: dict[str, Any] = {
+        "name": leaf.task,
+        "alias": leaf.config.raw.get("task_alias", leaf.task),
+        "sample_len": len(samples),
+        f"{_UNSCORED},{kept}": scores.unscored_share,
+        f"{_UNSCORED}_stderr,{kept}": "N/A",
+    }
+    halved, territories = halved_metrics(records, names), territory_values(records)
+    of_task = reported_measures(leaf.config.metrics)
+    for name in names:
+        if name in of_task:
+            table = scores.concurrence
+            values = [found[name] for found in territories.values() if name in found]
+            value = None if table is None else table.intervals[name.removeprefix("concurrence.")].value
+        else:
+            values = [record.values[name] for record in records if name in record.values and name not in halved]
+            value = sum(values) / len(values) if values else None
+        if values or name in of_task:
+            out[f"{name},{kept}"] = value
+            out[f"{name}_stderr,{kept}"] = _standard_error(values) if errors and len(values) > 1 else "N/A"
+    return out
+
+
+def _standard_error(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1)) / math.sqrt(len(values))
+
+
+def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
+    """Compare a group's scores with those that the harness computes from its tasks, by the group's own file.
+
+    A group without a file in ``tasks_folder`` may have either of the two means that the harness knows.
+    """
+    from mrag_eval.harness import group_rules, group_scores
+
+    rules = group_rules(tasks_folder) if file.groups else {}
+    results = file.content.get("results") or {}
+    for group, members in file.groups.items():
+        found, leaves = file.reported(group), _leaves(file, group)
+        rule = rules.get(group)
+        if rule is None:
+            yield from _either_mean(file, group, leaves)
+            wanted = found
+        else:
+            wanted = group_scores(rule, leaves, {name: results[name] for name in leaves if name in results})
+            for key, one, other in differing(found, wanted):
+                text = f"{key.partition(',')[0]} is {value_text(one)}, {value_text(other)} by its tasks"
+                yield Finding(group, "fault", text)
+            listed = [child for child in rule.get("task") or () if isinstance(child, str)]
+            if listed and [*members] != listed:
+                yield Finding(group, "deviation", "its tasks are not those of the group's file")
+        aggregated = any("," in key for key in wanted)
+        shown = (file.content.get("groups") or {}).get(group)
+        if shown != (found if aggregated or (rule or {}).get("aggregate_metric_list") else None):
+            yield Finding(group, "fault", "its scores under 'groups' are not those under 'results'")
+        yield from _inherited(file, group, members, rule)
+
+
+def _inherited(
+    file: ResultFile, group: str, members: Sequence[str], rule: Mapping[str, Any] | None
+) -> Iterator[Finding]:
+    """Compare what a group has from its members: directions, shots, and the version in its file."""
+    directions: dict[str, Any] = {}
+    for member in members:
+        for name, better in ((file.content.get("higher_is_better") or {}).get(member) or {}).items():
+            same = name not in directions or directions[name] == better
+            directions[name] = better if same else None
+    shots = {(file.content.get("n-shot") or {}).get(member) for member in members} - {None}
+    wanted = {"higher_is_better": directions or None, "n-shot": shots.pop() if len(shots) == 1 else None}
+    if rule is not None:
+        wanted["versions"] = str((rule.get("metadata") or {}).get("version", "N/A"))
+    for section, value in wanted.items():
+        for key, one, other in differing((file.content.get(section) or {}).get(group), value, section):
+            yield Finding(group, "fault", f"{key} is {value_text(one)}, {value_text(other)} by its tasks")
+
+
+def _leaves(file: ResultFile, group: str, above: Sequence[str] = ()) -> list[str]:
+    """Return the tasks of a group in the harness's order, those of its groups too; one in two groups comes twice."""
+    out: list[str] = []
+    for child in file.groups.get(group) or ():
+        if child in file.groups:
+            out += _leaves(file, child, (*above, group)) if child not in above else []
+        else:
+            out.append(child)
+    return out
+
+
+def _either_mean(file: ResultFile, group: str, leaves: Sequence[str]) -> Iterator[Finding]:
+    counts = file.content.get("n-samples") or {}
+    for key, value in file.reported(group).items():
+        name, _, filtered = key.partition(",")
+        inner = [(file.reported(leaf).get(key), (counts.get(leaf) or {}).get("effective") or 0) for leaf in leaves]
+        parts = [(found, n) for found, n in inner if isinstance(found, int | float)]
+        if name.endswith("_stderr") or not filtered or not isinstance(value, int | float) or not parts:
+            continue
+        plain = sum(part for part, _ in parts) / len(parts)
+        total = sum(n for _, n in parts)
+        weighted = sum(part * n for part, n in parts) / total if total else plain
+        if not (alike(value, plain) or alike(value, weighted)):
+            own = f"{value_text(plain)} or weighted by rows {value_text(weighted)}"
+            yield Finding(group, "fault", f"{name} is {value_text(value)}, {own} by its tasks")
