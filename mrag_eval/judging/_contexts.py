@@ -22,13 +22,14 @@ def sufficiency_judged(
     asked.
     """
     settings = block.sufficiency
-    cases = [_case(row.doc, found, settings.country) for row, found in zip(rows, passages, strict=True)]
+    cases = [context_case(row.doc, found, settings.country) for row, found in zip(rows, passages, strict=True)]
     judgements, ledgers = panel.judge(sufficiency_rubric(settings.prompt), cases, tie=block.tie)
     out = [replace(row, sufficiency=judgement) for row, judgement in zip(rows, judgements, strict=True)]
     return out, PanelShare(panel.model_names, ledgers)
 
 
-def _case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case | Judgement:
+def context_case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case | Judgement:
+    """Return what the panel is asked about passages, or the judgement of an empty search result."""
     if not passages:
         return Judgement(False, "empty")
     shown = tuple({"text": hit.text, "lang": hit.lang, "title": hit.title, "date": hit.date} for hit in passages)

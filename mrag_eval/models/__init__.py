@@ -2,6 +2,7 @@
 
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model, evaluating
+from mrag_eval.models._kept import NOT_KEPT, KeptReplies
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import (
@@ -32,9 +33,11 @@ from mrag_eval.models.translate._translator import Translation, Translator, tota
 
 __all__ = [
     "LONGEST_REPLY",
+    "NOT_KEPT",
     "Answered",
     "AuxModel",
     "EvaluatedModel",
+    "KeptReplies",
     "Ledger",
     "Parsed",
     "Parser",

@@ -107,7 +107,7 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     rows = [_as_row(row) for row in asked]
     territories = [*rows, *map(_as_row, left)]
     scores = concurrence_scores(territories, rows)
-    outcomes = Counter(row.outcome for row in asked)
+    outcomes: Counter[str] = Counter(row.outcome for row in asked)
     shares = Counter(SHARES[row.outcome] for row in asked)
 
     def intervals(**reading: Any) -> Mapping[str, Estimate]:

@@ -50,24 +50,26 @@ class Differing:
     task: str
     rows: int
     by: str
-    _found: dict[str, list[str]] = field(default_factory=dict)
+    _found: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, row: str, key: str, found: Any, wanted: Any) -> None:
         """Note a difference of one row."""
-        self._found.setdefault(key, []).append(f"'{row}': {_shown(found, wanted)}, {_shown(wanted, found)} {self.by}")
+        text = f"'{row}': {_shown(found, wanted)}, {_shown(wanted, found)} {self.by}"
+        self._found.setdefault(key, {}).setdefault(row, text)
 
     def compare(self, row: str, found: Any, wanted: Any, key: str = "") -> None:
         """Note where two values of one row differ."""
         if found == wanted and type(found) is type(wanted):
             return
-        rows = {name: (one, other) for name, one, other in reversed(list(differing(found, wanted, key)))}
-        for name, (one, other) in reversed(rows.items()):
+        for name, one, other in differing(found, wanted, key):
             self.add(row, name, one, other)
 
     def findings(self) -> Iterator[Finding]:
         """Return a fault for each key."""
         for key, rows in self._found.items():
-            yield Finding(self.task, "fault", f"{key} of {len(rows)} of {self.rows} rows, first {rows[0]}")
+            yield Finding(
+                self.task, "fault", f"{key} of {len(rows)} of {self.rows} rows, first {next(iter(rows.values()))}"
+            )
 
 
 def _shown(value: Any, other: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,54 @@ def task_results(
             if key.removeprefix(f"{section}.").partition(",")[0] not in named or one is None:
                 text = f"{key} is {value_text(one)}, {value_text(other)} by the samples"
                 yield Finding(leaf.task, "fault", text)
+
+
+def run_record(file: ResultFile) -> Iterator[Finding]:
+    """Compare what the results repeat of the run: hashes of texts, and versions."""
+    versions = next((leaf.config.versions for leaf in file.leaves.values()), {})
+    wanted = {
+        **{f"{name}_sha": _sha256(file.content.get(name)) for name in ("system_instruction", "chat_template")},
+        **{
+            name: versions[package]
+            for name, package in (("lm_eval_version", "lm-eval"), ("transformers_version", "transformers"))
+            if package in versions
+        },
+    }
+    for name, value in wanted.items():
+        if name in file.content and file.content[name] != value:
+            text = f"{name} is {value_text(file.content[name])}, {value_text(value)} by the rest of the results"
+            yield Finding(", ".join(file.leaves), "fault", text)
+
+
+def _sha256(text: Any) -> str | None:
+    return hashlib.sha256(str(text).encode("utf-8", "surrogatepass")).hexdigest() if text else None
+
+
+def task_record(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Compare what the results repeat of a task: its name, rows and seeds, and how its options were scored."""
+    leaf, found = here.leaf, file.content["configs"][here.leaf.task]
+    retrieval, data, record = leaf.config.retrieval, leaf.config.data, leaf.config.provenance
+    imbalance = data.get("imbalance")
+    seeds = {
+        "retrieval": retrieval.get("seed"),
+        "shuffle": retrieval.get("shuffle"),
+        "data": data.get("seed"),
+        "imbalance": imbalance.get("seed") if isinstance(imbalance, Mapping) else None,
+    }
+    likely = leaf.config.raw.get("output_type") == "multiple_choice"
+    compared: dict[str, tuple[Any, Any]] = {
+        "task": (found.get("task"), leaf.task),
+        "scored_by": (found.get("scored_by"), "likelihood" if likely else "generation"),
+    }
+    if record:
+        compared["provenance.rows"] = record.get("rows"), len({sample.record.row for sample in samples})
+        known = {name: seed for name, seed in seeds.items() if seed is not None}
+        compared["provenance.samples"] = record.get("samples"), [*leaf.config.samples] or None
+        compared["provenance.seeds"] = record.get("seeds"), known
+    for name, (one, other) in compared.items():
+        for key, before, after in differing(one, other, name):
+            text = f"{key} is {value_text(before)}, {value_text(after)} by the task's blocks and samples"
+            yield Finding(leaf.task, "fault", text)
 
 
 def _directions(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
@@ -95,6 +144,8 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
     """
     from mrag_eval.harness import group_rules, group_scores
 
+    for name in (file.content.get("group_subtasks") or {}).keys() - file.groups.keys():
+        yield Finding(str(name), "fault", "group_subtasks: its tasks are no list")
     rules = group_rules(tasks_folder) if file.groups else {}
     results = file.content.get("results") or {}
     for group, members in file.groups.items():
@@ -115,25 +166,32 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
         shown = (file.content.get("groups") or {}).get(group)
         if shown != (found if aggregated or (rule or {}).get("aggregate_metric_list") else None):
             yield Finding(group, "fault", "its scores under 'groups' are not those under 'results'")
-        yield from _inherited(file, group, members, rule)
+    yield from _inherited(file, rules)
 
 
-def _inherited(
-    file: ResultFile, group: str, members: Sequence[str], rule: Mapping[str, Any] | None
-) -> Iterator[Finding]:
-    """Compare what a group has from its members: directions, shots, and the version in its file."""
-    directions: dict[str, Any] = {}
-    for member in members:
-        for name, better in ((file.content.get("higher_is_better") or {}).get(member) or {}).items():
-            same = name not in directions or directions[name] == better
-            directions[name] = better if same else None
-    shots = {(file.content.get("n-shot") or {}).get(member) for member in members} - {None}
-    wanted = {"higher_is_better": directions or None, "n-shot": shots.pop() if len(shots) == 1 else None}
-    if rule is not None:
-        wanted["versions"] = str((rule.get("metadata") or {}).get("version", "N/A"))
-    for section, value in wanted.items():
-        for key, one, other in differing((file.content.get(section) or {}).get(group), value, section):
-            yield Finding(group, "fault", f"{key} is {value_text(one)}, {value_text(other)} by its tasks")
+def _inherited(file: ResultFile, rules: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Compare what groups have from their members, in the harness's order: directions, shots, and their version.
+
+    A group that comes before one of its groups has nothing from it.
+    """
+    tasks = set(file.configs)
+    directions = {name: found for name, found in (file.content.get("higher_is_better") or {}).items() if name in tasks}
+    shots = {name: found for name, found in (file.content.get("n-shot") or {}).items() if name in tasks}
+    for group, members in file.groups.items():
+        joint: dict[str, Any] = {}
+        for name, better in (entry for member in members for entry in (directions.get(member) or {}).items()):
+            joint[name] = better if joint.get(name, better) == better else None
+        if joint:
+            directions[group] = joint
+        known = {shots[member] for member in members if member in shots}
+        if len(known) == 1:
+            shots[group] = known.pop()
+        wanted = {"higher_is_better": directions.get(group), "n-shot": shots.get(group)}
+        if group in rules:
+            wanted["versions"] = str((rules[group].get("metadata") or {}).get("version", "N/A"))
+        for section, value in wanted.items():
+            for key, one, other in differing((file.content.get(section) or {}).get(group), value, section):
+                yield Finding(group, "fault", f"{key} is {value_text(one)}, {value_text(other)} by its tasks")
 
 
 def _leaves(file: ResultFile, group: str, above: Sequence[str] = ()) -> list[str]:

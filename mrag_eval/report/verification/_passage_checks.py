@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from mrag_eval.core import Passage
+from mrag_eval.core import Passage, Trace, to_json
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding
@@ -31,6 +31,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
             return
     of_corpus = Differing(leaf.task, len(samples), "by the corpus")
     of_ranking = Differing(leaf.task, len(samples), "by its ranking")
+    of_trace = Differing(leaf.task, len(samples), "by its trace")
     texts = _texts(here, samples)
     for sample in samples:
         doc, row = sample.line.get("doc") or {}, sample.record.row
@@ -44,7 +45,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
                 of_corpus.add(row, "doc.passages.id", passage["id"], None)
             if here.retrieval is not None and here.retrieval.shuffle is None and passage.get("rank") != place:
                 of_ranking.add(row, "doc.passages.rank", passage.get("rank"), place)
-            _compare_place(of_ranking, row, passage, lists)
+            _compare_place(of_ranking, row, passage, lists, by_agents="trace" in doc)
         for key, places in lists.items():
             for name, found in places.items():
                 if name in texts:
@@ -53,8 +54,11 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
                 elif texts:
                     of_corpus.add(row, f"doc.{key}.ids", name, None)
         _compare_order(here, of_ranking, row, doc, lists)
+        if sample.trace is not None:
+            _compare_trace(of_trace, row, doc, sample.trace)
     yield from of_corpus.findings()
     yield from of_ranking.findings()
+    yield from of_trace.findings()
 
 
 def _texts(here: TaskHere, samples: Sequence[Sample]) -> Mapping[str, Passage]:
@@ -89,8 +93,10 @@ def _places(columns: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
     return {name: dict(zip(parts, rest, strict=True)) for name, *rest in rows}
 
 
-def _compare_place(differing: Differing, row: str, passage: Mapping[str, Any], lists: Mapping[str, Any]) -> None:
-    """Compare a passage with its place in the ranking and in the reranked list."""
+def _compare_place(
+    differing: Differing, row: str, passage: Mapping[str, Any], lists: Mapping[str, Any], *, by_agents: bool
+) -> None:
+    """Compare a passage with its place in the ranking and in the reranked list; agents rank by scores of their own."""
     place = lists["ranking"].get(passage["id"])
     if not lists["ranking"]:
         return
@@ -103,6 +109,8 @@ def _compare_place(differing: Differing, row: str, passage: Mapping[str, Any], l
         "score": round(float(passage.get("score") or 0.0), _DECIMALS),
     }
     wanted = {"doc_id": place["doc_ids"], "lang": place["langs"], "score": place["scores"]}
+    if by_agents:
+        shown["score"] = place["scores"]
     second = lists["reranked"].get(passage["id"])
     if second is not None and passage.get("rerank_score") is not None:
         shown["rerank_score"] = round(float(passage["rerank_score"]), _DECIMALS)
@@ -127,3 +135,16 @@ def _compare_order(
         differing.add(row, "doc.ranking", len(doc["ranking"]["ids"]), retrieval.search_depth)
     if here.leaf.config.shows != "gold" and any(a < b for a, b in pairwise(scores)):
         differing.add(row, "doc.ranking.scores", "not in order", "falling")
+
+
+def _compare_trace(differing: Differing, row: str, doc: Mapping[str, Any], trace: Trace) -> None:
+    """Compare the passages shown with those of the agents' loop, and what the critic said of them."""
+    shown = [passage["id"] for passage in doc.get("passages") or ()]
+    differing.compare(row, shown, list(trace.shown), "doc.passages.id")
+    critics = {hit.id: hit.critic for each in trace.rounds for hit in each.hits if hit.critic is not None}
+    for passage in doc.get("passages") or ():
+        known = critics.get(passage["id"])
+        if known is not None:
+            differing.compare(row, passage.get("critic"), to_json(known), "doc.passages.critic")
+    numbers = [each.round for each in trace.rounds]
+    differing.compare(row, numbers, list(range(1, len(numbers) + 1)), "doc.trace.rounds.round")

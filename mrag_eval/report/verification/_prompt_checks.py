@@ -13,6 +13,9 @@ from mrag_eval.report.verification._findings import Finding, counted
 from mrag_eval.report.verification._sample_checks import prompt_text
 from mrag_eval.report.verification._task_here import TaskHere
 
+# Characters behind a passage by which its end is found.
+_TELLS = 12
+
 
 def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Render every prompt again; compare it, the number of shortened ones, and the hash of the template.
@@ -33,7 +36,8 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
         parts, shown = _rendered(here, template, sample, own)
         prompt = prompt_text(sample)
         if not _follows(prompt, parts, end, exact):
-            cut = may_shorten and _follows_cut(prompt, parts, shown)
+            texts = [fence(str(passage.get("text"))) for passage in shown]
+            cut = may_shorten and _follows_cut(prompt, parts, end, exact, texts)
             shortened += cut
             if not cut:
                 wrong.append(sample.record.row)
@@ -69,7 +73,7 @@ def _rendered(
         if key not in rows.kept:
             rows.kept[key] = template.render(doc, shown)
         system, user = rows.kept[key]
-    whole = "\n\n".join(part for part in (instruction, system) if part)
+    whole = "\n\n".join(str(part) for part in (instruction, system) if part)
     return [part for part in (whole, user) if part], shown
 
 
@@ -94,22 +98,33 @@ def _follows(prompt: str, parts: Sequence[str], end: str, exact: bool) -> bool:
     return all(part.strip() in prompt for part in parts)
 
 
-def _follows_cut(prompt: str, parts: Sequence[str], shown: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the prompt holds the parts, the last of them with each passage cut at its end."""
+def _follows_cut(prompt: str, parts: Sequence[str], end: str, exact: bool, texts: Sequence[str]) -> bool:
+    """Return whether the prompt holds the parts, with each of the texts in the last one cut at its end."""
     turns = _turns(prompt)
-    prompt = prompt if turns is None else "\n\n".join(turns)
-    texts, pieces, start = [fence(str(passage.get("text"))) for passage in shown], [], 0
+    whole = plain_prompt([{"content": part} for part in parts])
+    if turns is not None:
+        return len(turns) in (1, len(parts)) and _is_cut("\n\n".join(turns), whole, texts)
+    if exact:
+        return prompt.endswith(end) and _is_cut(prompt.removesuffix(end), whole, texts)
     user = parts[-1].strip()
+    first = user.find(texts[0]) if texts else -1
+    start = prompt.find(user[:first])
+    return all(part.strip() in prompt for part in parts[:-1]) and _is_cut(prompt[start:], user, texts, open_end=True)
+
+
+def _is_cut(found: str, whole: str, texts: Sequence[str], *, open_end: bool = False) -> bool:
+    """Return whether ``found`` is ``whole`` with each of the texts in it cut at its end."""
+    place = start = 0
     for text in texts:
-        at = user.find(text, start)
-        if at < 0:
+        at = whole.find(text, start)
+        if at < 0 or not found.startswith(whole[start:at], place):
             return False
-        pieces.append(user[start:at])
+        place += at - start
         start = at + len(text)
-    place = prompt.find(pieces[0]) + len(pieces[0]) if pieces and pieces[0] in prompt else -1
-    for text, piece in zip(texts, [*pieces[1:], user[start:]], strict=True):
-        stop = prompt.find(piece, place)
-        if place < 0 or stop < 0 or not text.startswith(prompt[place:stop].rstrip()):
+        # up to where the rest goes on, of which as much as tells it apart from a text
+        rest = whole[start : start + _TELLS]
+        stop = found.find(rest, place)
+        if stop < 0 or not text.startswith(found[place:stop].rstrip()):
             return False
-        place = stop + len(piece)
-    return bool(texts) and all(part.strip() in prompt for part in parts[:-1])
+        place = stop
+    return bool(texts) and (found.startswith(whole[start:], place) if open_end else found[place:] == whole[start:])

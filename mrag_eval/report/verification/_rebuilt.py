@@ -31,11 +31,21 @@ _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Hold the records made again, aligned with the samples, and the metrics that could not be computed here."""
+    """Hold the rows of a task made again, aligned with the samples.
+
+    Attributes:
+        records: their records.
+        scored: the input to the metrics.
+        found: what each row was shown.
+        left_out: metrics that could not be computed here, and are taken from the recorded rows.
+        labels_repeated: whether all labels of rankings follow from what is known here.
+    """
 
     records: list[RowRecord]
+    scored: Sequence[Scored]
+    found: Sequence[Retrieved]
     left_out: frozenset[str]
-    relevance_known: bool = True
+    labels_repeated: bool
 
 
 def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = False) -> Rebuilt:
@@ -91,7 +101,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         records.append(replace(record, answer=answer, answer_translated=before.answer_translated, **kept))
     proxies = [s.record.relevance for s in samples]
     known = all(labels is None or recount.repeats(row, labels) for row, labels in zip(scored, proxies, strict=True))
-    return Rebuilt(records, frozenset(left_out), known)
+    return Rebuilt(records, scored, found, frozenset(left_out), known)
 
 
 def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
@@ -106,7 +116,7 @@ def _scored(here: TaskHere, sample: Sample, doc: RagDoc, names: Sequence[str]) -
     if here.leaf.config.scored_by in ("likelihood", "greedy path") and doc.choices:
         # the harness writes numbers and truth values as text
         replies = sample.line.get("filtered_resps") or ()
-        text, values = most_likely(sample.line["doc"], [(float(reply[0]), False) for reply in replies])
+        text, values = most_likely(sample.line["doc"], [(_number(reply), False) for reply in replies])
         return Scored(doc, text), AnswerRecord(text, loglikelihoods=tuple(values))
     if form is None:
         answer, read = record.answer_to(sample.reply), record.answer
@@ -120,6 +130,13 @@ def _scored(here: TaskHere, sample: Sample, doc: RagDoc, names: Sequence[str]) -
     if metric in record.values:
         return replace(row, translated=record.answer_translated or answer.text), read
     return replace(row, untranslated=record.unscored.get(metric)), read
+
+
+def _number(reply: Any) -> float:
+    try:
+        return float(reply[0])
+    except (TypeError, ValueError, IndexError):
+        return float("nan")
 
 
 def _may_decline(here: TaskHere, sample: Sample) -> bool:

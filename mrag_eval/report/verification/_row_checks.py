@@ -12,7 +12,7 @@ from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding, counted
-from mrag_eval.report.verification._rebuilt import OF_A_RANK, rebuilt
+from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord
 
@@ -93,18 +93,25 @@ def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], orig
         yield Finding(leaf.task, "fault", f"{counted(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
 
 
-def row_values(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+def made_again(here: TaskHere, samples: Sequence[Sample]) -> Rebuilt:
+    """Return the rows of a task made again.
+
+    Without the benchmark's rows it is not known whether relevant ids are those of documents alone: then the reading
+    counts with which fewer records differ.
+    """
+    found = rebuilt(here, samples)
+    if here.rows is not None or found.records == [sample.record for sample in samples]:
+        return found
+    other = rebuilt(here, samples, by_document=True)
+    return min((found, other), key=lambda one: len(list(_differences(here, samples, one.records))))
+
+
+def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Iterator[Finding]:
     """Compare the record of every row with that made again from its reply, ranking and votes."""
     leaf = here.leaf
     if here.form is None:
         yield Finding(leaf.task, "note", f"replies were not read again: no prompt template '{leaf.config.prompt}' here")
-    found = rebuilt(here, samples)
-    faults = list(_differences(here, samples, found.records))
-    if faults and here.rows is None:
-        # samples do not say whether relevant ids are those of documents alone
-        other = rebuilt(here, samples, by_document=True)
-        faults = min(faults, list(_differences(here, samples, other.records)), key=len)
-    yield from faults
+    yield from _differences(here, samples, found.records)
     if "correct_language" in found.left_out:
         yield Finding(
             leaf.task, "note", "correct_language was not computed again: lingua, or a model that is not on this machine"

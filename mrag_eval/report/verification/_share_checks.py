@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from mrag_eval.core import to_json
 from mrag_eval.judging import language_check
@@ -20,12 +21,17 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     task, config = here.leaf.task, here.leaf.config
     records = [sample.record for sample in samples]
     prompts = [record.prompts for record in records if record.prompts is not None]
-    if sum(share.prompts for share in prompts) < len(samples):
-        yield Finding(task, "fault", f"{sum(share.prompts for share in prompts)} prompts for {len(samples)} rows")
+    counted = sum(share.prompts for share in prompts)
+    # with several ranks a row may have been asked twice
+    if counted < len(samples) or (counted > len(samples) and len(prompts) == 1):
+        yield Finding(task, "fault", f"{counted} prompts for {len(samples)} rows")
     if here.rows is not None and here.rows.repeated is not None and prompts:
         left = to_json(skipped_territories(config.metrics, here.rows.repeated.selection.skipped))
         if any(to_json(record.skipped) != left for record in records if record.prompts is not None):
             yield Finding(task, "fault", "the skipped questions are not those that the mode leaves out")
+    both = [s.record.row for s in samples if any(not _is_vote(vote) for vote in s.votes.values())]
+    if both:
+        yield Finding(task, "fault", f"a vote has both a verdict and an error, or neither, first on '{both[0]}'")
     note = None
     if any(record.judge is not None for record in records):
         check = language_check(here.judge, here.languages([record.query_lang for record in records]))
@@ -71,8 +77,14 @@ def _panel(
         if asked_for < len(cast) or ledger.calls + ledger.cached > 2 * len(cast):
             text = f"{key}: {ledger.calls} calls to '{model}' and {ledger.cached} from cache for {len(cast)} votes"
             yield Finding(task, "fault", text)
-        if any(ledger.failures.get(reason, 0) < n for reason, n in abstained.items()):
-            yield Finding(task, "fault", f"{key}: '{model}' abstained more often than its calls failed")
+        failed = Counter(ledger.failures)
+        if abstained - failed or (failed - abstained and len(shares) == 1):
+            yield Finding(task, "fault", f"{key}: the calls to '{model}' did not fail as often as it abstained")
+
+
+def _is_vote(vote: Mapping[str, Any]) -> bool:
+    verdict, error = vote.get("verdict"), vote.get("error")
+    return isinstance(error, str) if verdict is None else error is None
 
 
 def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mrag_eval.config import Agent, Block, CorrectLanguage, Judge, Retrieval, validated
+from mrag_eval.config import Agent, Block, CorrectLanguage, Judge, Prompt, Retrieval, validated
 from mrag_eval.core import ConfigError, MragError, Passage, RagDoc, Retrieved, to_json
 from mrag_eval.datasets import Benchmark, local_benchmark
 from mrag_eval.prompts import PromptTemplate, load_template
@@ -86,13 +86,11 @@ class TaskHere:
     @cached_property
     def template(self) -> PromptTemplate | None:
         """Return the prompt template; None if it is not on this machine."""
-        prompt = self.leaf.config.block("prompt")
+        prompt = _valid(Prompt, self.leaf.config.block("prompt"))
+        if prompt is None:
+            return None
         try:
-            return load_template(
-                str(prompt.get("template") or ""),
-                prompt.get("system"),
-                name_language=bool(prompt.get("name_language")),
-            )
+            return load_template(prompt.template, prompt.system, name_language=prompt.name_language)
         except ConfigError:
             return None
 

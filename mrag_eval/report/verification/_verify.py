@@ -11,16 +11,17 @@ from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples, samples_beside, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._findings import Finding, Verified
-from mrag_eval.report.verification._harness_checks import groups, task_results
+from mrag_eval.report.verification._harness_checks import groups, run_record, task_record, task_results
 from mrag_eval.report.verification._passage_checks import passages
 from mrag_eval.report.verification._prompt_checks import prompts
-from mrag_eval.report.verification._row_checks import row_counts, row_values
+from mrag_eval.report.verification._row_checks import made_again, row_counts, row_values
 from mrag_eval.report.verification._sample_checks import sample_lines
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
 from mrag_eval.report.verification._setting_checks import other_versions, recorded_fingerprints, task_settings
 from mrag_eval.report.verification._share_checks import rank_shares
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.report.verification._unchecked import unchecked
+from mrag_eval.report.verification._unchecked import Checked, unchecked
+from mrag_eval.report.verification._vote_checks import judge_texts, votes_read
 
 
 def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Path] = ()) -> list[Verified]:
@@ -85,13 +86,12 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
             continue
         samples = read_samples(path)
         rows += len(samples)
-        here = TaskHere.of(leaf, copies)
-        checked, found = _of_task(file, leaf, here, samples)
+        checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples)
         numbers += checked
         findings += found
-        for line in unchecked(here, samples):
+        for line in lines:
             left.setdefault(line, []).append(task)
-    findings += groups(file, tasks_folder)
+    findings += [*groups(file, tasks_folder), *run_record(file)]
     if not file.leaves:
         findings.append(Finding("", "fault", "no task of ours in these results"))
     return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings), left)
@@ -99,8 +99,8 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
 
 def _of_task(
     file: ResultFile, leaf: LeafResult, here: TaskHere, samples: Sequence[Sample]
-) -> tuple[int, list[Finding]]:
-    """Return how many numbers were computed again, and the findings of one task."""
+) -> tuple[int, list[Finding], list[str]]:
+    """Return how many numbers were computed again, the findings of one task, and what was not checked."""
     records = [sample.record for sample in samples]
     findings = [*row_counts(file, here, records)]
     if here.rows is None:
@@ -110,19 +110,23 @@ def _of_task(
         )
         findings.append(Finding(leaf.task, "note", text))
     of_means = [*means(file, leaf, ScoredSamples.of(records))]
-    scores, numbers, differing = recomputed_scores(file, leaf, records)
     named = {finding.text.partition(" ")[0] for finding in of_means}
-    again = [*row_values(here, samples), *differing]
+    scores, numbers, differing = recomputed_scores(file, leaf, records)
+    again = made_again(here, samples)
+    computed = [*row_values(here, samples, again), *differing]
     # another version may read replies and compute intervals in another way
-    findings += of_means
-    findings += [replace(found, kind="note") for found in again] if other_versions(leaf) else again
+    findings += [*of_means, *([replace(f, kind="note") for f in computed] if other_versions(leaf) else computed)]
+    read = votes_read(here, samples, again)
     for check in (
         sample_lines(file, here, samples),
         prompts(file, here, samples),
         passages(here, samples),
         rank_shares(here, samples),
+        read.findings,
+        judge_texts(here),
+        task_record(file, here, samples),
         task_results(file, here, samples, scores, named),
         recorded_fingerprints(file, leaf, records),
     ):
         findings += check
-    return numbers, findings
+    return numbers, findings, [*unchecked(Checked(here, samples, again, read))]
