@@ -191,5 +191,6 @@ def _choices(folder: Path, test_data: Path, group: str, **settings: Any) -> Path
 
 
 RUNS: Mapping[str, Callable[[Path, Path], Path]] = {
-    made.__name__: made for made in (small, xquad, bordirlines, likelihood, judged, labelled, looped, choices, whole_benchmark)
+    made.__name__: made
+    for made in (small, xquad, bordirlines, likelihood, judged, labelled, looped, choices, whole_benchmark)
 }

@@ -66,7 +66,8 @@ class Verified:
         for finding in sorted(self.findings, key=lambda finding: _KINDS.index(finding.kind)):
             tasks.setdefault(finding.line, []).append(finding.task)
         lines = [f"    {line}   [{_named(named)}]" for line, named in tasks.items()]
-        lines += [f"    not checked: {what}   [{_named(named)}]" for what, named in self.unchecked.items()]
+        for what, named in self.unchecked.items():
+            lines.append(f"    not checked: {what}" + (f"   [{_named(named)}]" if len(named) < self.tasks else ""))
         return [f"{self.path}: {verdict}, {official} the tasks' settings ({checked})", *lines]
 
     def as_dict(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
     if template is None:
         return
     shares = [sample.record.prompts for sample in samples if sample.record.prompts is not None]
-    may_shorten = any(share.shortened for share in shares)
+    may_shorten = any(share.limit is not None for share in shares)
     exact = file.content.get("chat_template") is None
     own, prefix = file.content.get("system_instruction"), leaf.config.raw.get("gen_prefix")
     end = f"\n{prefix}" if prefix else "\n"
