@@ -84,7 +84,9 @@ def skipped_territories(names: Sequence[str], skipped: Sequence[RagDoc]) -> tupl
 
 
 def _territory(doc: RagDoc) -> dict[str, Any]:
-    return {"query_id": doc.id, "query_lang": doc.query_lang, **{key: doc.extra[key] for key in _TERRITORY}}
+    facts = {key: doc.extra[key] for key in _TERRITORY}
+    facts |= {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
+    return {"query_id": doc.id, "query_lang": doc.query_lang, **facts}
 
 
 @contextmanager

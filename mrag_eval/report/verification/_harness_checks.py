@@ -11,24 +11,29 @@ from typing import Any, cast
 from mrag_eval.core import LabelSource
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding, alike, value_text
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import TaskScores, halved_metrics, reported_measures, territory_values, value_names
+from mrag_eval.scoring import TaskScores, halved_metrics, reported_measures, value_names
 
 # The harness's column that holds the largest share of rows without a score.
 _UNSCORED = "unscored"
 
 
 def task_results(
-    file: ResultFile, here: TaskHere, samples: Sequence[Sample], scores: TaskScores, named: set[str]
+    file: ResultFile,
+    here: TaskHere,
+    samples: Sequence[Sample],
+    scored: ScoredSamples,
+    scores: TaskScores,
+    named: set[str],
 ) -> Iterator[Finding]:
     """Compare what the harness reports of a task with its rows; metrics ``named`` have been compared."""
     leaf, raw = here.leaf, here.leaf.config.raw
-    directions = _directions(here, samples)
     wanted: dict[str, Any] = {
-        "results": _reported(file, here, samples, scores, directions),
-        "higher_is_better": {_UNSCORED: False, **directions},
+        "results": reported_again(file, here, samples, scored, scores),
+        "higher_is_better": {_UNSCORED: False, **_directions(here, samples)},
         "versions": leaf.config.version,
         "n-shot": raw.get("num_fewshot", 0),
     }
@@ -101,8 +106,8 @@ def _directions(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | N
     return {**known, **reported_measures(names)}
 
 
-def _reported(
-    file: ResultFile, here: TaskHere, samples: Sequence[Sample], scores: TaskScores, names: Mapping[str, Any]
+def reported_again(
+    file: ResultFile, here: TaskHere, samples: Sequence[Sample], scored: ScoredSamples, scores: TaskScores
 ) -> dict[str, Any]:
     """Return ``results.<task>`` as the harness makes it."""
     leaf, records = here.leaf, [sample.record for sample in samples]
@@ -116,12 +121,12 @@ def _reported(
         f"{_UNSCORED},{kept}": scores.unscored_share,
         f"{_UNSCORED}_stderr,{kept}": "N/A",
     }
-    halved, territories = halved_metrics(records, names), territory_values(records)
-    of_task = reported_measures(leaf.config.metrics)
+    names, of_task = _directions(here, samples), reported_measures(leaf.config.metrics)
+    halved = halved_metrics(records, names)
     for name in names:
         if name in of_task:
             table = scores.concurrence
-            values = [found[name] for found in territories.values() if name in found]
+            values = [found[name] for found in scored.territories.values() if name in found]
             value = None if table is None else table.intervals[name.removeprefix("concurrence.")].value
         else:
             values = [record.values[name] for record in records if name in record.values and name not in halved]

@@ -88,7 +88,8 @@ def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], orig
     if missing:
         text = f"{len(missing)} of {len(asked)} rows are missing, '{missing[0]}' first"
         yield Finding(leaf.task, "fault", text)
-    unasked = [row for row in ids if row not in {*asked} and row in here.rows.order]
+    wanted = {*asked}
+    unasked = [row for row in ids if row not in wanted and row in here.rows.order]
     if unasked:
         yield Finding(leaf.task, "fault", f"{counted(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
 

@@ -19,10 +19,17 @@ def recomputed_scores(
     :func:`means` names scores over all rows.
     """
     again = summarize(records, leaf.config.retrieval.get("seed", 0), leaf.config.evaluated)
-    before, after = dotted(file.content["configs"][leaf.task]["scores"]), dotted(again.to_dict())
+    found, made = file.content["configs"][leaf.task]["scores"], again.to_dict()
+    # in most files all are equal, to the last digit
+    after = dotted(made)
+    before = after if found == made else dotted(found)
     names = dict.fromkeys([*before, *after])
     named = {f"metrics.{metric}.value" for metric in leaf.scores.metrics}
-    other = [name for name in names if name not in named and not alike(before.get(name), after.get(name))]
+    other = [
+        name
+        for name in names
+        if before is not after and name not in named and not alike(before.get(name), after.get(name))
+    ]
     shown = [
         f"{name} {value_text(before.get(name))}, {value_text(after.get(name))} by the samples"
         for name in other[:MOST_NAMED]

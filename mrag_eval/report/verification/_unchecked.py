@@ -30,12 +30,11 @@ class Checked:
     @property
     def shows_unknown_texts(self) -> bool:
         """Return whether passages were shown whose texts are not on this machine."""
-        shown = [passage.id for sample in self.samples for passage in sample.passages]
         rows = self.here.rows
-        if not shown or (rows is not None and rows.found is not None):
+        if rows is not None and (rows.found is not None or not self.here.leaf.config.searches):
             return False
-        given = rows is not None and not self.here.leaf.config.searches
-        return not given and self.here.passages(shown[:1]) is None
+        first = next((sample.passages[0] for sample in self.samples if sample.passages), None)
+        return first is not None and self.here.passages([first.id]) is None
 
     @property
     def translates(self) -> bool:
