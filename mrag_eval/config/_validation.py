@@ -161,7 +161,8 @@ def dotted(nested: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
 
     def walk(prefix: str, value: Any) -> None:
-        if isinstance(value, Mapping):
+        # most values are numbers, which the check for a mapping takes longest to tell
+        if not isinstance(value, str | float | int) and isinstance(value, Mapping):
             for key, inner in value.items():
                 walk(f"{prefix}.{key}" if prefix else str(key), inner)
         elif value is not None:

@@ -20,6 +20,8 @@ T = TypeVar("T")
 SCHEMA_VERSION = 1
 _VERSION_KEY = "schema_version"
 _KEY = "optional"
+# Values of most leaves, which are JSON already.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 # Metadata of a field that is omitted from the JSON while it has its default.
 OPTIONAL: Mapping[str, Any] = MappingProxyType({_KEY: True})
 
@@ -31,9 +33,12 @@ def optional_beside(name: str) -> Mapping[str, str]:
 
 def to_json(value: Any) -> Any:
     """Return dataclasses, mappings and sequences as JSON values; :data:`OPTIONAL` fields may be omitted."""
-    if is_dataclass(value) and not isinstance(value, type):
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if is_dataclass(kind):
         out: dict[str, Any] = {}
-        for part in fields(value):
+        for part in _parts(kind):
             inner = getattr(value, part.name)
             if not _left_out(value, part, inner):
                 out[part.name] = to_json(inner)
@@ -43,6 +48,11 @@ def to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_json(inner) for inner in value]
     return value
+
+
+@cache
+def _parts(kind: Any) -> tuple[Field[Any], ...]:
+    return fields(kind)
 
 
 def _left_out(record: Any, part: Field[Any], value: Any) -> bool:

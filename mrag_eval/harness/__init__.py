@@ -18,6 +18,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.utils import setup_logging
 
 from mrag_eval.harness._command import command_line, end_with_1
+from mrag_eval.harness._groups import group_rules, group_scores
 from mrag_eval.harness._models import (
     LOCAL_TYPES,
     check_local_weights,
@@ -61,6 +62,8 @@ __all__ = [
     "config_file_settings",
     "end_with_1",
     "evaluate",
+    "group_rules",
+    "group_scores",
     "hide_secrets_in_results",
     "known_model_types",
     "listed_tasks",

@@ -2,8 +2,10 @@
 
 from mrag_eval.judging._answers import judged, language_check
 from mrag_eval.judging._contexts import sufficiency_judged
+from mrag_eval.judging._kept_votes import kept_votes
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel, named_judges
-from mrag_eval.judging._rubrics import Case, Rubric, verdict_rubric
+from mrag_eval.judging._recount import Recount, Votes
+from mrag_eval.judging._rubrics import Case, Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.judging._stage import Verdicts
 from mrag_eval.judging._texts import prompt_texts
 
@@ -11,13 +13,18 @@ __all__ = [
     "EXAMPLE",
     "Case",
     "Panel",
+    "Recount",
     "Rubric",
     "Verdicts",
+    "Votes",
     "build_panel",
     "judged",
+    "kept_votes",
     "language_check",
     "named_judges",
     "prompt_texts",
+    "relevance_rubric",
     "sufficiency_judged",
+    "sufficiency_rubric",
     "verdict_rubric",
 ]

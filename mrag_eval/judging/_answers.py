@@ -117,14 +117,15 @@ def judged(
     if panel is not None:
         rubric = verdict_rubric(block.prompt, block.reply)
         asked = [i for i, row in enumerate(rows) if failed_in(row.failures, ANSWERED) is None]
-        judgements, ledgers = panel.judge(rubric, [_case(rows[i]) for i in asked], tie=block.tie)
+        judgements, ledgers = panel.judge(rubric, [case_of(rows[i]) for i in asked], tie=block.tie)
         share = PanelShare(panel.model_names, ledgers, None if check is None else check.note)
         for i, judgement in zip(asked, judgements, strict=True):
             out[i] = replace(out[i], judgement=judgement, failures=(*out[i].failures, *judgement.failures))
     return out, share
 
 
-def _case(row: Scored) -> Case | Judgement:
+def case_of(row: Scored) -> Case | Judgement:
+    """Return what the panel is asked about an answer, or the judgement of one that no judge is asked about."""
     if not row.doc.answers:
         return Judgement(None, "no reference")
     if row.declined or not row.answer.strip():

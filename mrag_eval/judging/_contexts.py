@@ -25,7 +25,7 @@ def sufficiency_judged(
     """
     settings = block.sufficiency
     asked = [i for i, row in enumerate(rows) if failed_in(row.failures, _SHOWN) is None]
-    cases = [_case(rows[i].doc, passages[i], settings.country) for i in asked]
+    cases = [context_case(rows[i].doc, passages[i], settings.country) for i in asked]
     judgements, ledgers = panel.judge(sufficiency_rubric(settings.prompt), cases, tie=block.tie)
     out = list(rows)
     for i, judgement in zip(asked, judgements, strict=True):
@@ -33,7 +33,8 @@ def sufficiency_judged(
     return out, PanelShare(panel.model_names, ledgers)
 
 
-def _case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case | Judgement:
+def context_case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> Case | Judgement:
+    """Return what the panel is asked about passages, or the judgement of an empty search result."""
     if not passages:
         return Judgement(False, "empty")
     shown = tuple({"text": hit.text, "lang": hit.lang, "title": hit.title, "date": hit.date} for hit in passages)

@@ -124,7 +124,7 @@ class Panel:
         """
         asked = self.ask(rubric, [case for case in cases if isinstance(case, Case)])
         by_case = zip(*asked.answers.values(), strict=True)
-        found = (_counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie) for row in by_case)
+        found = (counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie) for row in by_case)
         return [case if isinstance(case, Judgement) else next(found) for case in cases], asked.ledgers
 
 
@@ -138,7 +138,8 @@ def _vote(answer: Answered[Verdict]) -> Vote:
     )
 
 
-def _counted(votes: Mapping[str, Vote], tie: Literal["incorrect", "abstain"]) -> Judgement:
+def counted(votes: Mapping[str, Vote], tie: Literal["incorrect", "abstain"]) -> Judgement:
+    """Return the judgement that these votes make; see :meth:`Panel.judge`."""
     verdicts = [vote.verdict for vote in votes.values()]
     decided = majority_vote(verdicts)
     if decided is not None:

@@ -104,13 +104,13 @@ def labelled(
     if labeller.panel is not None:
         return _by_panel(rows, texts, labeller, labeller.panel)
     if labeller.by == "page":
-        found = [_by_page(row) for row in rows]
+        found = [by_page(row) for row in rows]
         share = LabellingShare(labeller.by)
     else:
-        answers = [_own_answers(row) for row in rows]
+        answers = [own_answers(row) for row in rows]
         if translator is not None and labeller.by == "translated":
             answers = _translated_answers(rows, translator)
-        found = [_by_ngrams(row, texts, labeller, own) for row, own in zip(rows, answers, strict=True)]
+        found = [by_ngrams(row, texts, labeller, own) for row, own in zip(rows, answers, strict=True)]
         share = LabellingShare(labeller.by, block.threshold, _N)
     by = "" if translator is None else translator.label
     return [
@@ -136,7 +136,7 @@ def _by_panel(
     failures = [row.failures for row in rows]
     for place, i in enumerate(asked):
         votes = {seat: replies[place] for seat, replies in answers.answers.items()}
-        found[i] = _counted(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
+        found[i] = counted_labels(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
         if found[i].fault is not None:
             failed = {seat: vote.error for seat, vote in votes.items() if vote.error is not None}
             failures[i] += tuple(Failure.of("label", seat, error) for seat, error in failed.items())
@@ -156,7 +156,7 @@ def _case(row: Scored, texts: Mapping[str, Passage]) -> Case:
     return Case(row.doc.id, row.doc.query, row.doc.query_lang, row.doc.answers, passages=shown)
 
 
-def _counted(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, tie: bool | None) -> Labels:
+def counted_labels(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, tie: bool | None) -> Labels:
     """Count votes: a passage is relevant if more than half of the panel lists it.
 
     A passage without a majority for or against it leaves the row unlabelled.
@@ -175,7 +175,7 @@ def _counted(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, 
     return Labels("judge", ids, relevant, votes=said)
 
 
-def _by_page(row: Scored) -> Labels:
+def by_page(row: Scored) -> Labels:
     """Label by page: relevant are all passages of the page that the row names."""
     page, ids = row.doc.extra.get(PAGE), _ids(row)
     if page is None:
@@ -187,7 +187,8 @@ def _by_page(row: Scored) -> Labels:
 _Answers = tuple[tuple[str, ...], str] | str
 
 
-def _own_answers(row: Scored) -> _Answers:
+def own_answers(row: Scored) -> _Answers:
+    """Return the answers that passages in their language may hold, or the reason why there are none."""
     doc = row.doc
     if not doc.answers:
         return NO_ANSWERS
@@ -198,7 +199,7 @@ def _own_answers(row: Scored) -> _Answers:
 
 def _translated_answers(rows: Sequence[Scored], translator: Translator) -> list[_Answers]:
     """Return the answers in the language of the row's document, all translated in one batch."""
-    out = [_own_answers(row) for row in rows]
+    out = [own_answers(row) for row in rows]
     asked = [(i, answer) for i, own in enumerate(out) if own == OTHER_LANGUAGE for answer in rows[i].doc.answers]
     done = translator.translate(
         [answer for _, answer in asked],
@@ -214,7 +215,7 @@ def _translated_answers(rows: Sequence[Scored], translator: Translator) -> list[
     return out
 
 
-def _by_ngrams(row: Scored, texts: Mapping[str, Passage], labeller: Labeller, own: _Answers) -> Labels:
+def by_ngrams(row: Scored, texts: Mapping[str, Passage], labeller: Labeller, own: _Answers) -> Labels:
     """Label by n-grams: relevant passages are in the answer's language and hold at least that share of its n-grams."""
     from mrag_eval.metrics import char_ngram_recall
 

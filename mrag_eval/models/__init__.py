@@ -3,6 +3,7 @@
 from mrag_eval.models._answering import Answering, answering
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model, evaluating
+from mrag_eval.models._kept import NOT_KEPT, KeptReplies
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._remedies import remedy
@@ -34,10 +35,12 @@ from mrag_eval.models.translate._translator import Translation, Translator, tota
 
 __all__ = [
     "LONGEST_REPLY",
+    "NOT_KEPT",
     "Answered",
     "Answering",
     "AuxModel",
     "EvaluatedModel",
+    "KeptReplies",
     "Ledger",
     "Parsed",
     "Parser",

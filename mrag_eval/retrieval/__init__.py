@@ -12,7 +12,8 @@ from mrag_eval.retrieval._corpus_build import (
 )
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._pipeline import retrieve
-from mrag_eval.retrieval._rows import FIRST, TaskRows
+from mrag_eval.retrieval._repeated import Repeated, indexed_passages, repeated
+from mrag_eval.retrieval._rows import FIRST, TaskRows, logged_row
 from mrag_eval.retrieval._starter_plan import PlannedEdition, plan_starter
 from mrag_eval.retrieval._starters import build_starter
 from mrag_eval.retrieval.agents._loop import EXAMPLE
@@ -31,6 +32,7 @@ __all__ = [
     "Page",
     "PlannedEdition",
     "Push",
+    "Repeated",
     "RunFolder",
     "TaskRows",
     "build_bordirlines",
@@ -43,7 +45,9 @@ __all__ = [
     "find_trace",
     "how_to_add",
     "how_to_build",
+    "indexed_passages",
     "known_corpora",
+    "logged_row",
     "open_folder",
     "open_index",
     "paragraphs",
@@ -51,6 +55,7 @@ __all__ = [
     "preset_languages",
     "push_folder",
     "read_traces",
+    "repeated",
     "repeats_questions",
     "retrieve",
     "retrieve_into",

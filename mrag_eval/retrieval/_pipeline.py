@@ -44,7 +44,7 @@ def as_shown(
     found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: Translator | None
 ) -> list[Retrieved]:
     """Return the rows with their passages as the prompt contains them, translated and shuffled if the block says so."""
-    if translator is not None and (retrieval.documents_in != "none" or _translates_given(docs)):
+    if translator is not None and (retrieval.documents_in != "none" or translates_given(docs)):
         found = with_translated_passages(found, docs, retrieval, translator)
     return list(found) if retrieval.shuffle is None else _shuffled(found, docs, retrieval.shuffle)
 
@@ -58,7 +58,7 @@ def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> 
     return out
 
 
-def _translates_given(docs: Sequence[RagDoc]) -> bool:
+def translates_given(docs: Sequence[RagDoc]) -> bool:
     return any(passage.shown_in is not None for doc in docs for passage in doc.given_passages)
 
 
@@ -70,7 +70,7 @@ def translator_for(
     ``parallel`` are the benchmark's own parallel texts. Raises ConfigError if no translator is configured.
     """
     if not retrieval.translates:
-        if not _translates_given(docs):
+        if not translates_given(docs):
             return None
         needed_by = "data.english without a file of translations (data.translations)"
         return build_translator(retrieval.translator, needed_by=needed_by, parallel=parallel)

@@ -155,7 +155,7 @@ class TaskRows:
             return
         for doc, found in zip(docs, self.retrieved(docs), strict=True):
             self._retrieved[doc.id] = found
-            self._prepared[doc.id] = _prepared(doc, found)
+            self._prepared[doc.id] = logged_row(doc, found)
 
     def retrieved(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
         """Retrieve for these rows, or take them from the run folder; the result is not kept here."""
@@ -224,7 +224,8 @@ class TaskRows:
         return total_counts(shares)
 
 
-def _prepared(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
+def logged_row(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
+    """Return a row with its passages as the harness logs it."""
     row: dict[str, Any] = {**doc.to_dict(), "passages": [hit.to_dict() for hit in found.passages]}
     if found.ranking:
         row["ranking"] = ranking_dict(found.ranking)

@@ -1,8 +1,9 @@
 """Scoring: values for each row from replies and rankings, and a summary of rows with intervals."""
 
 from mrag_eval.scoring._agents_table import loop_line
-from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer
+from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
 from mrag_eval.scoring._failure_table import bounds_with, failure_line
+from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
     DECLINED,
     EMPTY,
@@ -14,6 +15,7 @@ from mrag_eval.scoring._metrics import (
     needs_of,
     scale_of,
     score_rows,
+    value_names,
 )
 from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
@@ -23,6 +25,7 @@ from mrag_eval.scoring._row_records import (
     AnswerRecord,
     JudgedRecord,
     LabellingShare,
+    LabelRecord,
     PanelShare,
     PromptCounts,
     RowRecord,
@@ -70,6 +73,7 @@ __all__ = [
     "CitationTable",
     "HumanAgreement",
     "JudgedRecord",
+    "LabelRecord",
     "LabelTable",
     "LabellingShare",
     "LanguageFailures",
@@ -92,11 +96,14 @@ __all__ = [
     "judged_ids",
     "label_line",
     "loop_line",
+    "most_likely",
     "needs_of",
+    "option_texts",
     "outcome_of",
     "panel_line",
     "parse_answer",
     "published_name",
+    "reference_of",
     "refusal_in",
     "reported_measures",
     "row_record",
@@ -108,5 +115,6 @@ __all__ = [
     "task_record",
     "territory_values",
     "unscored_lines",
+    "value_names",
     "with_translated_answers",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mrag_eval.core import ModelReply
 
@@ -65,3 +67,10 @@ def outcome_of(reply: str, answer: Answer) -> str | None:
     if answer.text.strip():
         return None
     return "thinking cut" if _UNFINISHED.search(reply) else "empty"
+
+
+def reference_of(row: Mapping[str, Any]) -> str:
+    """Return the reference that samples show as a row's target: the right letter, else its first answer, if any."""
+    if row.get("gold_choice") is not None:
+        return chr(65 + int(row["gold_choice"]))
+    return str(row["answers"][0]) if row.get("answers") else ""

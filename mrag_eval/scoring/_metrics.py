@@ -13,6 +13,7 @@ from mrag_eval.config import RERANKED, CorrectLanguage, ranking_measures, rerank
 from mrag_eval.core import (
     SHARE,
     Failure,
+    LabelSource,
     RowScores,
     Scale,
     Scored,
@@ -50,7 +51,15 @@ from mrag_eval.metrics import (
     word_precision,
     word_recall,
 )
-from mrag_eval.scoring._ranking import NO_RELEVANT, QUOTA, RANKED, REORDERED, ranking_columns, rerank_columns
+from mrag_eval.scoring._ranking import (
+    NO_RELEVANT,
+    QUOTA,
+    RANKED,
+    REORDERED,
+    published_name,
+    ranking_columns,
+    rerank_columns,
+)
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES, read_option
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
@@ -466,6 +475,24 @@ def _as_far_as_known(value: Value, failures: Sequence[Failure], needs: frozenset
     if failure is None or failure.stage in ("judge", "label") or value in UNDEFINED:
         return value
     return failure.why
+
+
+def value_names(
+    names: Sequence[str],
+    *,
+    searched: bool,
+    quota_depth: int | None = None,
+    reranked: bool = False,
+    by: LabelSource | None = None,
+) -> dict[str, bool | None]:
+    """Return the names of the values that :func:`score_rows` gives, each with whether higher is better.
+
+    ``by`` is the labeller of the rankings, None if relevant documents are known by id.
+    """
+    ranked = [published_name(name, quota_depth) for name in ranking_measures(names)] if searched else []
+    ranked += rerank_measures(names) if searched and reranked else []
+    plain = {name: METRICS[name].higher_is_better for name in names if name in METRICS}
+    return plain | {labelled_name(name, by): True for name in ranked}
 
 
 def score_rows(

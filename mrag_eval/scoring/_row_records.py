@@ -20,6 +20,7 @@ from mrag_eval.core import (
     optional_beside,
     with_version,
 )
+from mrag_eval.metrics import Outcome
 from mrag_eval.models import Ledger
 from mrag_eval.scoring._answers import Answer
 
@@ -133,7 +134,7 @@ class TerritoryAnswer(Territory):
     """Hold the same with the option chosen (its index, -1: none), and the outcome of a reply without an option."""
 
     claimant_ind: int
-    outcome: str
+    outcome: Outcome
 
     @property
     def country(self) -> str | None:

@@ -103,7 +103,9 @@ def skipped_territories(names: Sequence[str], skipped: Sequence[RagDoc]) -> tupl
 
 
 def _territory(doc: RagDoc) -> dict[str, Any]:
-    return {"query_id": doc.id, "query_lang": doc.query_lang, **{key: doc.extra[key] for key in _TERRITORY}}
+    facts = {key: doc.extra[key] for key in _TERRITORY}
+    facts |= {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
+    return {"query_id": doc.id, "query_lang": doc.query_lang, **facts}
 
 
 @contextmanager
@@ -128,7 +130,7 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     scores = concurrence_scores(territories, rows)
     # a question counts by itself in the shares of replies, even if another one on its territory has no answer
     answers = [r.concurrence for r in records if r.concurrence is not None]
-    outcomes = Counter(row.outcome for row in answers)
+    outcomes: Counter[str] = Counter(row.outcome for row in answers)
     shares = Counter(SHARES[row.outcome] for row in answers)
 
     def intervals(**reading: Any) -> Mapping[str, Estimate]:

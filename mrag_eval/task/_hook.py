@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import provenance, ranking_measures, rerank_measures, split_config, unmeasured
+from mrag_eval.config import provenance, split_config, unmeasured
 from mrag_eval.core import (
     Failure,
     ModelReply,
@@ -23,7 +23,6 @@ from mrag_eval.core import (
     failed_in,
     install_redaction,
     keep_secrets_of,
-    labelled_name,
     naming,
     to_json,
     way_to,
@@ -53,7 +52,6 @@ from mrag_eval.retrieval import FIRST, TaskRows
 from mrag_eval.scoring import (
     ANSWERED,
     METRIC_NAMES,
-    METRICS,
     AnswerRecord,
     PromptCounts,
     RowRecord,
@@ -63,10 +61,12 @@ from mrag_eval.scoring import (
     halved_metrics,
     label_line,
     loop_line,
+    most_likely,
+    option_texts,
     outcome_of,
     panel_line,
     parse_answer,
-    published_name,
+    reference_of,
     refusal_in,
     reported_measures,
     row_record,
@@ -77,8 +77,8 @@ from mrag_eval.scoring import (
     task_record,
     territory_values,
     unscored_lines,
+    value_names,
 )
-from mrag_eval.task._likelihood import most_likely, option_texts
 from mrag_eval.task._measured import measured
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -235,10 +235,7 @@ class RagTask(HarnessTask):
         return self._template.render(row, row.get("passages", ()))[1]
 
     def reference(self, row: Mapping[str, Any]) -> str:
-        """Return the letter of the right option, else the first reference answer, else nothing."""
-        if row.get("gold_choice") is not None:
-            return chr(65 + int(row["gold_choice"]))
-        return str(row["answers"][0]) if row.get("answers") else ""
+        return reference_of(row)
 
     # --------------------------------------------------------------- scoring
 
@@ -327,13 +324,13 @@ class RagTask(HarnessTask):
     def value_names(self) -> dict[str, bool | None]:
         """Return the names of values; quota modes rename those that depend on an order they do not have."""
         retrieval = self.blocks.retrieval
-        named: list[str] = []
-        if retrieval.searches:
-            named = [published_name(m, self._quota_depth) for m in ranking_measures(self.blocks.metrics)]
-            if retrieval.rerank is not None:
-                named += rerank_measures(self.blocks.metrics)
-        plain = {name: METRICS[name].higher_is_better for name in self.blocks.metrics if name in METRICS}
-        return plain | {labelled_name(name, self._verdicts.relevance_by): True for name in named}
+        return value_names(
+            self.blocks.metrics,
+            searched=retrieval.searches,
+            quota_depth=self._quota_depth,
+            reranked=retrieval.rerank is not None,
+            by=self._verdicts.relevance_by,
+        )
 
     @property
     def _quota_depth(self) -> int | None:

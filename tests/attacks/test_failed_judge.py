@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
+from tests.worlds.forged_runs import Run as Forged
 from tests.worlds.judges import verdict
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, ScriptedLM, write_task
@@ -141,3 +142,28 @@ def test_judging_old_samples_again_gives_the_new_scores(evaluated: Run) -> None:
     assert scores["metrics"]["judge_correct"]["value"] == pytest.approx(26 / 32)
     assert scores["unscored"]["judge_correct"] == {WHY: 28}
     assert "28 unjudged (server, stopped)" in cli("judge", "answers", samples).output
+
+
+def test_votes_forged_with_all_that_follows_are_found_while_the_replies_are_kept(
+    evaluated: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = evaluated("whole", False)
+    run = Forged(whole, tmp_path)
+    assert run.blamed() == []
+    found = run.verified()
+    assert found is not None
+    votes = "votes of judges: their replies are not kept here"
+    assert votes not in found.unchecked
+    # the second judge on row 33, which the first and the second judge differ on
+    line = run.samples["judged"][33]
+    assert [vote["verdict"] for vote in line["votes"].values()] == [False, True, True]
+    line["votes"]["two"]["verdict"] = line["rows"]["judge"]["votes"]["two"] = False
+    line["rows"]["judge"] |= {"verdict": False, "disagreement": 1 / 3}
+    line["rows"]["values"] |= {"judged_accuracy": 0.0, "judge_correct": 0.0}
+    assert run.agree("judged")
+    assert run.blamed() == ["judged: votes.two.verdict of 1 of 60 rows, first 'q33': False, True by its kept reply"]
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "elsewhere"))
+    assert run.blamed() == []
+    found = run.verified()
+    assert found is not None
+    assert votes in found.unchecked

@@ -119,7 +119,9 @@ class ResultFile:
     @property
     def groups(self) -> Mapping[str, Sequence[str]]:
         """Return group -> the tasks and groups directly in it."""
-        return self.content.get("group_subtasks") or {}
+        found = self.content.get("group_subtasks")
+        listed = found.items() if isinstance(found, Mapping) else ()
+        return {group: inner for group, inner in listed if isinstance(inner, list)}
 
     def groups_of(self, task: str) -> tuple[str, ...]:
         """Return every group that contains the task, groups of groups too."""
@@ -140,7 +142,8 @@ class ResultFile:
 
     def reported(self, name: str) -> Mapping[str, Any]:
         """Return what the harness reports of a task or group: ``metric,filter`` -> value."""
-        return (self.content.get("results") or {}).get(name) or {}
+        found = (self.content.get("results") or {}).get(name)
+        return found if isinstance(found, Mapping) else {}
 
     @property
     def run(self) -> Mapping[str, Any]:
@@ -259,10 +262,11 @@ def model_name(content: Mapping[str, Any]) -> str:
     If a model's arguments name none (``oracle_answer``), the harness makes up a different name in each run.
     """
     run = content.get("config") or {}
-    args = run.get("model_args") or {}
+    args = run.get("model_args")
+    args = args if isinstance(args, str | Mapping) else {}
     keys = [part.partition("=")[0].strip() for part in args.split(",")] if isinstance(args, str) else list(args)
     if isinstance(run.get("model"), str) and not set(keys) & _NAMING_ARGUMENTS:
         return str(run["model"])
-    named = args.get("pretrained") or args.get("model") if isinstance(args, dict) else None
+    named = args.get("pretrained") or args.get("model") if isinstance(args, Mapping) else None
     name = str(content.get("model_name") or named or run.get("model") or "unnamed model")
     return name_of_model(name)

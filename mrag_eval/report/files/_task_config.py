@@ -273,7 +273,8 @@ class TaskConfig:
     @property
     def samples(self) -> Sequence[int]:
         """Return the rows of --samples; empty if all were asked for, or a number of them."""
-        return self.provenance.get("samples") or ()
+        found = self.provenance.get("samples")
+        return found if isinstance(found, list) else ()
 
     @property
     def versions(self) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -35,13 +35,21 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verified:
-    """Hold a result file after its verification: how many tasks, rows and numbers were checked, and what differs."""
+    """Hold a result file after its verification.
+
+    Attributes:
+        path: the result file.
+        tasks, rows, numbers: how many were checked.
+        findings: what differs, and what could not be compared on this machine.
+        unchecked: what nothing in the files could contradict -> the tasks that have it.
+    """
 
     path: Path
     tasks: int
     rows: int
     numbers: int
     findings: tuple[Finding, ...]
+    unchecked: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> list[Finding]:
         """Return the findings of one kind."""
@@ -49,7 +57,7 @@ class Verified:
 
     @property
     def lines(self) -> list[str]:
-        """Return the verification as text: the verdict, then each finding once, with its tasks."""
+        """Return the verification as text: the verdict, each finding once with its tasks, and what was not checked."""
         checked = ", ".join([counted(self.tasks, "task"), counted(self.rows, "row"), counted(self.numbers, "number")])
         faults, deviations = len(self.of("fault")), len(self.of("deviation"))
         verdict = counted(faults, "fault") if faults else "all scores follow from the samples"
@@ -58,6 +66,8 @@ class Verified:
         for finding in sorted(self.findings, key=lambda finding: _KINDS.index(finding.kind)):
             tasks.setdefault(finding.line, []).append(finding.task)
         lines = [f"    {line}   [{_named(named)}]" for line, named in tasks.items()]
+        for what, named in self.unchecked.items():
+            lines.append(f"    not checked: {what}" + (f"   [{_named(named)}]" if len(named) < self.tasks else ""))
         return [f"{self.path}: {verdict}, {official} the tasks' settings ({checked})", *lines]
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,6 +78,7 @@ class Verified:
             "rows": self.rows,
             "numbers": self.numbers,
             "findings": [{"task": f.task, "kind": f.kind, "text": f.text} for f in self.findings],
+            "unchecked": {what: list(tasks) for what, tasks in self.unchecked.items()},
         }
 
 

@@ -1,22 +1,44 @@
-"""Rows of a run: their number, and their values by their own replies and votes."""
+"""Rows of a run: which of the benchmark's they are, and their records by their own replies, rankings and votes."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 
-from mrag_eval.config import CorrectLanguage, validated
-from mrag_eval.core import ConfigError, Scored
-from mrag_eval.metrics import majority_vote
-from mrag_eval.prompts import load_template
+from mrag_eval.core import to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample
-from mrag_eval.report.verification._findings import Finding, alike, counted, value_text
-from mrag_eval.scoring import REPLY_METRICS, LanguageRule, RowRecord, parse_answer, score_rows
+from mrag_eval.report.verification._differing import Differing
+from mrag_eval.report.verification._findings import Finding, counted
+from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.scoring import RowRecord
+
+_KEYS = {"schema_version", *(part.name for part in fields(RowRecord))}
+# What decides a field of a record; the reply decides the others.
+_BY = {
+    "judge": "by its votes",
+    "sufficiency": "by its votes",
+    "relevance": "by its votes",
+    "retrieved": "by its ranking",
+    "kept": "by its ranking",
+    "reranked": "by its ranking",
+    "languages": "by its ranking",
+    "rerank": "by its ranking",
+    "loop": "by its trace",
+    "row": "by its question",
+    "cell": "by its question",
+    "group": "by its question",
+    "question": "by its question",
+    "gold_positions": "by its passages",
+}
 
 
-def row_counts(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
-    """Compare the number of rows in the samples with those of the results, of the harness, and of the task."""
+def row_counts(file: ResultFile, here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
+    """Compare the rows in the samples with those of the results, of the harness, and of the benchmark."""
+    leaf = here.leaf
     ids = Counter(record.row for record in records)
     twice = [row for row, n in ids.items() if n > 1]
     if twice:
@@ -25,99 +47,111 @@ def row_counts(file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord])
         yield Finding(leaf.task, "fault", f"{leaf.scores.rows} rows in the results, {len(ids)} in the samples")
     size = (file.content.get("n-samples") or {}).get(leaf.task) or {}
     effective, original = size.get("effective"), size.get("original")
-    if effective is not None and effective != len(ids):
+    if effective != len(ids):
         yield Finding(leaf.task, "fault", f"{effective} rows by the harness, {len(ids)} in the samples")
+    asked = _asked(file, leaf, original)
+    if here.rows is not None and here.rows.repeated is not None:
+        yield from _against_benchmark(file, here, ids, original)
+    elif asked is not None and len(ids) < asked:
+        yield Finding(leaf.task, "fault", f"{asked - len(ids)} of {asked} rows are missing")
     if isinstance(original, int) and len(ids) < original:
         limit = file.run.get("limit")
         why = f"--limit {limit:g}" if limit is not None else "--samples" if leaf.config.samples else "rows are missing"
         yield Finding(leaf.task, "deviation", f"{len(ids)} of {original} rows ({why})")
 
 
-def row_values(leaf: LeafResult, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Compare the values of rows with those of their replies and votes, as far as samples contain what is needed."""
-    form = _answer_form(leaf)
-    if form is None:
-        yield Finding(leaf.task, "note", f"replies were not read again: no prompt template '{leaf.config.prompt}' here")
-    else:
-        yield from _reply_values(leaf, samples, form)
-    tie = None if leaf.config.judge.get("tie") == "abstain" else False
-    wrong = [record.row for sample in samples if not _follows_votes(record := sample.record, tie)]
-    if wrong:
-        text = f"{counted(len(wrong), 'verdict')} against the votes, first on '{wrong[0]}'"
+def _asked(file: ResultFile, leaf: LeafResult, total: object) -> int | None:
+    """Return how many of ``total`` rows the recorded flags ask for."""
+    if not isinstance(total, int):
+        return None
+    if leaf.config.samples:
+        return len(leaf.config.samples)
+    limit = file.run.get("limit")
+    if not isinstance(limit, int | float):
+        return total
+    return min(total, math.ceil(total * limit) if limit < 1 else int(limit))
+
+
+def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], original: object) -> Iterator[Finding]:
+    assert here.rows is not None
+    leaf, order = here.leaf, list(here.rows.order)
+    foreign = [row for row in ids if row not in here.rows.order]
+    if foreign:
+        text = f"{counted(len(foreign), 'row')} that the benchmark does not have, '{foreign[0]}' first"
         yield Finding(leaf.task, "fault", text)
+    if original != len(order):
+        yield Finding(leaf.task, "fault", f"{original} rows of the task in the results, {len(order)} in its data")
+    samples = leaf.config.samples
+    known = all(isinstance(number, int) and 0 <= number < len(order) for number in samples)
+    asked = [order[number] for number in samples if known] or order[: _asked(file, leaf, len(order))]
+    missing = [row for row in asked if row not in ids]
+    if missing:
+        text = f"{len(missing)} of {len(asked)} rows are missing, '{missing[0]}' first"
+        yield Finding(leaf.task, "fault", text)
+    wanted = {*asked}
+    unasked = [row for row in ids if row not in wanted and row in here.rows.order]
+    if unasked:
+        yield Finding(leaf.task, "fault", f"{counted(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
 
 
-def _reply_values(leaf: LeafResult, samples: Sequence[Sample], form: str) -> Iterator[Finding]:
-    names = [name for name in leaf.config.metrics if name in REPLY_METRICS]
-    language = _language_rule(leaf)
-    if language is None and "correct_language" in names:
-        names.remove("correct_language")
+def made_again(here: TaskHere, samples: Sequence[Sample]) -> Rebuilt:
+    """Return the rows of a task made again.
+
+    Without the benchmark's rows it is not known whether relevant ids are those of documents alone: then the reading
+    counts with which fewer records differ.
+    """
+    found = rebuilt(here, samples)
+    if here.rows is not None or found.records == [sample.record for sample in samples]:
+        return found
+    other = rebuilt(here, samples, by_document=True)
+    return min((found, other), key=lambda one: len(list(_differences(here, samples, one.records))))
+
+
+def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Iterator[Finding]:
+    """Compare the record of every row with that made again from its reply, ranking and votes."""
+    leaf = here.leaf
+    if here.form is None:
+        yield Finding(leaf.task, "note", f"replies were not read again: no prompt template '{leaf.config.prompt}' here")
+    yield from _differences(here, samples, found.records)
+    if "correct_language" in found.left_out:
         yield Finding(
             leaf.task, "note", "correct_language was not computed again: lingua, or a model that is not on this machine"
         )
-    if not names:
-        return
-    rows = [_scored(sample, form) for sample in samples]
-    faults: dict[str, list[str]] = {}
-    scores = score_rows(rows, names, searched=False, language=language or LanguageRule())
-    for row, sample, again in zip(rows, samples, scores, strict=True):
-        for name in names:
-            before, after = _of_row(sample.record, name), again.values.get(name, again.unscored.get(name))
-            if not alike(before, after):
-                faults.setdefault(name, []).append(
-                    f"'{row.doc.id}': {value_text(before)}, {value_text(after)} by its reply"
-                )
-    for name, lines in faults.items():
-        yield Finding(leaf.task, "fault", f"{name} of {len(lines)} of {len(samples)} rows, first {lines[0]}")
 
 
-def _language_rule(leaf: LeafResult) -> LanguageRule | None:
-    """Return how the run told languages; None if its model is not on this machine, or if it was lingua.
+def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowRecord]) -> Iterator[Finding]:
+    task, rows = here.leaf.task, len(samples)
+    gathered: dict[str, Differing] = {}
 
-    Lingua tells apart the languages of all the task's rows, and the samples may have some of them.
-    """
-    try:
-        setting = validated(CorrectLanguage, leaf.config.judge.get("correct_language") or {}, "correct_language")
-    except ConfigError:
-        return None
-    return None if setting.detector == "lingua" else LanguageRule.of(setting, ())
+    def of(by: str) -> Differing:
+        return gathered.setdefault(by, Differing(task, rows, by))
 
-
-def _answer_form(leaf: LeafResult) -> str | None:
-    """Return where the answer is in a reply; None if the prompt template is not on this machine."""
-    given = leaf.config.setting("prompt.answer")
-    if given is not None:
-        return str(given)
-    try:
-        return load_template(leaf.config.prompt or "").answer_format
-    except ConfigError:
-        return None
-
-
-def _scored(sample: Sample, form: str) -> Scored:
-    read = sample.record.answer
-    if read is not None and read.loglikelihoods:
-        # the likeliest option is not a reply
-        return Scored(sample.doc, sample.answer, form=form, failures=sample.record.failures)
-    answer = parse_answer(sample.reply, form, may_decline=read is not None and read.declined is not None)
-    return Scored(
-        sample.doc,
-        answer.text,
-        tagged=answer.tagged,
-        declined=answer.declined,
-        form=form,
-        failures=sample.record.failures,
-    )
+    against_votes = []
+    for sample, record in zip(samples, again, strict=True):
+        before = sample.record
+        foreign = sample.line["rows"].keys() - _KEYS
+        for key in sorted(foreign):
+            of("by its row").add(before.row, f"rows.{key}", sample.line["rows"][key], None)
+        if before == record:
+            continue
+        for part in fields(RowRecord):
+            name = part.name
+            one, other = getattr(before, name), getattr(record, name)
+            if name in (*OF_A_RANK, "values", "unscored") or one == other:
+                continue
+            if name == "judge" and one is not None and other is not None and one.verdict is not other.verdict:
+                against_votes.append(before.row)
+            by = _BY.get(name, "by its reply")
+            of(by).compare(before.row, to_json(one), to_json(other), name)
+        for name in {**before.values, **before.unscored, **record.values, **record.unscored}:
+            by = "by its ranking" if "@" in name else "by its reply"
+            of(by).compare(before.row, _of_row(before, name), _of_row(record, name), name)
+    if against_votes:
+        text = f"{counted(len(against_votes), 'verdict')} against the votes, first on '{against_votes[0]}'"
+        yield Finding(task, "fault", text)
+    for differing in gathered.values():
+        yield from differing.findings()
 
 
 def _of_row(record: RowRecord, name: str) -> float | str | None:
     return record.values.get(name, record.unscored.get(name))
-
-
-def _follows_votes(record: RowRecord, tie: bool | None) -> bool:
-    judged = record.judge
-    if judged is None or not judged.votes:
-        return True
-    verdict = majority_vote([judged.vote(seat) for seat in judged.votes], tie=tie)
-    value = record.values.get("judge_correct")
-    return judged.verdict is verdict and (value is None or value == float(bool(verdict)))

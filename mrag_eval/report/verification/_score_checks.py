@@ -1,9 +1,8 @@
-"""Scores of a run: those of the samples, of the results, and of the harness and its groups."""
+"""Scores of a run: those of the samples, and those of the results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from mrag_eval.config import dotted
 from mrag_eval.report.files._results import LeafResult, ResultFile
@@ -12,20 +11,32 @@ from mrag_eval.report.verification._findings import MOST_NAMED, Finding, alike, 
 from mrag_eval.scoring import RowRecord, TaskScores, summarize
 
 
-def recomputed_scores(leaf: LeafResult, records: Sequence[RowRecord]) -> tuple[int, list[Finding]]:
-    """Return how many numbers were computed again, and those that differ; :func:`means` names scores over all rows."""
+def recomputed_scores(
+    file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]
+) -> tuple[TaskScores, int, list[Finding]]:
+    """Return the scores again, how many numbers they hold, and those that differ.
+
+    :func:`means` names scores over all rows.
+    """
     again = summarize(records, leaf.config.retrieval.get("seed", 0), leaf.config.evaluated)
-    before, after = _numbers(leaf.scores), _numbers(again)
+    found, made = file.content["configs"][leaf.task]["scores"], again.to_dict()
+    # in most files all are equal, to the last digit
+    after = dotted(made)
+    before = after if found == made else dotted(found)
     names = dict.fromkeys([*before, *after])
     named = {f"metrics.{metric}.value" for metric in leaf.scores.metrics}
-    other = [name for name in names if name not in named and not alike(before.get(name), after.get(name))]
+    other = [
+        name
+        for name in names
+        if before is not after and name not in named and not alike(before.get(name), after.get(name))
+    ]
     shown = [
         f"{name} {value_text(before.get(name))}, {value_text(after.get(name))} by the samples"
         for name in other[:MOST_NAMED]
     ]
     if len(other) > MOST_NAMED:
         shown.append(f"{len(other) - MOST_NAMED} more numbers of its scores")
-    return len(names), [Finding(leaf.task, "fault", text) for text in shown]
+    return again, len(names), [Finding(leaf.task, "fault", text) for text in shown]
 
 
 def means(file: ResultFile, leaf: LeafResult, samples: ScoredSamples) -> Iterator[Finding]:
@@ -44,30 +55,3 @@ def means(file: ResultFile, leaf: LeafResult, samples: ScoredSamples) -> Iterato
             if not alike(value, mean):
                 text = f"{name} is {value_text(value)} in the {where}, {value_text(mean)} by the samples"
                 yield Finding(leaf.task, "fault", text)
-
-
-def group_means(file: ResultFile) -> Iterator[Finding]:
-    """Compare a group's averages with those of its members: one of the two means that the harness knows."""
-    for group, members in file.groups.items():
-        for key, value in file.reported(group).items():
-            name, _, filtered = key.partition(",")
-            inner = [(file.reported(member), _size(file, member)) for member in members]
-            parts = [(found[key], n) for found, n in inner if isinstance(found.get(key), int | float)]
-            if name.endswith("_stderr") or not filtered or not isinstance(value, int | float) or not parts:
-                continue
-            plain = sum(part for part, _ in parts) / len(parts)
-            total = sum(n for _, n in parts)
-            weighted = sum(part * n for part, n in parts) / total if total else plain
-            if not (alike(value, plain) or alike(value, weighted)):
-                own = f"{value_text(plain)} or weighted by rows {value_text(weighted)}"
-                yield Finding(group, "fault", f"{name} is {value_text(value)}, {own} by its tasks")
-
-
-def _size(file: ResultFile, name: str) -> int:
-    counts = file.content.get("n-samples") or {}
-    return sum((counts.get(task) or {}).get("effective") or 0 for task in file.tasks_of(name) or [name])
-
-
-def _numbers(scores: TaskScores) -> dict[str, Any]:
-    """Return every value of the scores under its dotted path."""
-    return {key: value for key, value in dotted(scores.to_dict()).items() if not isinstance(value, list)}

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.core import DataError, Wait
-from mrag_eval.report.files._results import ResultFile, read_results
-from mrag_eval.report.files._samples import read_samples, samples_beside, scored_samples
+from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.files._samples import Sample, read_samples, samples_beside, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._findings import Finding, Verified
-from mrag_eval.report.verification._row_checks import row_counts, row_values
-from mrag_eval.report.verification._score_checks import group_means, means, recomputed_scores
+from mrag_eval.report.verification._harness_checks import groups, run_record, task_record, task_results
+from mrag_eval.report.verification._passage_checks import passages
+from mrag_eval.report.verification._prompt_checks import prompts
+from mrag_eval.report.verification._row_checks import made_again, row_counts, row_values
+from mrag_eval.report.verification._sample_checks import sample_lines
+from mrag_eval.report.verification._score_checks import means, recomputed_scores
 from mrag_eval.report.verification._setting_checks import other_versions, record_follows, task_settings
+from mrag_eval.report.verification._share_checks import rank_shares
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.report.verification._unchecked import Checked, unchecked
+from mrag_eval.report.verification._vote_checks import judge_texts, votes_read
 
 
-def verify(paths: Sequence[Path | str], tasks_folder: Path) -> list[Verified]:
-    """Verify the result files at ``paths`` (files, or folders of them) against their samples.
+def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Path] = ()) -> list[Verified]:
+    """Verify the result files at ``paths`` (files, or folders of them) against their samples and their data.
 
-    For each task: rows and their number; values of rows from replies and votes; all scores, by summarizing the rows
-    again; the harness's averages; the record of what was measured; and that record against the task as shipped.
-
-    Raises DataError for a path without results.
+    For each task: its rows and their number, against the benchmark's if that is on this machine, or among ``copies`` of
+    it; every key of its samples; records of rows, made again from replies, rankings and votes; all scores, by
+    summarizing the rows again; the harness's averages; the record of what was measured; and that
+    record against the task in ``tasks_folder``. Raises DataError for a path without results.
     """
     files = read_results([Path(path) for path in paths])
     with Wait("verifying results", sum(len(file.leaves) for file in files), "tasks") as wait:
-        return [_verified(file, tasks_folder, wait) for file in files]
+        return [_verified(file, tasks_folder, copies, wait) for file in files]
 
 
 def unsupported(paths: Sequence[Path | str]) -> list[str]:
@@ -66,8 +76,9 @@ def _samples_or_none(file: ResultFile, task: str) -> ScoredSamples | None:
         return None
 
 
-def _verified(file: ResultFile, tasks_folder: Path, wait: Wait) -> Verified:
+def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait: Wait) -> Verified:
     findings: list[Finding] = []
+    left: dict[str, list[str]] = {}
     rows = numbers = 0
     for task, leaf in wait.over(file.leaves.items()):
         findings += task_settings(leaf, tasks_folder)
@@ -75,18 +86,63 @@ def _verified(file: ResultFile, tasks_folder: Path, wait: Wait) -> Verified:
         if path is None:
             findings.append(Finding(task, "fault", "no samples next to the results; run with --log_samples"))
             continue
-        samples = read_samples(path)
-        records = [sample.record for sample in samples]
+        with _uncollected():
+            samples = read_samples(path)
+            checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples)
         rows += len(samples)
-        findings += row_counts(file, leaf, records)
-        findings += means(file, leaf, ScoredSamples.of(records))
-        checked, differing = recomputed_scores(leaf, records)
         numbers += checked
-        again = [*row_values(leaf, samples), *differing]
-        # another version may read replies and compute intervals in another way
-        findings += [replace(found, kind="note") for found in again] if other_versions(leaf) else again
-        findings += record_follows(file, leaf, records)
-    findings += group_means(file)
+        findings += found
+        for line in lines:
+            left.setdefault(line, []).append(task)
+    findings += [*groups(file, tasks_folder), *run_record(file)]
     if not file.leaves:
         findings.append(Finding("", "fault", "no task of ours in these results"))
-    return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings))
+    return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings), left)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the search for cycles, which takes a fifth of the time: the many small objects of samples have none."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()
+
+
+def _of_task(
+    file: ResultFile, leaf: LeafResult, here: TaskHere, samples: Sequence[Sample]
+) -> tuple[int, list[Finding], list[str]]:
+    """Return how many numbers were computed again, the findings of one task, and what was not checked."""
+    records = [sample.record for sample in samples]
+    findings = [*row_counts(file, here, records)]
+    if here.rows is None:
+        text = (
+            f"the data of {leaf.config.benchmark} are not on this machine, so questions and reference answers were not "
+            "compared: verify --data PATH reads a copy"
+        )
+        findings.append(Finding(leaf.task, "note", text))
+    scored = ScoredSamples.of(records)
+    of_means = [*means(file, leaf, scored)]
+    named = {finding.text.partition(" ")[0] for finding in of_means}
+    scores, numbers, differing = recomputed_scores(file, leaf, records)
+    again = made_again(here, samples)
+    computed = [*row_values(here, samples, again), *differing]
+    # another version may read replies and compute intervals in another way
+    findings += [*of_means, *([replace(f, kind="note") for f in computed] if other_versions(leaf) else computed)]
+    read = votes_read(here, samples, again)
+    for check in (
+        sample_lines(file, here, samples),
+        prompts(file, here, samples),
+        passages(here, samples),
+        rank_shares(here, samples),
+        read.findings,
+        judge_texts(here),
+        task_record(file, here, samples),
+        task_results(file, here, samples, scored, scores, named),
+        record_follows(file, leaf, records),
+    ):
+        findings += check
+    return numbers, findings, [*unchecked(Checked(here, samples, again, read))]

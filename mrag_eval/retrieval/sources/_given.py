@@ -19,6 +19,10 @@ class GivenPassages(Source):
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
 
+    def repeatable(self, docs: Sequence[RagDoc]) -> bool:
+        """Return True."""
+        return True
+
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return the row's own passages, without a ranking, and the failures of those that are shown."""
         return [_retrieved(doc, given_passages(doc, self._retrieval)) for doc in docs]

@@ -28,6 +28,10 @@ class GoldPassages(IndexSearch):
         there = {doc.id for doc in kept}
         return Selection(kept, [doc for doc in docs if doc.id not in there], "no relevant document is known")
 
+    def repeatable(self, docs: Sequence[RagDoc]) -> bool:
+        """Return whether all rows come with their passages."""
+        return all(map(_brings_gold, docs))
+
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
         """Raise if there is no corpus for the rows that come without their passages."""
         others = [doc for doc in docs if not _brings_gold(doc)]

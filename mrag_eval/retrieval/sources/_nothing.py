@@ -12,6 +12,10 @@ from mrag_eval.retrieval.sources._source import Setup, Source
 class Nothing(Source):
     """Return no passages for the prompt."""
 
+    def repeatable(self, docs: Sequence[RagDoc]) -> bool:
+        """Return True."""
+        return True
+
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return an empty record per row."""
         return [Retrieved()] * len(docs)

@@ -49,6 +49,10 @@ class PublishedLists(Source):
         covered = [doc for doc in docs if doc.id in self._run and self._query_row_id(doc) in self._run]
         return replace(with_partner(covered, self._retrieval), without_documents=len(docs) - len(covered))
 
+    def repeatable(self, docs: Sequence[RagDoc]) -> bool:
+        """Return whether the lists are shown as they were published, without a reranker."""
+        return self._retrieval.rerank is None
+
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return the published lists, reranked if the block asks for it, with the annotators' labels."""
         plans = plan_rows(docs, self._retrieval, self._siblings)

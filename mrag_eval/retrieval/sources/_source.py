@@ -64,6 +64,10 @@ class Source(Protocol):
         """Raise ConfigError if a model behind an API would leave every call unanswered (a missing key)."""
         return
 
+    def repeatable(self, docs: Sequence[RagDoc]) -> bool:
+        """Return whether :meth:`retrieve` needs neither an index nor a model for these rows."""
+        return False
+
     @property
     def evaluated(self) -> EvaluatedModel | None:
         """Return the evaluated model if it takes part in the retrieval."""

@@ -1,0 +1,52 @@
+"""Votes read again from the judges' replies that this machine has kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mrag_eval.config import Judge, load_config
+from mrag_eval.core import Hit, Judgement, MragError, Scored, Vote
+from mrag_eval.judging._answers import case_of
+from mrag_eval.judging._contexts import context_case
+from mrag_eval.judging._panel import Panel, named_judges
+from mrag_eval.judging._rubrics import Case, Rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.models import NOT_KEPT, KeptReplies, Verdict
+
+# Row by row, the votes of the seats whose replies are kept.
+Kept = list[Mapping[str, Vote]]
+
+
+def kept_votes(
+    block: Judge, identities: Mapping[str, Any], rows: Sequence[Scored], shown: Sequence[Sequence[Hit]]
+) -> tuple[Kept, Kept] | None:
+    """Return the votes on the answers of rows, and on the passages shown.
+
+    None unless the judges of this machine are those of the recorded ``identities``, and it has a cache of replies.
+    """
+    try:
+        panel = _panel(block, identities)
+        if panel is None:
+            return None
+        country = block.sufficiency.country
+        answers = _votes(panel, verdict_rubric(block.prompt, block.reply), [case_of(row) for row in rows])
+        cases = [context_case(row.doc, found, country) for row, found in zip(rows, shown, strict=True)]
+        return answers, _votes(panel, sufficiency_rubric(block.sufficiency.prompt), cases)
+    except MragError:
+        return None
+
+
+def _panel(block: Judge, identities: Mapping[str, Any]) -> Panel | None:
+    entries = load_config().judges if block.panel is None else block.panel
+    if not entries or not identities:
+        return None
+    kept = {name: KeptReplies.of(spec, name) for name, spec in named_judges(entries).items()}
+    panel = Panel({name: model for name, model in kept.items() if model is not None}, block.repeats)
+    return panel if panel.identities == identities else None
+
+
+def _votes(panel: Panel, rubric: Rubric[Verdict], cases: Sequence[Case | Judgement]) -> Kept:
+    judgements, _ = panel.judge(rubric, cases)
+    return [
+        {seat: vote for seat, vote in judgement.votes.items() if vote.error != NOT_KEPT} for judgement in judgements
+    ]

@@ -1,0 +1,28 @@
+"""Replies that this machine has kept of a model: nothing is sent, and nothing is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mrag_eval.config import ModelSpec
+from mrag_eval.core import cache_dir, shared_store
+from mrag_eval.models._keeper import Keeper
+from mrag_eval.models._model import AuxModel, Settle
+from mrag_eval.models._reply import Call, Reply
+
+# The reason of a reply that is not in the cache.
+NOT_KEPT = "not kept"
+
+
+class KeptReplies(AuxModel):
+    """A model that replies from the cache of this machine, and to anything else with the reason :data:`NOT_KEPT`."""
+
+    @classmethod
+    def of(cls, spec: ModelSpec, name: str) -> KeptReplies | None:
+        """Return the kept replies of a model; None if this machine has no cache."""
+        path = cache_dir() / "models.sqlite"
+        return cls(spec, name=name, cache=shared_store(path)) if path.is_file() else None
+
+    def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Settle) -> None:
+        for call in calls:
+            settle(call.key, Reply("", attempts=0, error=NOT_KEPT))

@@ -1,0 +1,226 @@
+"""What the harness reports of a task and its groups: every key against the samples and the settings."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from mrag_eval.core import LabelSource
+from mrag_eval.report.files._results import ResultFile
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._scored_rows import ScoredSamples
+from mrag_eval.report.verification._differing import differing
+from mrag_eval.report.verification._findings import Finding, alike, value_text
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.scoring import TaskScores, halved_metrics, reported_measures, value_names
+
+# The harness's column that holds the largest share of rows without a score.
+_UNSCORED = "unscored"
+
+
+def task_results(
+    file: ResultFile,
+    here: TaskHere,
+    samples: Sequence[Sample],
+    scored: ScoredSamples,
+    scores: TaskScores,
+    named: set[str],
+) -> Iterator[Finding]:
+    """Compare what the harness reports of a task with its rows; metrics ``named`` have been compared."""
+    leaf, raw = here.leaf, here.leaf.config.raw
+    wanted: dict[str, Any] = {
+        "results": reported_again(file, here, samples, scored, scores),
+        "higher_is_better": {_UNSCORED: False, **_directions(here, samples)},
+        "versions": leaf.config.version,
+        "n-shot": raw.get("num_fewshot", 0),
+    }
+    for section, content in wanted.items():
+        found = (file.content.get(section) or {}).get(leaf.task)
+        for key, one, other in differing(found, content, section):
+            if key.removeprefix(f"{section}.").partition(",")[0] not in named or one is None:
+                text = f"{key} is {value_text(one)}, {value_text(other)} by the samples"
+                yield Finding(leaf.task, "fault", text)
+
+
+def run_record(file: ResultFile) -> Iterator[Finding]:
+    """Compare what the results repeat of the run: hashes of texts, and versions."""
+    versions = next((leaf.config.versions for leaf in file.leaves.values()), {})
+    wanted = {
+        **{f"{name}_sha": _sha256(file.content.get(name)) for name in ("system_instruction", "chat_template")},
+        **{
+            name: versions[package]
+            for name, package in (("lm_eval_version", "lm-eval"), ("transformers_version", "transformers"))
+            if package in versions
+        },
+    }
+    for name, value in wanted.items():
+        if name in file.content and file.content[name] != value:
+            text = f"{name} is {value_text(file.content[name])}, {value_text(value)} by the rest of the results"
+            yield Finding(", ".join(file.leaves), "fault", text)
+
+
+def _sha256(text: Any) -> str | None:
+    return hashlib.sha256(str(text).encode("utf-8", "surrogatepass")).hexdigest() if text else None
+
+
+def task_record(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Compare what the results repeat of a task: its name, rows and seeds, and how its options were scored."""
+    leaf, found = here.leaf, file.content["configs"][here.leaf.task]
+    retrieval, data, record = leaf.config.retrieval, leaf.config.data, leaf.config.provenance
+    imbalance = data.get("imbalance")
+    seeds = {
+        "retrieval": retrieval.get("seed"),
+        "shuffle": retrieval.get("shuffle"),
+        "data": data.get("seed"),
+        "imbalance": imbalance.get("seed") if isinstance(imbalance, Mapping) else None,
+    }
+    likely = leaf.config.raw.get("output_type") == "multiple_choice"
+    compared: dict[str, tuple[Any, Any]] = {
+        "task": (found.get("task"), leaf.task),
+        "scored_by": (found.get("scored_by"), "likelihood" if likely else "generation"),
+    }
+    if record:
+        compared["provenance.rows"] = record.get("rows"), len({sample.record.row for sample in samples})
+        known = {name: seed for name, seed in seeds.items() if seed is not None}
+        compared["provenance.samples"] = record.get("samples"), [*leaf.config.samples] or None
+        compared["provenance.seeds"] = record.get("seeds"), known
+    for name, (one, other) in compared.items():
+        for key, before, after in differing(one, other, name):
+            text = f"{key} is {value_text(before)}, {value_text(after)} by the task's blocks and samples"
+            yield Finding(leaf.task, "fault", text)
+
+
+def _directions(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
+    retrieval, names = here.retrieval, here.leaf.config.metrics
+    by = next((s.record.relevance.by for s in samples if s.record.relevance is not None), None)
+    known = value_names(
+        names,
+        searched=retrieval is not None and retrieval.searches,
+        quota_depth=None if retrieval is None or retrieval.has_single_ranking else retrieval.search_depth,
+        reranked=retrieval is not None and retrieval.rerank is not None,
+        by=cast("LabelSource | None", by),
+    )
+    return {**known, **reported_measures(names)}
+
+
+def reported_again(
+    file: ResultFile, here: TaskHere, samples: Sequence[Sample], scored: ScoredSamples, scores: TaskScores
+) -> dict[str, Any]:
+    """Return ``results.<task>`` as the harness makes it."""
+    leaf, records = here.leaf, [sample.record for sample in samples]
+    iterations = file.run.get("bootstrap_iters")
+    errors = isinstance(iterations, int) and iterations > 0
+    kept = str(samples[0].line.get("filter"))
+    out: dict[str, Any] = {
+        "name": leaf.task,
+        "alias": leaf.config.raw.get("task_alias", leaf.task),
+        "sample_len": len(samples),
+        f"{_UNSCORED},{kept}": scores.unscored_share,
+        f"{_UNSCORED}_stderr,{kept}": "N/A",
+    }
+    names, of_task = _directions(here, samples), reported_measures(leaf.config.metrics)
+    halved = halved_metrics(records, names)
+    for name in names:
+        if name in of_task:
+            table = scores.concurrence
+            values = [found[name] for found in scored.territories.values() if name in found]
+            value = None if table is None else table.intervals[name.removeprefix("concurrence.")].value
+        else:
+            values = [record.values[name] for record in records if name in record.values and name not in halved]
+            value = sum(values) / len(values) if values else None
+        if values or name in of_task:
+            out[f"{name},{kept}"] = value
+            out[f"{name}_stderr,{kept}"] = _standard_error(values) if errors and len(values) > 1 else "N/A"
+    return out
+
+
+def _standard_error(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1)) / math.sqrt(len(values))
+
+
+def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
+    """Compare a group's scores with those that the harness computes from its tasks, by the group's own file.
+
+    A group without a file in ``tasks_folder`` may have either of the two means that the harness knows.
+    """
+    from mrag_eval.harness import group_rules, group_scores
+
+    for name in (file.content.get("group_subtasks") or {}).keys() - file.groups.keys():
+        yield Finding(str(name), "fault", "group_subtasks: its tasks are no list")
+    rules = group_rules(tasks_folder) if file.groups else {}
+    results = file.content.get("results") or {}
+    for group, members in file.groups.items():
+        found, leaves = file.reported(group), _leaves(file, group)
+        rule = rules.get(group)
+        if rule is None:
+            yield from _either_mean(file, group, leaves)
+            wanted = found
+        else:
+            wanted = group_scores(rule, leaves, {name: results[name] for name in leaves if name in results})
+            for key, one, other in differing(found, wanted):
+                text = f"{key.partition(',')[0]} is {value_text(one)}, {value_text(other)} by its tasks"
+                yield Finding(group, "fault", text)
+            listed = [child for child in rule.get("task") or () if isinstance(child, str)]
+            if listed and [*members] != listed:
+                yield Finding(group, "deviation", "its tasks are not those of the group's file")
+        aggregated = any("," in key for key in wanted)
+        shown = (file.content.get("groups") or {}).get(group)
+        if shown != (found if aggregated or (rule or {}).get("aggregate_metric_list") else None):
+            yield Finding(group, "fault", "its scores under 'groups' are not those under 'results'")
+    yield from _inherited(file, rules)
+
+
+def _inherited(file: ResultFile, rules: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Compare what groups have from their members, in the harness's order: directions, shots, and their version.
+
+    A group that comes before one of its groups has nothing from it.
+    """
+    tasks = set(file.configs)
+    directions = {name: found for name, found in (file.content.get("higher_is_better") or {}).items() if name in tasks}
+    shots = {name: found for name, found in (file.content.get("n-shot") or {}).items() if name in tasks}
+    for group, members in file.groups.items():
+        joint: dict[str, Any] = {}
+        for name, better in (entry for member in members for entry in (directions.get(member) or {}).items()):
+            joint[name] = better if joint.get(name, better) == better else None
+        if joint:
+            directions[group] = joint
+        known = {shots[member] for member in members if member in shots}
+        if len(known) == 1:
+            shots[group] = known.pop()
+        wanted = {"higher_is_better": directions.get(group), "n-shot": shots.get(group)}
+        if group in rules:
+            wanted["versions"] = str((rules[group].get("metadata") or {}).get("version", "N/A"))
+        for section, value in wanted.items():
+            for key, one, other in differing((file.content.get(section) or {}).get(group), value, section):
+                yield Finding(group, "fault", f"{key} is {value_text(one)}, {value_text(other)} by its tasks")
+
+
+def _leaves(file: ResultFile, group: str, above: Sequence[str] = ()) -> list[str]:
+    """Return the tasks of a group in the harness's order, those of its groups too; one in two groups comes twice."""
+    out: list[str] = []
+    for child in file.groups.get(group) or ():
+        if child in file.groups:
+            out += _leaves(file, child, (*above, group)) if child not in above else []
+        else:
+            out.append(child)
+    return out
+
+
+def _either_mean(file: ResultFile, group: str, leaves: Sequence[str]) -> Iterator[Finding]:
+    counts = file.content.get("n-samples") or {}
+    for key, value in file.reported(group).items():
+        name, _, filtered = key.partition(",")
+        inner = [(file.reported(leaf).get(key), (counts.get(leaf) or {}).get("effective") or 0) for leaf in leaves]
+        parts = [(found, n) for found, n in inner if isinstance(found, int | float)]
+        if name.endswith("_stderr") or not filtered or not isinstance(value, int | float) or not parts:
+            continue
+        plain = sum(part for part, _ in parts) / len(parts)
+        total = sum(n for _, n in parts)
+        weighted = sum(part * n for part, n in parts) / total if total else plain
+        if not (alike(value, plain) or alike(value, weighted)):
+            own = f"{value_text(plain)} or weighted by rows {value_text(weighted)}"
+            yield Finding(group, "fault", f"{name} is {value_text(value)}, {own} by its tasks")

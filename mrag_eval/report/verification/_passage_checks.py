@@ -1,0 +1,150 @@
+"""Passages and rankings of a run: against the corpus, against each other, and against what the mode leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from mrag_eval.core import Passage, Trace, to_json
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.verification._differing import Differing
+from mrag_eval.report.verification._findings import Finding
+from mrag_eval.report.verification._task_here import TaskHere
+
+# Decimals of a score in a ranking.
+_DECIMALS = 6
+
+
+def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Compare passages and rankings that were searched with the texts of the corpus, and with each other.
+
+    Those of a mode that searches nothing are compared with their rows as a whole.
+    """
+    leaf, rows = here.leaf, here.rows
+    if rows is not None and rows.repeated is not None:
+        selection = rows.repeated.selection
+        left = {"skipped_by_mode": len(selection.skipped), "without_documents": selection.without_documents}
+        if leaf.config.block("left_out") != left:
+            yield Finding(leaf.task, "fault", f"left_out is {dict(leaf.config.block('left_out'))}, {left} by the rows")
+        if rows.found is not None:
+            return
+    of_corpus = Differing(leaf.task, len(samples), "by the corpus")
+    of_ranking = Differing(leaf.task, len(samples), "by its ranking")
+    of_trace = Differing(leaf.task, len(samples), "by its trace")
+    texts = _texts(here, samples)
+    for sample in samples:
+        doc, row = sample.line.get("doc") or {}, sample.record.row
+        given = {} if rows is None or row not in rows.docs else {p.id: p for p in rows.docs[row].given_passages}
+        lists = {key: _places(doc.get(key)) for key in ("ranking", "reranked")}
+        for place, passage in enumerate(doc.get("passages") or (), 1):
+            known = given.get(passage["id"]) or texts.get(passage["id"])
+            if known is not None:
+                of_corpus.compare(row, _as_found(passage), _as_kept(known), "doc.passages")
+            elif texts or given:
+                of_corpus.add(row, "doc.passages.id", passage["id"], None)
+            if here.retrieval is not None and here.retrieval.shuffle is None and passage.get("rank") != place:
+                of_ranking.add(row, "doc.passages.rank", passage.get("rank"), place)
+            _compare_place(of_ranking, row, passage, lists, by_agents="trace" in doc)
+        for key, places in lists.items():
+            for name, found in places.items():
+                if name in texts:
+                    wanted = {"doc_ids": texts[name].doc_id, "langs": texts[name].lang}
+                    of_corpus.compare(row, {part: found[part] for part in wanted}, wanted, f"doc.{key}")
+                elif texts:
+                    of_corpus.add(row, f"doc.{key}.ids", name, None)
+        _compare_order(here, of_ranking, row, doc, lists)
+        if sample.trace is not None:
+            _compare_trace(of_trace, row, doc, sample.trace)
+    yield from of_corpus.findings()
+    yield from of_ranking.findings()
+    yield from of_trace.findings()
+
+
+def _texts(here: TaskHere, samples: Sequence[Sample]) -> Mapping[str, Passage]:
+    ids: dict[str, None] = {}
+    for sample in samples:
+        doc = sample.line.get("doc") or {}
+        ids |= dict.fromkeys(str(passage["id"]) for passage in doc.get("passages") or ())
+        for key in ("ranking", "reranked"):
+            ids |= dict.fromkeys((doc.get(key) or {}).get("ids") or ())
+    return (here.passages(list(ids)) if ids else None) or {}
+
+
+def _as_found(passage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the passage as it was found, where it is shown translated."""
+    translated = "original_text" in passage
+    # of a translated title, the original is in no sample
+    out = {"text": passage["original_text"]} if translated else {key: passage.get(key) for key in ("text", "title")}
+    return out | {"lang": passage.get("original_lang") or passage.get("lang"), "doc_id": passage.get("doc_id")}
+
+
+def _as_kept(known: Passage) -> dict[str, Any]:
+    lang = getattr(known, "original_lang", None) or known.lang
+    return {"text": known.text, "title": known.title, "lang": lang, "doc_id": known.doc_id}
+
+
+def _places(columns: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """Return the places of a ranking by id."""
+    if not columns:
+        return {}
+    parts = ("doc_ids", "langs", "scores")
+    rows = zip(columns.get("ids") or (), *(columns.get(part) or () for part in parts), strict=False)
+    return {name: dict(zip(parts, rest, strict=True)) for name, *rest in rows}
+
+
+def _compare_place(
+    differing: Differing, row: str, passage: Mapping[str, Any], lists: Mapping[str, Any], *, by_agents: bool
+) -> None:
+    """Compare a passage with its place in the ranking and in the reranked list; agents rank by scores of their own."""
+    place = lists["ranking"].get(passage["id"])
+    if not lists["ranking"]:
+        return
+    if place is None:
+        differing.add(row, "doc.passages.id", passage["id"], None)
+        return
+    shown = {
+        "doc_id": passage.get("doc_id"),
+        "lang": passage.get("original_lang") or passage.get("lang"),
+        "score": round(float(passage.get("score") or 0.0), _DECIMALS),
+    }
+    wanted = {"doc_id": place["doc_ids"], "lang": place["langs"], "score": place["scores"]}
+    if by_agents:
+        shown["score"] = place["scores"]
+    second = lists["reranked"].get(passage["id"])
+    if second is not None and passage.get("rerank_score") is not None:
+        shown["rerank_score"] = round(float(passage["rerank_score"]), _DECIMALS)
+        wanted["rerank_score"] = second["scores"]
+    differing.compare(row, shown, wanted, "doc.passages")
+
+
+def _compare_order(
+    here: TaskHere, differing: Differing, row: str, doc: Mapping[str, Any], lists: Mapping[str, Any]
+) -> None:
+    """Compare the passages shown with the head of the list that they were taken from, and its order with its scores."""
+    retrieval = here.retrieval
+    first = lists["reranked"] or lists["ranking"]
+    if retrieval is None or not first or not retrieval.has_single_ranking:
+        return
+    shown = [passage["id"] for passage in doc.get("passages") or ()]
+    head = list(first)[: retrieval.k]
+    if (retrieval.shuffle is None and shown != head) or sorted(shown) != sorted(head):
+        differing.add(row, "doc.passages", ", ".join(shown), ", ".join(head))
+    scores = [place["scores"] for place in first.values()]
+    if len(doc["ranking"]["ids"]) > retrieval.search_depth:
+        differing.add(row, "doc.ranking", len(doc["ranking"]["ids"]), retrieval.search_depth)
+    if here.leaf.config.shows != "gold" and any(a < b for a, b in pairwise(scores)):
+        differing.add(row, "doc.ranking.scores", "not in order", "falling")
+
+
+def _compare_trace(differing: Differing, row: str, doc: Mapping[str, Any], trace: Trace) -> None:
+    """Compare the passages shown with those of the agents' loop, and what the critic said of them."""
+    shown = [passage["id"] for passage in doc.get("passages") or ()]
+    differing.compare(row, shown, list(trace.shown), "doc.passages.id")
+    critics = {hit.id: hit.critic for each in trace.rounds for hit in each.hits if hit.critic is not None}
+    for passage in doc.get("passages") or ():
+        known = critics.get(passage["id"])
+        if known is not None:
+            differing.compare(row, passage.get("critic"), to_json(known), "doc.passages.critic")
+    numbers = [each.round for each in trace.rounds]
+    differing.compare(row, numbers, list(range(1, len(numbers) + 1)), "doc.trace.rounds.round")

@@ -1,0 +1,224 @@
+"""Records of rows, made again from replies, rankings, votes and the rows of the benchmark, as a run makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mrag_eval.config import TRANSLATED
+from mrag_eval.core import RagDoc, Ranked, Reranking, Retrieved, Scored, Vote, failed_in, way_to
+from mrag_eval.judging import Recount, Votes, language_check
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.scoring import (
+    ANSWERED,
+    AnswerRecord,
+    JudgedRecord,
+    RowRecord,
+    most_likely,
+    parse_answer,
+    row_record,
+    score_rows,
+    sufficiency_record,
+    task_record,
+)
+
+# Fields of a record that belong to a rank, and are carried by one of its rows.
+OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "labelling")
+# Fields that say which calls failed, and what the provider said of a reply: nothing in a sample says it again.
+_SAID = ("failures", "outcome")
+# Steps of the retrieval, documents in the language of the prompt among them.
+_RETRIEVAL = way_to("translation of documents")
+# Values that need the form in which the prompt asks for the answer.
+_BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """Hold the rows of a task made again, aligned with the samples.
+
+    Attributes:
+        records: their records.
+        scored: the input to the metrics.
+        found: what each row was shown.
+        left_out: metrics that could not be computed here, and are taken from the recorded rows.
+        labels_repeated: whether all labels of rankings follow from what is known here.
+    """
+
+    records: list[RowRecord]
+    scored: Sequence[Scored]
+    found: Sequence[Retrieved]
+    left_out: frozenset[str]
+    labels_repeated: bool
+
+
+def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = False) -> Rebuilt:
+    """Return the records of a task's rows as a run makes them.
+
+    What is not known here is taken from the recorded ones: metrics that are ``left_out``, fields of a rank, labels that
+    need texts of the whole ranking, translations, and counts of searchable passages. ``by_document``: relevant ids are
+    those of documents, which samples do not say.
+    """
+    config, judge, retrieval = here.leaf.config, here.judge, here.retrieval
+    names = [str(name) for name in config.metrics]
+    asked = [sample.record.query_lang for sample in samples]
+    language = here.language_rule(asked) if "correct_language" in names else None
+    left_out = {name for name in names if name == "correct_language" and language is None}
+    if here.form is None:
+        left_out |= {*names} & {*_BY_FORM}
+    scored, found, read = [], [], []
+    for sample in samples:
+        doc = _doc(here, sample, by_document)
+        row, answer = _scored(here, sample, doc, names)
+        shown = _found(here, sample)
+        scored.append(replace(row, ranking=shown.ranking, reranked=shown.reranked))
+        found.append(shown)
+        read.append(answer)
+    ids = {place.id for row in scored for place in row.ranking} if judge.relevance.labels == "proxy" else {*()}
+    check = language_check(judge, here.languages(asked))
+    recount = Recount(judge, check, (here.passages(sorted(ids)) or {}) if ids else {})
+    votes = [_votes(sample, shown) for sample, shown in zip(samples, found, strict=True)]
+    scored = recount.of(scored, votes)
+    searched = retrieval is not None and retrieval.searches
+    quota = None if retrieval is None or retrieval.has_single_ranking else retrieval.search_depth
+    scores = score_rows(
+        scored,
+        [name for name in names if name not in left_out],
+        searched=searched,
+        quota_depth=quota,
+        reranked=retrieval is not None and retrieval.rerank is not None,
+        **({} if language is None else {"language": language}),
+    )
+    breakdowns = _breakdowns(here, samples)
+    task_names = [name for name in names if name not in left_out]
+    records = []
+    for sample, row, score, shown, answer in zip(samples, scored, scores, found, read, strict=True):
+        before = sample.record
+        values = {**score.values, **{n: before.values[n] for n in left_out if n in before.values}}
+        unscored = {**score.unscored, **{n: before.unscored[n] for n in left_out if n in before.unscored}}
+        score = replace(score, values=values, unscored=unscored)
+        record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
+        kept: dict[str, Any] = {name: getattr(before, name) for name in (*OF_A_RANK, *_SAID)}
+        kept |= {name: getattr(before, name) for name in ("concurrence", "citations") if name in left_out}
+        failed = failed_in(row.failures, ANSWERED) is not None
+        kept |= task_record(task_names, row.doc, row.answer, shown.passages, row.form, failed=failed)
+        kept |= sufficiency_record(row.sufficiency)
+        records.append(replace(record, answer=answer, answer_translated=before.answer_translated, **kept))
+    proxies = [s.record.relevance for s in samples]
+    known = all(labels is None or recount.repeats(row, labels) for row, labels in zip(scored, proxies, strict=True))
+    return Rebuilt(records, scored, found, frozenset(left_out), known)
+
+
+def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
+    if here.rows is not None and sample.record.row in here.rows.docs:
+        return here.rows.docs[sample.record.row]
+    return replace(sample.doc, relevant_documents=by_document)
+
+
+def _scored(here: TaskHere, sample: Sample, doc: RagDoc, names: Sequence[str]) -> tuple[Scored, AnswerRecord | None]:
+    """Return the row with the answer read off its reply, and that answer's record."""
+    record, form = sample.record, here.form
+    failed = failed_in(record.failures, {"answer"}) is not None
+    if here.leaf.config.scored_by in ("likelihood", "greedy path") and doc.choices and not failed:
+        # the harness writes numbers and truth values as text
+        replies = sample.line.get("filtered_resps") or ()
+        text, values = most_likely(sample.line["doc"], [(_number(reply), False) for reply in replies])
+        return Scored(doc, text, failures=record.failures), AnswerRecord(text, loglikelihoods=tuple(values))
+    if form is None:
+        answer, read = record.answer_to(sample.reply), record.answer
+    else:
+        answer = parse_answer(sample.reply, form, may_decline=_may_decline(here, sample))
+        read = AnswerRecord.of(answer, sample.reply)
+    row = Scored(
+        doc,
+        answer.text,
+        tagged=answer.tagged,
+        declined=answer.declined,
+        form=form or "plain",
+        failures=record.failures,
+    )
+    metric = next((name for name in names if name in TRANSLATED), None)
+    if metric is None:
+        return row, read
+    if metric in record.values:
+        return replace(row, translated=record.answer_translated or answer.text), read
+    return replace(row, untranslated=record.unscored.get(metric)), read
+
+
+def _number(reply: Any) -> float:
+    try:
+        return float(reply[0])
+    except (TypeError, ValueError, IndexError):
+        return float("nan")
+
+
+def _may_decline(here: TaskHere, sample: Sample) -> bool:
+    template = here.template
+    if template is None:
+        return sample.record.answer is not None and sample.record.answer.declined is not None
+    return template.offers_none(sample.line.get("doc") or {})
+
+
+def _found(here: TaskHere, sample: Sample) -> Retrieved:
+    """Return what the row was shown: as found again, else as the sample shows it."""
+    rows, row = here.rows, sample.record.row
+    if rows is not None and rows.found is not None and row in rows.found:
+        return rows.found[row]
+    doc, record = sample.line.get("doc") or {}, sample.record
+    second = None
+    if here.retrieval is not None and here.retrieval.rerank is not None:
+        listed = record.rerank
+        ranking = _ranking(doc.get("reranked"))
+        second = (
+            Reranking(ranking) if listed is None else Reranking(ranking, listed.fault, listed.lists, listed.repaired)
+        )
+    return Retrieved(
+        sample.passages,
+        _ranking(doc.get("ranking")),
+        {} if record.languages is None else record.languages.searchable,
+        reranked=second,
+        trace=sample.trace,
+        failures=tuple(failure for failure in record.failures if failure.step in _RETRIEVAL),
+    )
+
+
+def _ranking(columns: Mapping[str, Any] | None) -> tuple[Ranked, ...]:
+    if not columns:
+        return ()
+    lists = [columns.get(name) or [] for name in ("ids", "doc_ids", "langs", "scores")]
+    return tuple(Ranked(*place) for place in zip(*lists, strict=False))
+
+
+def _votes(sample: Sample, shown: Retrieved) -> Votes:
+    record = sample.record
+    answer = passages = None
+    if record.judge is not None:
+        answer = _in_full(sample.votes) if sample.votes else _in_short(record.judge)
+    if record.sufficiency is not None:
+        passages = record.sufficiency_votes or _in_short(record.sufficiency)
+    return Votes(answer, passages, record.relevance, len(shown.passages))
+
+
+def _in_full(votes: Mapping[str, Mapping[str, Any]]) -> dict[str, Vote]:
+    return {
+        seat: Vote(vote.get("verdict"), str(vote.get("justification") or ""), vote.get("error"))
+        for seat, vote in votes.items()
+    }
+
+
+def _in_short(judged: JudgedRecord) -> dict[str, Vote]:
+    return {
+        seat: Vote(vote) if isinstance(vote, bool) else Vote(None, error=vote) for seat, vote in judged.votes.items()
+    }
+
+
+def _breakdowns(here: TaskHere, samples: Sequence[Sample]) -> Sequence[str]:
+    """Return the keys of ``extra`` that scores are broken down by."""
+    from mrag_eval.datasets import declaration_of
+
+    if here.rows is not None:
+        return here.rows.benchmark.breakdowns
+    named = here.leaf.config.data.get("breakdowns")
+    declared = declaration_of(here.leaf.config.data)
+    return named or (declared.breakdowns_of(here.leaf.config.data) if declared is not None else ())

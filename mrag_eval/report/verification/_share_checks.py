@@ -1,0 +1,98 @@
+"""What one row of each rank carries for all of its rows: prompts, skipped rows, judges and their calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from mrag_eval.core import to_json
+from mrag_eval.judging import language_check
+from mrag_eval.models import totals
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.verification._findings import Finding
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.scoring import JudgedRecord, PanelShare, skipped_territories
+
+
+def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Compare the records of ranks with the rows they stand for, with the votes, and with the settings."""
+    task, config = here.leaf.task, here.leaf.config
+    records = [sample.record for sample in samples]
+    prompts = [record.prompts for record in records if record.prompts is not None]
+    counted = sum(share.prompts for share in prompts)
+    # with several ranks a row may have been asked twice
+    if counted < len(samples) or (counted > len(samples) and len(prompts) == 1):
+        yield Finding(task, "fault", f"{counted} prompts for {len(samples)} rows")
+    if here.rows is not None and here.rows.repeated is not None and prompts:
+        left = to_json(skipped_territories(config.metrics, here.rows.repeated.selection.skipped))
+        if any(to_json(record.skipped) != left for record in records if record.prompts is not None):
+            yield Finding(task, "fault", "the skipped questions are not those that the mode leaves out")
+    both = [s.record.row for s in samples if any(not _is_vote(vote) for vote in s.votes.values())]
+    if both:
+        yield Finding(task, "fault", f"a vote has both a verdict and an error, or neither, first on '{both[0]}'")
+    note = None
+    if any(record.judge is not None for record in records):
+        check = language_check(here.judge, here.languages([record.query_lang for record in records]))
+        note = None if check is None else check.note
+    answers = [record.judge for record in records if record.judge is not None]
+    passages = [record.sufficiency for record in records if record.sufficiency is not None]
+    panels = [record.panel for record in records if record.panel is not None]
+    yield from _panel(here, "panel", panels, answers, note)
+    contexts = [record.sufficiency_panel for record in records if record.sufficiency_panel is not None]
+    yield from _panel(here, "sufficiency_panel", contexts, passages, None)
+    labelled = [record.labelling for record in records if record.labelling is not None]
+    by = {record.relevance.by for record in records if record.relevance is not None}
+    for share in labelled:
+        ngrams = (here.judge.relevance.threshold, 3) if share.by in ("proxy", "translated") else (None, None)
+        if by - {share.by} or (share.threshold, share.n) != ngrams:
+            yield Finding(task, "fault", "labelling is not that of the rows' labels and of the judge block")
+        if not _are_judges(here, share.models):
+            yield Finding(task, "fault", "labelling.models are not the judges of the results")
+
+
+def _panel(
+    here: TaskHere, key: str, shares: Sequence[PanelShare], judged: Sequence[JudgedRecord], note: str | None
+) -> Iterator[Finding]:
+    """Compare panels with the seats that voted, and the calls of each model with its votes."""
+    task = here.leaf.task
+    if bool(shares) != bool(judged):
+        yield Finding(task, "fault", f"{key}: {len(judged)} rows with a verdict, {len(shares)} records of a panel")
+    asked = [record.votes for record in judged if record.votes]
+    for share in shares:
+        seats = next((votes for votes in asked if votes.keys() != share.models.keys()), None)
+        if seats is not None:
+            yield Finding(task, "fault", f"{key}: votes of {', '.join(seats)}, the panel is {', '.join(share.models)}")
+        if not _are_judges(here, share.models):
+            yield Finding(task, "fault", f"{key}.models are not the judges of the results")
+        if share.language_check != note:
+            text = f"{key}.language_check is {share.language_check}, {note} by the judge block"
+            yield Finding(task, "fault", text)
+    ledgers = totals([share.ledger for share in shares])
+    for model, ledger in ledgers.items():
+        cast = [votes[seat] for votes in asked for seat in votes if seat.partition("#")[0] == model]
+        abstained = Counter(vote for vote in cast if isinstance(vote, str) and vote != "unreadable")
+        asked_for = ledger.calls + ledger.cached + sum(ledger.failures.values())
+        if asked_for < len(cast) or ledger.calls + ledger.cached > 2 * len(cast):
+            text = f"{key}: {ledger.calls} calls to '{model}' and {ledger.cached} from cache for {len(cast)} votes"
+            yield Finding(task, "fault", text)
+        failed = Counter(ledger.failures)
+        if abstained - failed or (failed - abstained and len(shares) == 1):
+            yield Finding(task, "fault", f"{key}: the calls to '{model}' did not fail as often as it abstained")
+
+
+def _is_vote(vote: Mapping[str, Any]) -> bool:
+    verdict, error = vote.get("verdict"), vote.get("error")
+    return isinstance(error, str) if verdict is None else error is None
+
+
+def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:
+    """Return whether the models of seats are those whose identities the results record; of a folder, by its name."""
+    known = (here.leaf.config.provenance.get("models") or {}).get("judges") or {}
+    for seat, model in models.items():
+        args = (known.get(seat) or {}).get("args") or {}
+        named = str(args.get("model") or args.get("pretrained") or seat.partition("#")[0])
+        if seat not in known or PurePath(named).name != PurePath(model).name:
+            return False
+    return True

@@ -1,0 +1,169 @@
+"""What a verification cannot check: a closed list, of which a run gets the lines that apply to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mrag_eval.config import HARMLESS, TRANSLATED
+from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.verification._rebuilt import Rebuilt
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.report.verification._vote_checks import VotesRead
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Hold a task of a run after its checks: what is here of it, and what could be made again."""
+
+    here: TaskHere
+    samples: Sequence[Sample]
+    again: Rebuilt
+    votes: VotesRead
+
+    @property
+    def searched(self) -> bool:
+        """Return whether passages were found by a search that is not repeated."""
+        rows = self.here.rows
+        return self.here.leaf.config.searches and (rows is None or rows.found is None)
+
+    @property
+    def shows_unknown_texts(self) -> bool:
+        """Return whether passages were shown whose texts are not on this machine."""
+        rows = self.here.rows
+        if rows is not None and (rows.found is not None or not self.here.leaf.config.searches):
+            return False
+        first = next((sample.passages[0] for sample in self.samples if sample.passages), None)
+        return first is not None and self.here.passages([first.id]) is None
+
+    @property
+    def translates(self) -> bool:
+        """Return whether questions, passages, articles or replies were translated."""
+        return any(sample.record.translation is not None for sample in self.samples)
+
+    def has(self, part: str) -> bool:
+        """Return whether a row's record has a field."""
+        return any(getattr(sample.record, part) is not None for sample in self.samples)
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """Hold something that nothing in a run contradicts if it is changed together with all that follows from it.
+
+    Attributes:
+        what: the line that is printed.
+        applies: whether a task of a run has it.
+        keys: keys of samples (``doc.ranking``) and of results (``results:config``), with all keys below them; ``*`` is
+            the name of a task, a seat, a language or a model.
+    """
+
+    what: str
+    applies: Callable[[Checked], bool]
+    keys: tuple[str, ...]
+
+
+def _under(prefix: str, *keys: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{key}" for key in keys)
+
+
+_UNUSED = (
+    *("test_split", "unsafe_code", "description", "target_delimiter", "fewshot_delimiter", "fewshot_config"),
+    *("metric_list", "repeats", "should_decontaminate", "tag"),
+)
+UNCHECKED = (
+    Unchecked("that the replies are the model's", lambda run: True, ("resps", "filtered_resps")),
+    Unchecked(
+        "which calls failed, and what a provider said of a reply",
+        lambda run: any(sample.record.failures or sample.record.outcome for sample in run.samples),
+        (
+            *("rows.failures", "rows.outcome"),
+            *_under("results:configs.*.scores.", "failures", "outcomes", "by_language"),
+        ),
+    ),
+    Unchecked(
+        "which model replied, with which arguments and chat template",
+        lambda run: True,
+        (
+            *_under("results:", "config", "model_source", "model_name", "model_name_sanitized", "chat_template"),
+            *_under("results:", "fewshot_as_multiturn", "max_length", "eot_token_id"),
+            *_under("results:tokenizer_", "pad_token", "eos_token", "bos_token"),
+            "results:configs.*.metadata",
+        ),
+    ),
+    Unchecked(
+        "when and on what machine it ran, and with which packages",
+        lambda run: True,
+        (
+            *_under("results:", "date", "start_time", "end_time", "total_evaluation_time_seconds", "git_hash"),
+            *_under("results:", "upper_git_hash", "pretty_env_info"),
+            *_under("results:configs.*.", "provenance.file", "provenance.format", "measurement.environment"),
+        ),
+    ),
+    Unchecked(
+        "where files were, their hashes, how settings were given, and keys of the harness that our tasks do not use",
+        lambda run: True,
+        (
+            *_under("results:configs.*.provenance.", "overrides", "config_file", "models"),
+            *_under("results:configs.*.", *sorted(HARMLESS), "source", *_UNUSED),
+        ),
+    ),
+    Unchecked(
+        "the context length by which prompts were shortened",
+        lambda run: run.has("prompts"),
+        ("rows.prompts.limit", "rows.prompts.source", "results:configs.*.scores.prompts"),
+    ),
+    Unchecked(
+        "questions, reference answers, and which rows there are",
+        lambda run: run.here.rows is None,
+        ("doc", "doc_id", "target", "rows.skipped", "results:n-samples", "results:configs.*.left_out"),
+    ),
+    Unchecked(
+        "what the search returns: the ranking was not made again",
+        lambda run: run.searched,
+        (
+            *_under("doc.", "ranking", "reranked", "searched_with", "passages.score", "passages.rerank_score"),
+            *("rows.languages.searchable", "rows.rerank", "results:configs.*.index"),
+        ),
+    ),
+    Unchecked("the texts of passages: the corpus is not here", lambda run: run.shows_unknown_texts, ("doc.passages",)),
+    Unchecked(
+        "what the agents said, and what that cost",
+        lambda run: run.has("loop"),
+        ("doc.trace", "doc.passages.critic", "rows.loop", "results:configs.*.agent"),
+    ),
+    Unchecked(
+        "translations, and what they cost",
+        lambda run: run.translates,
+        (
+            *("rows.translation", "rows.answer_translated", "doc.passages.text", "doc.passages.title"),
+            *("results:configs.*.scores.translation",),
+        ),
+    ),
+    Unchecked(
+        "replies in the language of the references: their translations",
+        lambda run: any(name in TRANSLATED for name in run.here.leaf.config.metrics),
+        ("rows.answer_translated",),
+    ),
+    Unchecked(
+        "votes of judges: their replies are not kept here",
+        lambda run: run.votes.compared < run.votes.cast,
+        ("votes", "rows.judge", "rows.sufficiency", "rows.sufficiency_votes"),
+    ),
+    Unchecked(
+        "relevance labels",
+        lambda run: run.has("relevance"),
+        ("rows.relevance", "rows.labelling"),
+    ),
+    Unchecked(
+        "how many calls to judges were made, and what they cost",
+        lambda run: run.has("panel") or run.has("sufficiency_panel") or run.has("labelling"),
+        _under("rows.", "panel.ledger", "sufficiency_panel.ledger", "labelling.ledger"),
+    ),
+)
+
+
+def unchecked(run: Checked) -> Iterator[str]:
+    """Return the lines that apply to a task of a run."""
+    for entry in UNCHECKED:
+        if entry.applies(run):
+            yield entry.what
