@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.cli._catalog import tasks_folder
-from mrag_eval.config import fingerprints
-from mrag_eval.core import MragError
+from mrag_eval.core import MragError, content_key
 from mrag_eval.report import Verified, verify
 from mrag_eval.report.files._results import read_result_file
 from mrag_eval.report.files._samples import read_samples
@@ -100,15 +99,21 @@ class Run:
         samples = read_samples(self.file(task))
         here = TaskHere.of(file.leaves[task])
         self.content["results"][task] = reported_again(file, here, samples, ScoredSamples.of(records), scores)
-        self.print_fingers(task)
+        self.record(task)
 
-    def print_fingers(self, task: str) -> None:
-        """Make the fingerprints of a task those of its settings and rows."""
+    def record(self, task: str) -> None:
+        """Make the record of what was measured that of the task's configuration and rows."""
         config = self.content["configs"][task]
-        found = config["provenance"]
-        ids = list(dict.fromkeys(row["rows"]["row"] for row in self.samples[task]))
-        found["fingerprints"] = fingerprints(config, found["texts"], found["models"], ids, found["versions"])
-        found["rows"] = len(ids)
+        found = config["measurement"]
+        for name in ("prompt", "judge", "agent", "retrieval", "data", "generation_kwargs", "metrics"):
+            block, own = config.get(name), found["setting"].get(name)
+            if isinstance(block, dict) and isinstance(own, dict):
+                own |= {key: value for key, value in block.items() if key in own}
+            elif block is not None and own is not None:
+                found["setting"][name] = block
+        found["data"] |= {name: config[name] for name in ("source", "index") if name in config}
+        ids = sorted({str(row["rows"]["row"]) for row in self.samples[task]})
+        found["data"]["ran"] |= {"rows": len(ids), "ids": content_key(ids)}
 
 
 def keys_of(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:

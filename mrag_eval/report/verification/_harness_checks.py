@@ -67,26 +67,20 @@ def _sha256(text: Any) -> str | None:
 
 
 def task_record(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Compare what the results repeat of a task: its name, rows and seeds, and how its options were scored."""
+    """Compare what the results repeat of a task: its name, the rows asked for, and how its options were scored."""
     leaf, found = here.leaf, file.content["configs"][here.leaf.task]
-    retrieval, data, record = leaf.config.retrieval, leaf.config.data, leaf.config.provenance
-    imbalance = data.get("imbalance")
-    seeds = {
-        "retrieval": retrieval.get("seed"),
-        "shuffle": retrieval.get("shuffle"),
-        "data": data.get("seed"),
-        "imbalance": imbalance.get("seed") if isinstance(imbalance, Mapping) else None,
-    }
+    record, measured = leaf.config.provenance, found.get("measurement") or {}
     likely = leaf.config.raw.get("output_type") == "multiple_choice"
     compared: dict[str, tuple[Any, Any]] = {
         "task": (found.get("task"), leaf.task),
         "scored_by": (found.get("scored_by"), "likelihood" if likely else "generation"),
     }
     if record:
-        compared["provenance.rows"] = record.get("rows"), len({sample.record.row for sample in samples})
-        known = {name: seed for name, seed in seeds.items() if seed is not None}
         compared["provenance.samples"] = record.get("samples"), [*leaf.config.samples] or None
-        compared["provenance.seeds"] = record.get("seeds"), known
+    if measured:
+        compared["measurement.task"] = measured.get("task"), leaf.task
+        prompts = (measured.get("outcome") or {}).get("prompts")
+        compared["measurement.outcome.prompts"] = prompts, (found.get("scores") or {}).get("prompts")
     for name, (one, other) in compared.items():
         for key, before, after in differing(one, other, name):
             text = f"{key} is {value_text(before)}, {value_text(after)} by the task's blocks and samples"

@@ -40,7 +40,8 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
         for place, passage in enumerate(doc.get("passages") or (), 1):
             known = given.get(passage["id"]) or texts.get(passage["id"])
             if known is not None:
-                of_corpus.compare(row, _as_found(passage), _as_kept(known), "doc.passages")
+                shown, kept = _as_found(passage), _as_kept(known)
+                of_corpus.compare(row, shown, {key: kept[key] for key in shown}, "doc.passages")
             elif texts or given:
                 of_corpus.add(row, "doc.passages.id", passage["id"], None)
             if here.retrieval is not None and here.retrieval.shuffle is None and passage.get("rank") != place:

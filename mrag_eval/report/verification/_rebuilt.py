@@ -8,6 +8,7 @@ from typing import Any
 
 from mrag_eval.config import TRANSLATED
 from mrag_eval.core import RagDoc, Ranked, Reranking, Retrieved, Scored, Vote, failed_in, way_to
+from mrag_eval.datasets import declaration_of
 from mrag_eval.judging import Recount, Votes, language_check
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._task_here import TaskHere
@@ -15,6 +16,7 @@ from mrag_eval.scoring import (
     ANSWERED,
     AnswerRecord,
     JudgedRecord,
+    LanguageRule,
     RowRecord,
     most_likely,
     parse_answer,
@@ -60,54 +62,52 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     need texts of the whole ranking, translations, and counts of searchable passages. ``by_document``: relevant ids are
     those of documents, which samples do not say.
     """
-    config, judge, retrieval = here.leaf.config, here.judge, here.retrieval
-    names = [str(name) for name in config.metrics]
+    names, retrieval = here.leaf.config.metrics, here.retrieval
     asked = [sample.record.query_lang for sample in samples]
     language = here.language_rule(asked) if "correct_language" in names else None
-    left_out = {name for name in names if name == "correct_language" and language is None}
-    if here.form is None:
-        left_out |= {*names} & {*_BY_FORM}
-    scored, found, read = [], [], []
-    for sample in samples:
-        doc = _doc(here, sample, by_document)
-        row, answer = _scored(here, sample, doc, names)
-        shown = _found(here, sample)
-        scored.append(replace(row, ranking=shown.ranking, reranked=shown.reranked))
-        found.append(shown)
-        read.append(answer)
-    ids = {place.id for row in scored for place in row.ranking} if judge.relevance.labels == "proxy" else {*()}
-    check = language_check(judge, here.languages(asked))
-    recount = Recount(judge, check, (here.passages(sorted(ids)) or {}) if ids else {})
-    votes = [_votes(sample, shown) for sample, shown in zip(samples, found, strict=True)]
-    scored = recount.of(scored, votes)
-    searched = retrieval is not None and retrieval.searches
-    quota = None if retrieval is None or retrieval.has_single_ranking else retrieval.search_depth
+    left_out = frozenset(
+        name
+        for name in names
+        if (name == "correct_language" and language is None) or (name in _BY_FORM and here.form is None)
+    )
+    computed = [name for name in names if name not in left_out]
+    found = [_found(here, sample) for sample in samples]
+    read = [_scored(here, sample, shown, by_document) for sample, shown in zip(samples, found, strict=True)]
+    recount = _recount(here, asked, found)
+    scored = recount.of(
+        [row for row, _ in read], [_votes(sample, shown) for sample, shown in zip(samples, found, strict=True)]
+    )
     scores = score_rows(
         scored,
-        [name for name in names if name not in left_out],
-        searched=searched,
-        quota_depth=quota,
+        computed,
+        searched=retrieval is not None and retrieval.searches,
+        quota_depth=None if retrieval is None or retrieval.has_single_ranking else retrieval.search_depth,
         reranked=retrieval is not None and retrieval.rerank is not None,
-        **({} if language is None else {"language": language}),
+        language=language or LanguageRule(),
     )
-    breakdowns = _breakdowns(here, samples)
-    task_names = [name for name in names if name not in left_out]
+    breakdowns = _breakdowns(here)
     records = []
-    for sample, row, score, shown, answer in zip(samples, scored, scores, found, read, strict=True):
+    for sample, row, (_, answer), score, shown in zip(samples, scored, read, scores, found, strict=True):
         before = sample.record
-        values = {**score.values, **{n: before.values[n] for n in left_out if n in before.values}}
-        unscored = {**score.unscored, **{n: before.unscored[n] for n in left_out if n in before.unscored}}
-        score = replace(score, values=values, unscored=unscored)
-        record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
-        kept: dict[str, Any] = {name: getattr(before, name) for name in (*OF_A_RANK, *_SAID)}
+        for name in left_out:
+            score.values.update({name: before.values[name]} if name in before.values else {})
+            score.unscored.update({name: before.unscored[name]} if name in before.unscored else {})
+        kept = {name: getattr(before, name) for name in (*OF_A_RANK, *_SAID, "answer_translated")}
         kept |= {name: getattr(before, name) for name in ("concurrence", "citations") if name in left_out}
         failed = failed_in(row.failures, ANSWERED) is not None
-        kept |= task_record(task_names, row.doc, row.answer, shown.passages, row.form, failed=failed)
-        kept |= sufficiency_record(row.sufficiency)
-        records.append(replace(record, answer=answer, answer_translated=before.answer_translated, **kept))
-    proxies = [s.record.relevance for s in samples]
-    known = all(labels is None or recount.repeats(row, labels) for row, labels in zip(scored, proxies, strict=True))
-    return Rebuilt(records, scored, found, frozenset(left_out), known)
+        kept |= task_record(computed, row.doc, row.answer, shown.passages, row.form, failed=failed)
+        record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
+        records.append(replace(record, answer=answer, **kept, **sufficiency_record(row.sufficiency)))
+    labels = [(row, sample.record.relevance) for row, sample in zip(scored, samples, strict=True)]
+    known = all(label is None or recount.repeats(row, label) for row, label in labels)
+    return Rebuilt(records, scored, found, left_out, known)
+
+
+def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -> Recount:
+    """Return how votes are counted; with the texts of rankings if these are labelled by them."""
+    ids = {place.id for shown in found for place in shown.ranking} if here.judge.relevance.labels == "proxy" else ()
+    texts = (here.passages(sorted(ids)) or {}) if ids else {}
+    return Recount(here.judge, language_check(here.judge, here.languages(asked)), texts)
 
 
 def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
@@ -116,29 +116,24 @@ def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
     return replace(sample.doc, relevant_documents=by_document)
 
 
-def _scored(here: TaskHere, sample: Sample, doc: RagDoc, names: Sequence[str]) -> tuple[Scored, AnswerRecord | None]:
+def _scored(here: TaskHere, sample: Sample, shown: Retrieved, by_document: bool) -> tuple[Scored, AnswerRecord | None]:
     """Return the row with the answer read off its reply, and that answer's record."""
-    record, form = sample.record, here.form
+    record, form, config = sample.record, here.form, here.leaf.config
+    doc = _doc(here, sample, by_document)
+    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, failures=record.failures)
     failed = failed_in(record.failures, {"answer"}) is not None
-    if here.leaf.config.scored_by in ("likelihood", "greedy path") and doc.choices and not failed:
+    if config.raw.get("output_type") == "multiple_choice" and doc.choices and not failed:
         # the harness writes numbers and truth values as text
         replies = sample.line.get("filtered_resps") or ()
         text, values = most_likely(sample.line["doc"], [(_number(reply), False) for reply in replies])
-        return Scored(doc, text, failures=record.failures), AnswerRecord(text, loglikelihoods=tuple(values))
+        return replace(row, answer=text), AnswerRecord(text, loglikelihoods=tuple(values))
     if form is None:
         answer, read = record.answer_to(sample.reply), record.answer
     else:
         answer = parse_answer(sample.reply, form, may_decline=_may_decline(here, sample))
         read = AnswerRecord.of(answer, sample.reply)
-    row = Scored(
-        doc,
-        answer.text,
-        tagged=answer.tagged,
-        declined=answer.declined,
-        form=form or "plain",
-        failures=record.failures,
-    )
-    metric = next((name for name in names if name in TRANSLATED), None)
+    row = replace(row, answer=answer.text, tagged=answer.tagged, declined=answer.declined, form=form or "plain")
+    metric = next((name for name in config.metrics if name in TRANSLATED), None)
     if metric is None:
         return row, read
     if metric in record.values:
@@ -213,10 +208,8 @@ def _in_short(judged: JudgedRecord) -> dict[str, Vote]:
     }
 
 
-def _breakdowns(here: TaskHere, samples: Sequence[Sample]) -> Sequence[str]:
+def _breakdowns(here: TaskHere) -> Sequence[str]:
     """Return the keys of ``extra`` that scores are broken down by."""
-    from mrag_eval.datasets import declaration_of
-
     if here.rows is not None:
         return here.rows.benchmark.breakdowns
     named = here.leaf.config.data.get("breakdowns")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mrag_eval.config import HARMLESS, TRANSLATED
+from mrag_eval.datasets import declaration_of
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
@@ -40,6 +41,20 @@ class Checked:
     def translates(self) -> bool:
         """Return whether questions, passages, articles or replies were translated."""
         return any(sample.record.translation is not None for sample in self.samples)
+
+    @property
+    def asks_judges(self) -> bool:
+        """Return whether judges labelled the rankings."""
+        return any(
+            sample.record.relevance is not None and sample.record.relevance.by == "judge" for sample in self.samples
+        )
+
+    @property
+    def reads_copy(self) -> bool:
+        """Return whether the rows were compared with a local copy of a benchmark that has published files."""
+        config = self.here.leaf.config
+        declared = declaration_of(config.data)
+        return self.here.rows is not None and config.local and declared is not None and not declared.is_own(config.data)
 
     def has(self, part: str) -> bool:
         """Return whether a row's record has a field."""
@@ -112,6 +127,7 @@ UNCHECKED = (
         lambda run: run.has("prompts"),
         ("rows.prompts.limit", "rows.prompts.source", "results:configs.*.scores.prompts"),
     ),
+    Unchecked("that the local copy of the data holds the published rows", lambda run: run.reads_copy, ()),
     Unchecked(
         "questions, reference answers, and which rows there are",
         lambda run: run.here.rows is None,
@@ -150,8 +166,8 @@ UNCHECKED = (
         ("votes", "rows.judge", "rows.sufficiency", "rows.sufficiency_votes"),
     ),
     Unchecked(
-        "relevance labels",
-        lambda run: run.has("relevance"),
+        "relevance labels of judges, of translated answers, and of texts that are not here",
+        lambda run: run.has("relevance") and (run.asks_judges or not run.again.labels_repeated),
         ("rows.relevance", "rows.labelling"),
     ),
     Unchecked(

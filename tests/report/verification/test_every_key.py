@@ -70,7 +70,7 @@ def test_of_samples(name: str, forged: Forged) -> None:
 
 @pytest.mark.parametrize("name", ["small", "bordirlines", "judged"])
 def test_of_results(name: str, forged: Forged) -> None:
-    """A key is changed alone, and for a setting together with the fingerprints."""
+    """A key is changed alone, and for a setting together with the record of what was measured."""
     run = forged(name)
     clean = {*run.blamed()}
     tasks = {*run.content["configs"]}
@@ -93,7 +93,7 @@ def test_of_results(name: str, forged: Forged) -> None:
             if careful:
                 if path[0] != "configs" or "scores" in path:
                     continue
-                run.print_fingers(str(path[1]))
+                run.record(str(path[1]))
             if run.content == before:
                 continue
             if not accepted(run, f"results:{key}", clean):

@@ -301,7 +301,7 @@ def test_the_command_reads_a_copy_and_prints_what_is_not_checked(
     assert "note: the data of blend are not on this machine" in said()
     shown = said("--data", str(test_data / "blend" / "mcq_derived_sample.csv"))
     assert "note:" not in shown
-    assert shown.count("    not checked: ") == 5
+    assert shown.count("    not checked: ") == 6
     assert "that the replies are the model's" in json.loads(said("--json"))[0]["unchecked"]
 
 

@@ -1,0 +1,142 @@
+"""Runs that nobody tampered with: whatever their settings, verification finds no fault and compares all of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_eval.models.api_models import JsonChatStr
+
+from mrag_eval.cli._catalog import tasks_folder
+from mrag_eval.report import verify
+from tests.worlds.finished_runs import RUNS, run
+from tests.worlds.small import BASE, TOPICS, Hub, ScriptedLM, write_task, write_world
+
+ANSWERS = {question: answer for versions in TOPICS.values() for _, question, answer in versions.values()}
+
+
+def knows(prompt: Any) -> str:
+    return next((answer for question, answer in ANSWERS.items() if question in str(prompt)), "?")
+
+
+class Chat(ScriptedLM):
+    """A local model with a chat template and a context of ``max_length`` words."""
+
+    tokenizer_name = ""
+    max_length = 4000
+
+    def tok_encode(self, text: str) -> list[str]:
+        return text.split()
+
+    def chat_template(self, chat_template: Any = False) -> str:
+        return "{{ turns }}"
+
+    def apply_chat_template(self, turns: Sequence[dict[str, str]], add_generation_prompt: bool = True) -> Any:
+        return "".join(f"[{turn['role']}]\n{turn['content']}\n" for turn in turns) + "[assistant]\n"
+
+
+class Cramped(Chat):
+    max_length = 100
+
+
+class WithoutSystem(Chat):
+    def apply_chat_template(self, turns: Sequence[dict[str, str]], add_generation_prompt: bool = True) -> Any:
+        if any(turn["role"] == "system" for turn in turns):
+            raise ValueError("this template has no system role")
+        return super().apply_chat_template(turns)
+
+
+class BehindApi(ScriptedLM):
+    tokenizer_name = ""
+
+    def chat_template(self, chat_template: Any = False) -> str:
+        return ""
+
+    def apply_chat_template(self, turns: Sequence[dict[str, str]], add_generation_prompt: bool = True) -> Any:
+        return JsonChatStr(json.dumps(turns, ensure_ascii=False))
+
+
+ALL = {"mode": "all", "k": 2, "kind": "bm25"}
+# name: (keys of the task, flags of the harness, class of the model)
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[ScriptedLM]]] = {
+    **{
+        mode: ({"retrieval": {**ALL, "mode": mode, "k": 5}}, {}, ScriptedLM)
+        for mode in ("qlang", "qlang+en", "rel_langs", "oracle", "own", "gold_lang", "balanced", "balanced_weighted")
+    },
+    "no search": ({"retrieval": {"mode": "no_ir"}, "metrics": ["match"]}, {}, ScriptedLM),
+    "shuffled": ({"retrieval": {**ALL, "k": 4, "depth": 8, "shuffle": 3}}, {}, ScriptedLM),
+    "merged by rank": ({"retrieval": {**ALL, "merge": "rrf"}}, {}, ScriptedLM),
+    "--samples": ({}, {"samples": {"task": [11, 3, 7]}}, ScriptedLM),
+    "--limit as a share": ({}, {"limit": 0.4}, ScriptedLM),
+    "a system instruction": ({}, {"system_instruction": "Be brief."}, ScriptedLM),
+    "a system prompt": ({"prompt": {"system": "You are\nkind."}}, {}, ScriptedLM),
+    "answers in a tag": (
+        {"prompt": {"template": "articles"}, "metrics": ["match", "answer_tag", "declined"]}, {}, ScriptedLM
+    ),
+    "labels by n-grams": ({"judge": {"relevance": {"labels": "proxy"}}}, {}, ScriptedLM),
+    "shortened": ({"prompt": {"max_tokens": 125}}, {}, ScriptedLM),
+    "without errors": ({}, {"bootstrap_iters": 0}, ScriptedLM),
+    "a filter": ({"filter_list": [{"name": "own", "filter": [{"function": "take_first"}]}]}, {}, ScriptedLM),
+    "a prefix": ({"gen_prefix": "Answer:"}, {}, ScriptedLM),
+    "an alias": ({"task_alias": "Other"}, {}, ScriptedLM),
+    "a chat template": ({}, {"apply_chat_template": True}, Chat),
+    "a short context": ({}, {"apply_chat_template": True}, Cramped),
+    "no system role": ({}, {"apply_chat_template": True}, WithoutSystem),
+    "an API": ({}, {"apply_chat_template": True}, BehindApi),
+}  # fmt: skip
+
+
+def world_with(folder: Path, keys: dict[str, Any]) -> Path:
+    world = write_world(folder)
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    write_task(world, "task", **{**BASE, "retrieval": ALL, **keys}, data=data)
+    return world
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_has_no_fault(name: str, tmp_path: Path) -> None:
+    keys, flags, kind = CASES[name]
+    world = run(world_with(tmp_path, keys), ["task"], str, {}, include=tmp_path, lm=kind(knows), **flags)
+    (found,) = verify([world / "out"], world)
+    assert found.of("fault") == found.of("note") == []
+
+
+def test_a_run_of_two_ranks_has_no_fault(tmp_path: Path) -> None:
+    """Thirteen rows over two ranks: one of them is asked twice."""
+    world, hub = world_with(tmp_path, {}), Hub(2)
+
+    def work(rank: int) -> None:
+        run(world, ["task"], str, {}, include=world, lm=ScriptedLM(knows, rank, hub), limit=13)
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (found,) = verify([world / "out"], world)
+    assert found.of("fault") == found.of("note") == []
+    assert found.rows == 13
+
+
+@pytest.mark.parametrize("translated", ["documents", "replies", "queries"])
+def test_a_run_with_translations_has_no_fault(translated: str, tmp_path: Path, test_data: Path) -> None:
+    """XQuAD's parallel texts are the translator."""
+    retrieval: dict[str, Any] = {"kind": "bm25", "translator": {"backend": "table"}}
+    retrieval |= {"documents": {"document_translation": "en"}, "queries": {"mode": "translation"}}.get(translated, {})
+    metrics = ["match", *(["match_translated"] if translated == "replies" else [])]
+    data = {"path": str(test_data / "xquad"), "languages": ["de", "en"]}
+    metadata = {"data": data, "retrieval": retrieval, "metrics": metrics}
+    run(tmp_path, ["xquad_rag_de"], lambda prompt: "in the year 1066", metadata, limit=5)
+    (found,) = verify([tmp_path / "out"], tasks_folder())
+    assert found.of("fault") == found.of("note") == []
+    assert "translations, and what they cost" in found.unchecked
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_runs_of_this_folder_have_no_fault(name: str, forged: Callable[[str], Any]) -> None:
+    found = forged(name).verified()
+    assert found.of("fault") == found.of("note") == []
