@@ -40,9 +40,10 @@ def _arguments(given: Any) -> dict[str, str]:
     if isinstance(given, str):
         pairs = (part.partition("=") for part in given.split(",") if part.strip())
         return {key.strip(): value.strip() for key, _, value in pairs}
-    return {str(key): str(value) for key, value in (given or {}).items()}
+    return {str(key): str(value) for key, value in given.items()} if isinstance(given, Mapping) else {}
 
 
 def _is_sampled(record: Measurement) -> bool:
     decoding = record.setting.get("generation_kwargs") or {}
-    return bool(decoding.get("do_sample")) or float(decoding.get("temperature") or 0) > 0
+    temperature = decoding.get("temperature")
+    return bool(decoding.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)

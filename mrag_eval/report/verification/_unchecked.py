@@ -102,8 +102,18 @@ UNCHECKED = (
             *_under("results:", "config", "model_source", "model_name", "model_name_sanitized", "chat_template"),
             *_under("results:", "fewshot_as_multiturn", "max_length", "eot_token_id"),
             *_under("results:tokenizer_", "pad_token", "eos_token", "bos_token"),
-            "results:configs.*.metadata",
+            *_under("results:configs.*.", "metadata", "measurement.subject"),
         ),
+    ),
+    Unchecked(
+        "which models judged, planned, translated or reranked, and their settings",
+        lambda run: bool(run.here.leaf.config.setting("measurement.instrument")),
+        ("results:configs.*.measurement.instrument",),
+    ),
+    Unchecked(
+        "settings of a search, in a mode that searches nothing",
+        lambda run: not run.here.leaf.config.searches,
+        ("results:configs.*.retrieval",),
     ),
     Unchecked(
         "when and on what machine it ran, and with which packages",

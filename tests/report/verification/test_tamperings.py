@@ -233,7 +233,9 @@ RESULTS: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
     "rows left out": ("small", at(*WIDE, "left_out", "skipped_by_mode", value=3), "wide: left_out is "),
     "a system instruction": ("small", at("system_instruction", value="Be brief."), "wide: 15 prompts of 15 not what"),
     "another template": (
-        "small", at(*WIDE, "provenance", "texts", "prompt", value="0"), "wide: the prompts follow 'short_answer', whose"
+        "small",
+        at(*WIDE, "measurement", "setting", "texts", "prompt", value="0"),
+        "wide: the prompts follow 'short_answer', whose",
     ),
 }  # fmt: skip
 
@@ -251,14 +253,16 @@ def test_groups_in_groups_of_unequal_sizes(forged: Forged) -> None:
     run = forged("whole_benchmark")
     sizes = {run.content["n-samples"][task]["effective"] for task in run.samples}
     assert len(sizes) > 5
-    assert run.blamed() == []
+    # the rows are a part of the published ones
+    known = [line for line in run.blamed() if ": source is a local copy" in line]
+    assert run.blamed() == known
     tiers = [run.content["results"][f"blend_norag_{tier}"]["acc,none"] for tier in ("low", "mid", "high")]
     whole = run.content["results"]["blend_norag"]
     for name, other in (("acc", sum(tiers) / 3), ("acc", whole["acc_micro,none"]), ("acc_micro", whole["acc,none"])):
         run.restore()
         run.content["results"]["blend_norag"][f"{name},none"] = other
         run.content["groups"]["blend_norag"][f"{name},none"] = other
-        assert [line.partition(" is ")[0] for line in run.blamed()] == [f"blend_norag: {name}"]
+        assert [line.partition(" is ")[0] for line in run.blamed() if line not in known] == [f"blend_norag: {name}"]
 
 
 def test_data_that_are_not_here_are_named_and_a_copy_is_compared(forged: Forged) -> None:
@@ -301,7 +305,7 @@ def test_the_command_reads_a_copy_and_prints_what_is_not_checked(
     assert "note: the data of blend are not on this machine" in said()
     shown = said("--data", str(test_data / "blend" / "mcq_derived_sample.csv"))
     assert "note:" not in shown
-    assert shown.count("    not checked: ") == 6
+    assert shown.count("    not checked: ") == 7
     assert "that the replies are the model's" in json.loads(said("--json"))[0]["unchecked"]
 
 
