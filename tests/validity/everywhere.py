@@ -36,6 +36,11 @@ class Figure:
     n: int | None = None
 
 
+def plain_name(exported: str) -> str:
+    """Return the task of an exported name, which says behind it that planted rows are other data."""
+    return re.sub(r" \(other settings.*\)(?=\[|$)", "", exported)
+
+
 def from_csv(folder: Path) -> Iterator[Figure]:
     with (folder / EXPORTS["csv"].name).open(encoding="utf-8", newline="") as lines:
         for line in csv.DictReader(lines):
@@ -179,8 +184,7 @@ def check_everywhere(
 def _check(place: str, figures: Iterable[Figure], expected: Expected) -> None:
     found: dict[tuple[str, str], list[Figure]] = defaultdict(list)
     for figure in figures:
-        # the rows are planted, which an export says in the name
-        found[re.sub(r" \(other settings.*\)(?=\[|$)", "", figure.task), figure.metric].append(figure)
+        found[plain_name(figure.task), figure.metric].append(figure)
     for key, (value, text, n) in expected.items():
         assert found[key], (place, key, sorted(found))
         for figure in found[key]:
