@@ -50,6 +50,7 @@ WRITERS = {
     "mrag_eval/models/_bodies.py": "back",
     "mrag_eval/models/_evaluated.py": "back",
     "mrag_eval/models/_keeper.py": "back",
+    "mrag_eval/models/_kept.py": "back",
     "mrag_eval/models/_shared.py": "back",
     "mrag_eval/models/translate/_build.py": "back",
     "mrag_eval/models/translate/_table.py": "back",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from mrag_eval.core import JsonFault, json_value
 from mrag_eval.prompts import PromptTemplate, fence, plain_prompt
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._samples import Sample
@@ -82,8 +82,8 @@ def _turns(prompt: str) -> list[str] | None:
     if not prompt.startswith("[{"):
         return None
     try:
-        turns = json.loads(prompt)
-    except ValueError:
+        turns = json_value(prompt)
+    except JsonFault:
         return None
     return [str(turn.get("content")) for turn in turns if isinstance(turn, Mapping)]
 
