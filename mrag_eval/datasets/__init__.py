@@ -17,7 +17,6 @@ from mrag_eval.datasets._declaration import (
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
 from mrag_eval.datasets._identity import DataIdentity, identity_of
 from mrag_eval.datasets._jsonl import as_question, read_passages
-from mrag_eval.datasets._on_this_machine import local_benchmark
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
 from mrag_eval.datasets._registry import (
@@ -65,7 +64,6 @@ __all__ = [
     "identity_of",
     "iter_jsonl",
     "load_benchmark",
-    "local_benchmark",
     "majority",
     "names_of_document",
     "passages_hash",

@@ -35,7 +35,7 @@ from mrag_eval.harness._models import (
 )
 from mrag_eval.harness._result_files import hide_secrets_in_results
 from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table
-from mrag_eval.harness._running import Running, running
+from mrag_eval.harness._running import Running, blank_half_groups, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
 from mrag_eval.harness._under_way import Loaded, asked_tasks, loaded_together, stock_run
@@ -55,6 +55,7 @@ __all__ = [
     "Running",
     "TaskManager",
     "asked_tasks",
+    "blank_half_groups",
     "check_local_weights",
     "check_model",
     "check_tasks",

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mrag_eval.config import Judge
-from mrag_eval.core import Judgement, Labels, LabelSource, Passage, Scored, Vote
+from mrag_eval.core import Failure, Judgement, Labels, LabelSource, Passage, Scored, Vote
 from mrag_eval.judging._answers import LanguageCheck, case_of
 from mrag_eval.judging._panel import counted
-from mrag_eval.judging._relevance import Labeller, by_ngrams, by_page, counted_labels, own_answers
+from mrag_eval.judging._relevance import NO_TRANSLATION, Labeller, by_ngrams, by_page, counted_labels, own_answers
 from mrag_eval.models import Answered
 from mrag_eval.scoring import LabelRecord
 
@@ -24,12 +24,14 @@ class Votes:
         passages: votes on the passages shown; None if no panel judged them.
         labels: the labels of the ranking; None without any.
         shown: the number of passages shown.
+        failures: the failures that are recorded for the row.
     """
 
     answer: Mapping[str, Vote] | None = None
     passages: Mapping[str, Vote] | None = None
     labels: LabelRecord | None = None
     shown: int = 0
+    failures: Sequence[Failure] = ()
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,17 @@ class Recount:
     def of(self, rows: Sequence[Scored], votes: Sequence[Votes]) -> list[Scored]:
         """Return the rows with their language check, and the judgements and labels that the votes make."""
         checked = rows if self.check is None else self.check.of(rows)
-        return [
-            replace(
-                row,
-                judgement=None if said.answer is None else self._answer(row, said.answer),
-                sufficiency=None if said.passages is None else self._passages(said),
-                labels=None if said.labels is None else self._labels(row, said.labels),
-            )
-            for row, said in zip(checked, votes, strict=True)
-        ]
+        return [self._counted(row, said) for row, said in zip(checked, votes, strict=True)]
+
+    def _counted(self, row: Scored, said: Votes) -> Scored:
+        judgement = None if said.answer is None else self._answer(row, said.answer)
+        sufficiency = None if said.passages is None else self._passages(said)
+        labels = None if said.labels is None else self._labels(row, said.labels)
+        failures = [*row.failures]
+        for found in (judgement, sufficiency):
+            failures += () if found is None else found.failures
+        failures += [] if labels is None else _failures(labels, said.failures)
+        return replace(row, judgement=judgement, sufficiency=sufficiency, labels=labels, failures=tuple(failures))
 
     def repeats(self, row: Scored, labels: LabelRecord) -> bool:
         """Return whether the labels of a ranking follow from what is known here."""
@@ -84,3 +88,10 @@ class Recount:
             for seat, said in record.votes.items()
         }
         return counted_labels(ids, votes, tie=False if self.block.tie == "incorrect" else None)
+
+
+def _failures(labels: Labels, recorded: Sequence[Failure]) -> list[Failure]:
+    """Return the failures that left a ranking without labels; the name of a translator is in the recorded ones."""
+    if labels.by == "judge" and labels.fault is not None:
+        return [Failure.of("label", seat, said) for seat, said in labels.votes.items() if isinstance(said, str)]
+    return [failure for failure in recorded if failure.reason == labels.fault == NO_TRANSLATION]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
@@ -141,20 +142,23 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
 
     A group without a file in ``tasks_folder`` may have either of the two means that the harness knows.
     """
-    from mrag_eval.harness import group_rules, group_scores
+    from mrag_eval.harness import blank_half_groups, group_rules, group_scores
 
     for name in (file.content.get("group_subtasks") or {}).keys() - file.groups.keys():
         yield Finding(str(name), "fault", "group_subtasks: its tasks are no list")
     rules = group_rules(tasks_folder) if file.groups else {}
     results = file.content.get("results") or {}
+    made: dict[str, Any] = {}
+    for group in file.groups.keys() & rules.keys():
+        leaves = _leaves(file, group)
+        made[group] = group_scores(rules[group], leaves, {name: results[name] for name in leaves if name in results})
+    blank_half_groups({"group_subtasks": file.groups, "results": {**deepcopy(results), **made}})
     for group, members in file.groups.items():
-        found, leaves = file.reported(group), _leaves(file, group)
-        rule = rules.get(group)
+        found, rule = file.reported(group), rules.get(group)
+        wanted = made.get(group, found)
         if rule is None:
-            yield from _either_mean(file, group, leaves)
-            wanted = found
+            yield from _either_mean(file, group, _leaves(file, group))
         else:
-            wanted = group_scores(rule, leaves, {name: results[name] for name in leaves if name in results})
             for key, one, other in differing(found, wanted):
                 text = f"{key.partition(',')[0]} is {value_text(one)}, {value_text(other)} by its tasks"
                 yield Finding(group, "fault", text)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any
 
 from mrag_eval.config import TRANSLATED
-from mrag_eval.core import RagDoc, Ranked, Reranking, Retrieved, Scored, Vote, failed_in, way_to
+from mrag_eval.core import (
+    OUTCOMES,
+    Failure,
+    RagDoc,
+    Ranked,
+    Reranking,
+    Retrieved,
+    Scored,
+    Vote,
+    failed_in,
+    way_to,
+)
 from mrag_eval.datasets import declaration_of
 from mrag_eval.judging import Recount, Votes, language_check
 from mrag_eval.report.files._samples import Sample
@@ -19,7 +31,9 @@ from mrag_eval.scoring import (
     LanguageRule,
     RowRecord,
     most_likely,
+    outcome_of,
     parse_answer,
+    refusal_in,
     row_record,
     score_rows,
     sufficiency_record,
@@ -28,10 +42,10 @@ from mrag_eval.scoring import (
 
 # Fields of a record that belong to a rank, and are carried by one of its rows.
 OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "labelling")
-# Fields that say which calls failed, and what the provider said of a reply: nothing in a sample says it again.
-_SAID = ("failures", "outcome")
-# Steps of the retrieval, documents in the language of the prompt among them.
+# Steps of the retrieval, documents in the language of the prompt among them: their failures are taken as recorded.
 _RETRIEVAL = way_to("translation of documents")
+# Steps of the reply. Failures of judges and labellers follow from their votes.
+_OF_REPLY = ("answer", "translation of answers")
 # Values that need the form in which the prompt asks for the answer.
 _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
 
@@ -75,7 +89,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     read = [_scored(here, sample, shown, by_document) for sample, shown in zip(samples, found, strict=True)]
     recount = _recount(here, asked, found)
     scored = recount.of(
-        [row for row, _ in read], [_votes(sample, shown) for sample, shown in zip(samples, found, strict=True)]
+        [row for row, *_ in read], [_votes(sample, shown) for sample, shown in zip(samples, found, strict=True)]
     )
     scores = score_rows(
         scored,
@@ -87,17 +101,21 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     )
     breakdowns = _breakdowns(here)
     records = []
-    for sample, row, (_, answer), score, shown in zip(samples, scored, read, scores, found, strict=True):
+    for sample, row, (_, answer, outcome), score, shown in zip(samples, scored, read, scores, found, strict=True):
         before = sample.record
         for name in left_out:
             score.values.update({name: before.values[name]} if name in before.values else {})
             score.unscored.update({name: before.unscored[name]} if name in before.unscored else {})
-        kept = {name: getattr(before, name) for name in (*OF_A_RANK, *_SAID, "answer_translated")}
+        kept: dict[str, Any] = {name: getattr(before, name) for name in (*OF_A_RANK, "answer_translated")}
         kept |= {name: getattr(before, name) for name in ("concurrence", "citations") if name in left_out}
         failed = failed_in(row.failures, ANSWERED) is not None
-        kept |= task_record(computed, row.doc, row.answer, shown.passages, row.form, failed=failed)
+        of_task = task_record(computed, row.doc, row.answer, shown.passages, row.form, failed=failed)
+        # what a provider said of a reply is in no reply
+        said = before.outcome if before.outcome in OUTCOMES and failed_in(row.failures, {"answer"}) is None else None
+        kept |= {"outcome": said or outcome or refusal_in(of_task), "answer": answer, **of_task}
+        kept["failures"] = _with_details(row.failures, before.failures)
         record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
-        records.append(replace(record, answer=answer, **kept, **sufficiency_record(row.sufficiency)))
+        records.append(replace(record, **kept, **sufficiency_record(row.sufficiency)))
     labels = [(row, sample.record.relevance) for row, sample in zip(scored, samples, strict=True)]
     known = all(label is None or recount.repeats(row, label) for row, label in labels)
     return Rebuilt(records, scored, found, left_out, known)
@@ -116,29 +134,44 @@ def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
     return replace(sample.doc, relevant_documents=by_document)
 
 
-def _scored(here: TaskHere, sample: Sample, shown: Retrieved, by_document: bool) -> tuple[Scored, AnswerRecord | None]:
-    """Return the row with the answer read off its reply, and that answer's record."""
+def _scored(
+    here: TaskHere, sample: Sample, shown: Retrieved, by_document: bool
+) -> tuple[Scored, AnswerRecord | None, str | None]:
+    """Return the row with the answer read off its reply, that answer's record, and how a reply gave none.
+
+    A call that failed has no reply: where there is one, the failure is none.
+    """
     record, form, config = sample.record, here.form, here.leaf.config
     doc = _doc(here, sample, by_document)
-    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, failures=record.failures)
-    failed = failed_in(record.failures, {"answer"}) is not None
-    if config.raw.get("output_type") == "multiple_choice" and doc.choices and not failed:
-        # the harness writes numbers and truth values as text
-        replies = sample.line.get("filtered_resps") or ()
-        text, values = most_likely(sample.line["doc"], [(_number(reply), False) for reply in replies])
-        return replace(row, answer=text), AnswerRecord(text, loglikelihoods=tuple(values))
+    likely = config.raw.get("output_type") == "multiple_choice" and bool(doc.choices)
+    # the harness writes numbers and truth values as text
+    numbers = [_number(reply) for reply in sample.line.get("filtered_resps") or ()] if likely else []
+    replied = bool(numbers) and not any(map(isnan, numbers)) if likely else bool(sample.reply)
+    later = [one for one in record.failures if one.step in _OF_REPLY and not (one.step == "answer" and replied)]
+    failed = failed_in(later, {"answer"}) is not None
+    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, failures=(*shown.failures, *later))
+    if likely and not failed:
+        text, values = most_likely(sample.line["doc"], [(number, False) for number in numbers])
+        return replace(row, answer=text), AnswerRecord(text, loglikelihoods=tuple(values)), None
+    reply = "" if failed else sample.reply
     if form is None:
-        answer, read = record.answer_to(sample.reply), record.answer
+        answer, read = record.answer_to(reply), record.answer
     else:
-        answer = parse_answer(sample.reply, form, may_decline=_may_decline(here, sample))
-        read = AnswerRecord.of(answer, sample.reply)
+        answer = parse_answer(reply, form, may_decline=_may_decline(here, sample))
+        read = AnswerRecord.of(answer, reply)
     row = replace(row, answer=answer.text, tagged=answer.tagged, declined=answer.declined, form=form or "plain")
     metric = next((name for name in config.metrics if name in TRANSLATED), None)
-    if metric is None:
-        return row, read
-    if metric in record.values:
-        return replace(row, translated=record.answer_translated or answer.text), read
-    return replace(row, untranslated=record.unscored.get(metric)), read
+    if metric is not None and metric in record.values:
+        row = replace(row, translated=record.answer_translated or answer.text)
+    elif metric is not None:
+        row = replace(row, untranslated=record.unscored.get(metric))
+    return row, read, None if failed else outcome_of(reply, answer)
+
+
+def _with_details(failures: Sequence[Failure], recorded: Sequence[Failure]) -> tuple[Failure, ...]:
+    """Return the failures with the words of the recorded ones, which votes do not repeat."""
+    known = {replace(failure, detail=""): failure for failure in recorded}
+    return tuple(known.get(replace(failure, detail=""), failure) for failure in failures)
 
 
 def _number(reply: Any) -> float:
@@ -192,7 +225,7 @@ def _votes(sample: Sample, shown: Retrieved) -> Votes:
         answer = _in_full(sample.votes) if sample.votes else _in_short(record.judge)
     if record.sufficiency is not None:
         passages = record.sufficiency_votes or _in_short(record.sufficiency)
-    return Votes(answer, passages, record.relevance, len(shown.passages))
+    return Votes(answer, passages, record.relevance, len(shown.passages), record.failures)
 
 
 def _in_full(votes: Mapping[str, Mapping[str, Any]]) -> dict[str, Vote]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from mrag_eval.config import Agent, Block, CorrectLanguage, Judge, Prompt, Retrieval, validated
 from mrag_eval.core import ConfigError, MragError, Passage, RagDoc, Retrieved, to_json
-from mrag_eval.datasets import Benchmark, local_benchmark
+from mrag_eval.datasets import Benchmark, reload
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.retrieval import Repeated, indexed_passages, logged_row, repeated
@@ -137,10 +137,18 @@ def _valid(kind: type[BlockT], block: Mapping[str, Any]) -> BlockT | None:
         return None
 
 
+def _benchmark(data: Mapping[str, Any], copies: Sequence[Path]) -> Benchmark | None:
+    """Return the benchmark of a recorded block, from the first copy that has it, else where the run read it."""
+    places = [place for copy in copies for place in (copy, copy / str(data.get("benchmark"))) if place.exists()]
+    blocks = [*({**data, "path": str(place)} for place in places), data]
+    found = (reload(block).benchmark for block in blocks)
+    return next((benchmark for benchmark in found if benchmark is not None), None)
+
+
 # the tasks of several models have their rows in common
 @lru_cache(maxsize=16)
 def _rows(data: str, retrieval: str, agent: str, copies: tuple[Path, ...]) -> RowsHere | None:
-    benchmark = local_benchmark(json.loads(data), copies)
+    benchmark = _benchmark(json.loads(data), copies)
     if benchmark is None:
         return None
     searched = _valid(Retrieval, json.loads(retrieval))

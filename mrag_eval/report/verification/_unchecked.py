@@ -88,7 +88,7 @@ _UNUSED = (
 UNCHECKED = (
     Unchecked("that the replies are the model's", lambda run: True, ("resps", "filtered_resps")),
     Unchecked(
-        "which calls failed, and what a provider said of a reply",
+        "which calls for passages failed, why a call did, and what a provider said of a reply",
         lambda run: any(sample.record.failures or sample.record.outcome for sample in run.samples),
         (
             *("rows.failures", "rows.outcome"),

@@ -12,8 +12,10 @@ import pytest
 from lm_eval.models.api_models import JsonChatStr
 
 from mrag_eval.cli._catalog import tasks_folder
+from mrag_eval.core import Failure, ModelReply
 from mrag_eval.report import verify
 from tests.worlds.finished_runs import RUNS, run
+from tests.worlds.forged_runs import Run
 from tests.worlds.small import BASE, TOPICS, Hub, ScriptedLM, write_task, write_world
 
 ANSWERS = {question: answer for versions in TOPICS.values() for _, question, answer in versions.values()}
@@ -120,6 +122,42 @@ def test_a_run_of_two_ranks_has_no_fault(tmp_path: Path) -> None:
     (found,) = verify([world / "out"], world)
     assert found.of("fault") == found.of("note") == []
     assert found.rows == 13
+
+
+def test_failed_calls_and_empty_replies_are_no_faults(tmp_path: Path) -> None:
+    def reply(prompt: str) -> str:
+        if "Olm" in prompt:
+            return ModelReply.failed(Failure("answer", "some-model", "timeout", "nothing came"))
+        return "" if "Sund" in prompt else knows(prompt)
+
+    world = run(world_with(tmp_path, {}), ["task"], reply, {}, include=tmp_path)
+    run_ = Run(world / "out", world)
+    assert run_.blamed() == []
+    rows = run_.samples["task"]
+    assert {failure["reason"] for row in rows for failure in row["rows"].get("failures", ())} == {"timeout"}
+    assert "empty" in {row["rows"].get("outcome") for row in rows}
+    for row in rows:
+        row["rows"].pop("outcome", None)
+    assert run_.agree("task")
+    assert any(line.startswith("task: outcome of ") for line in run_.blamed())
+
+
+def test_a_group_of_which_a_task_has_no_value_has_no_mean(tmp_path: Path) -> None:
+    """Replies in Chinese are too short for a detector, so that only one of two tasks has a value."""
+    world = world_with(tmp_path, {"metrics": ["match", "correct_language"]})
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    keys = {**BASE, "metrics": ["match", "correct_language"], "retrieval": ALL}
+    write_task(world, "chinese", **keys, data={**data, "language": "zh"})
+    listed = [{"metric": "match"}, {"metric": "correct_language"}]
+    group = {"group": "both", "task": ["task", "chinese"], "aggregate_metric_list": listed}
+    (world / "both.yaml").write_text(json.dumps(group), "utf-8")
+    run(world, ["both"], lambda prompt: "It was built a long time ago, in 1841." if "Varn" in prompt else "?", {},
+        include=world)  # fmt: skip
+    run_ = Run(world / "out", world)
+    assert run_.content["results"]["both"]["correct_language,none"] == "N/A"
+    assert run_.blamed() == []
+    run_.content["results"]["both"]["correct_language,none"] = 1.0
+    assert "both: correct_language is 1, N/A by its tasks" in run_.blamed()
 
 
 @pytest.mark.parametrize("translated", ["documents", "replies", "queries"])

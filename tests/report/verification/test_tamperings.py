@@ -56,6 +56,18 @@ def answer_is_reply(row: dict[str, Any]) -> None:
     row["rows"]["values"] |= {"char3gram_recall": 1.0, "match": 1.0}
 
 
+def call_it_failed(row: dict[str, Any]) -> None:
+    """Take a wrong answer for a call that failed, so that no score counts it."""
+    values = row["rows"]["values"]
+    lost = [name for name in ("char3gram_recall", "match", "correct_language") if name in values]
+    if values["match"] == 0.0:
+        row["rows"]["failures"] = [{"stage": "answer", "model": "some-model", "reason": "timeout"}]
+        row["rows"].setdefault("unscored", {}).update(dict.fromkeys(lost, "answer failed (timeout)"))
+        row["metrics"] = [name for name in row["metrics"] if name not in lost]
+        for name in lost:
+            del values[name]
+
+
 def flip_votes(row: dict[str, Any]) -> None:
     """Change verdicts in short and the values, but not the votes in full."""
     row["rows"]["judge"] |= {"verdict": True, "outcome": "unanimous", "disagreement": 0.0}
@@ -145,6 +157,7 @@ SAMPLES: dict[str, tuple[str, Edit, bool, str]] = {
         "judged", lambda r: r[0]["rows"]["prompts"].update(shortened=0), True, "0 prompts shortened in the samples"
     ),
     "a reply changed": ("small", lambda r: r[0].update(filtered_resps=["1842"]), True, "filtered_resps of"),
+    "wrong answers called failures": ("small", each(call_it_failed), True, "match of 2 of 15 rows"),
     "the answer read as another": (
         "judged", lambda r: r[0]["rows"]["answer"].update(text="Varga"), True, "answer.text of"
     ),
