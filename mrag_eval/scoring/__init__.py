@@ -35,6 +35,7 @@ from mrag_eval.scoring._row_records import (
 )
 from mrag_eval.scoring._score_records import (
     MOST_FAILED,
+    MOST_FAILED_IN_LANGUAGE,
     CitationTable,
     LabelTable,
     LanguageFailures,
@@ -64,6 +65,7 @@ __all__ = [
     "METRICS",
     "METRIC_NAMES",
     "MOST_FAILED",
+    "MOST_FAILED_IN_LANGUAGE",
     "NO_ANSWERS",
     "REPLY_METRICS",
     "RESAMPLES",

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import pytest
 
-from mrag_eval.cli import main
 from mrag_eval.core import close_stores
+from tests.attacks.test_planted_secrets import run
 from tests.programs import Programs
 from tests.worlds.embedding_server import serving
 from tests.worlds.model_server import ModelServer, said
@@ -32,17 +32,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     yield tmp_path
     close_stores()
-
-
-def run(commands: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[str, list[int]]:
-    """Run commands; return what they show, and their exit codes."""
-    codes = []
-    for command in commands:
-        with pytest.raises(SystemExit) as done:
-            main(shlex.split(command))
-        codes.append(int(done.value.code or 0))
-    shown = capfd.readouterr()
-    return shown.out + shown.err, codes
 
 
 def written(folder: Path, pattern: str) -> str:

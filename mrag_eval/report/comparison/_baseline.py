@@ -28,7 +28,8 @@ def write_baseline(runs: Sequence[Path], out: Path) -> int:
     parts = []
     for name, run in tasks.items():
         record = None if run.measurement is None else portable(run.measurement.to_dict())
-        head = {"measurement": record, "groups": list(run.groups), "part": run.part}
+        failed = sorted(row.id for row in run.rows.values() if row.failed)
+        head = {"measurement": record, "groups": list(run.groups), "part": run.part, "failed": failed}
         rows = ",\n".join(
             json.dumps(
                 [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
@@ -72,13 +73,17 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
 
 
 def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
+    settings = entry["settings"]
+    failed = frozenset(settings["failed"])
     rows = {
         str(key): ScoredRow(
-            str(key), str(language), str(group), {name: float(v) for name, v in values.items()}, *map(str, document)
+            *(str(key), str(language), str(group)),
+            {name: float(v) for name, v in values.items()},
+            str(document),
+            failed=key in failed,
         )
-        for key, language, group, values, *document in entry["rows"]
+        for key, language, group, values, document in entry["rows"]
     }
-    settings = entry["settings"]
     written = settings["measurement"]
     record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")
     return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
 from mrag_eval.core import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
+from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import TASK_MEASURES, scale_of
@@ -37,7 +38,7 @@ class Difference:
     the same after Holm's correction over all tests of this metric; both are None if no test is possible, and ``reason``
     says why. ``detectable`` is the smallest difference that this many pairs show with 80% power at the 5% level.
     ``better`` and ``worse`` are the ids of rows that gained and lost. ``part`` says how many of the task's rows were
-    run, if not all.
+    run, if not all. ``marked`` names the languages of which more than a tenth of the rows failed.
     """
 
     task: str
@@ -57,6 +58,7 @@ class Difference:
     better: tuple[str, ...] = ()
     worse: tuple[str, ...] = ()
     part: str | None = None
+    marked: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Comparison:
 class PairedRows:
     """Hold the rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
 
-    ``part`` says how many of the task's rows were run, if not all.
+    ``part`` says how many of the task's rows were run, if not all. ``failed`` counts the failures of all rows of each
+    run, by language.
     """
 
     task: str
@@ -84,6 +87,7 @@ class PairedRows:
     second: tuple[ScoredRow, ...]
     unpaired: tuple[int, int]
     part: str | None = None
+    failed: tuple[FailedRows, FailedRows] = (FailedRows(), FailedRows())
 
     def of_metric(self, metric: str) -> PairedRows:
         """Return the pairs that the metric is of in either run."""
@@ -99,7 +103,11 @@ class PairedRows:
 
     def _kept(self, keeps: Sequence[bool]) -> PairedRows:
         first, second = tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps))
-        return PairedRows(self.task, first, second, (0, 0), self.part)
+        return PairedRows(self.task, first, second, (0, 0), self.part, self.failed)
+
+    def marked(self, first: str, second: str) -> str | None:
+        """Return the languages of these rows of which many rows failed, in runs of these names; None: there is none."""
+        return marks(dict(zip((first, second), self.failed, strict=True)), self.languages)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -167,7 +175,10 @@ def compare(
                 parts: list[tuple[str | None, PairedRows]] = [(None, own)]
                 if len(own.languages) > 1:
                     parts += [(language, own.of_language(language)) for language in own.languages]
-                found += [difference(part, metric, language, seed) for language, part in parts]
+                found += [
+                    replace(difference(part, metric, language, seed), marked=part.marked("first run", "second run"))
+                    for language, part in parts
+                ]
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
         raise DataError(
@@ -241,6 +252,7 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
         tuple(second.rows[key] for key in ids),
         (len(first.rows) - len(ids), len(second.rows) - len(ids)),
         _part(first.part, second.part),
+        (FailedRows.of(first.rows.values()), FailedRows.of(second.rows.values())),
     )
 
 

@@ -34,6 +34,7 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
         rows = [d for d in comparison.differences if d.metric == metric]
         table = pipe_table(_HEAD, [_cells(d) for d in rows], "llrrrrrrrrr")
         notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
+        notes += [f"- {d.task}, many rows failed: {d.marked}" for d in rows if d.marked and d.language is None]
         parts.append("\n".join([f"### {metric}{scale_of(metric).note}", "", table, *(["", *notes] if notes else [])]))
     for task, keys in comparison.differs.items():
         parts.append("\n".join([f"{task}: settings that differ", *(f"- {k}: {values}" for k, values in keys.items())]))
@@ -53,7 +54,7 @@ def _cells(d: Difference) -> list[str]:
     scale = scale_of(d.metric)
     return [
         labelled(d.task, d.part),
-        d.language or "all",
+        (d.language or "all") + (" (many failed)" if d.marked and d.language else ""),
         f"{d.n:,}",
         points(d.first, scale=scale),
         points(d.second, scale=scale),

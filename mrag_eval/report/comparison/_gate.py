@@ -11,6 +11,7 @@ from typing import Any, Literal
 from mrag_eval.core import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, difference, is_of, paired, smallest_detectable
+from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -33,7 +34,7 @@ class Check:
     ``detectable`` is the smallest drop beyond the limit that these pairs show with 80% power in this gate. ``better``
     and ``worse`` are the ids of rows that gained and lost. ``reason`` says why there is nothing to pass. ``part`` says
     how many of the rows were run, if not all. ``caution`` says from how many rows on the test of a verdict is exact, if
-    there are fewer.
+    there are fewer. ``marked`` names the languages of which more than a tenth of the rows failed.
     """
 
     task: str
@@ -57,6 +58,7 @@ class Check:
     worse: tuple[str, ...] = ()
     part: str | None = None
     caution: str | None = None
+    marked: str | None = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,9 @@ def _apply(
         kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
         parts = {task: after[task].part for task in named if task in after}
         floor = _floor(rule, rules, named[0] if len(named) == 1 else rule.task, kept)
-        found.append(replace(floor, part=_parts(parts)))
+        asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
+        languages = {row.language for row in kept} - {""}
+        found.append(replace(floor, part=_parts(parts), marked=marks({"candidate": asked}, languages)))
     if rule.limits_drop:
         found += _compared(rule, rules, blank, named, before, after)
     return found
@@ -207,6 +211,10 @@ def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
         tuple(row for pair in pairs for row in pair.second),
         (0, 0),
         _parts({pair.task: pair.part for pair in pairs}),
+        (
+            sum((pair.failed[0] for pair in pairs), FailedRows()),
+            sum((pair.failed[1] for pair in pairs), FailedRows()),
+        ),
     )
 
 
@@ -252,7 +260,7 @@ def _test(
     """Return the tests of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
     from mrag_eval.metrics import paired_margin
 
-    check = Check(pair.task, rule.metric, language, part=pair.part)
+    check = Check(pair.task, rule.metric, language, part=pair.part, marked=pair.marked("baseline", "candidate"))
     if not pair.first:
         return replace(check, reason=_no_rows(language))
     first: Values = [row.values.get(rule.metric) for row in pair.first]

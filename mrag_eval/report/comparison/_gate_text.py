@@ -46,7 +46,7 @@ def _message(check: Check) -> str:
 
 def _finding(check: Check) -> str:
     if check.candidate is None or (check.reason is not None and check.verdict == "not comparable"):
-        return str(check.reason)
+        return "   ".join(filter(None, [str(check.reason), _mark(check)]))
     scores = [_points(check, check.baseline), _points(check, check.candidate)]
     parts = [
         " → ".join(filter(None, scores)) + scale_of(check.metric).note,
@@ -58,7 +58,11 @@ def _finding(check: Check) -> str:
     ]
     if check.verdict == "pass" and check.detectable is not None and check.p_within is None:
         parts.append(f"smallest drop this n can show: {_points(check, check.detectable + (check.limit or 0))}")
-    return "   ".join(filter(None, [*parts, check.reason, check.caution]))
+    return "   ".join(filter(None, [*parts, check.reason, check.caution, _mark(check)]))
+
+
+def _mark(check: Check) -> str | None:
+    return check.marked and f"many rows failed: {check.marked}"
 
 
 def _points(check: Check, value: float | None, sign: str = "") -> str:
@@ -128,7 +132,7 @@ def gate_markdown(result: GateResult) -> str:
 def _cells(check: Check) -> list[str]:
     scores = [_points(check, check.baseline), _points(check, check.candidate)]
     return [
-        ": ".join(filter(None, (check.verdict, check.reason, check.caution))),
+        ": ".join(filter(None, (check.verdict, check.reason, check.caution, _mark(check)))),
         _name(check).strip(),
         f"{check.metric}{scale_of(check.metric).note}",
         " → ".join(filter(None, scores)),

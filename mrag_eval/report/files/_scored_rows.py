@@ -22,7 +22,7 @@ TERRITORY = "territory "
 class ScoredRow:
     """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric.
 
-    ``document_language`` is that of its relevant document, empty if it is unknown.
+    ``document_language`` is that of its relevant document, empty if it is unknown. ``failed``: whether a step failed.
     """
 
     id: str
@@ -30,6 +30,7 @@ class ScoredRow:
     group: str
     values: Mapping[str, float]
     document_language: str = ""
+    failed: bool = False
 
     @property
     def of_territory(self) -> bool:
@@ -46,7 +47,7 @@ class ScoredRow:
     def of(cls, record: RowRecord) -> ScoredRow:
         """Return the fields of a row's record that comparisons need."""
         document = record.cell.get("doc_lang", "")
-        return cls(record.row, record.query_lang, record.resampled_with, record.values, document)
+        return cls(record.row, record.query_lang, record.resampled_with, record.values, document, bool(record.failures))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,46 @@
+"""Languages of which many rows failed: a comparison marks them, as the rows that are left may be the easy ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mrag_eval.report.files._scored_rows import ScoredRow
+from mrag_eval.scoring import MOST_FAILED_IN_LANGUAGE
+
+
+@dataclass(frozen=True)
+class FailedRows:
+    """Hold the numbers of questions of a run, and of those of which a step failed, by language."""
+
+    failed: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Iterable[ScoredRow]) -> FailedRows:
+        """Count the questions of a run; rows of territories are no questions."""
+        asked = [row for row in rows if not row.of_territory]
+        return cls(Counter(row.language for row in asked if row.failed), Counter(row.language for row in asked))
+
+    def __add__(self, other: FailedRows) -> FailedRows:
+        return FailedRows(Counter(self.failed) + Counter(other.failed), Counter(self.rows) + Counter(other.rows))
+
+    def marked(self) -> dict[str, str]:
+        """Return the languages of which more rows failed than a score can be read without a mark, with how many."""
+        return {
+            language: f"{failed} of {self.rows[language]} rows failed"
+            for language, failed in sorted(self.failed.items())
+            if failed > MOST_FAILED_IN_LANGUAGE * self.rows[language]
+        }
+
+
+def marks(runs: Mapping[str, FailedRows], languages: Collection[str] = ()) -> str | None:
+    """Return the marked languages of each run in one line; of all languages if none are given. None: no mark."""
+    found = [
+        f"{language or 'no language'}: {share} in the {run}"
+        for run, rows in runs.items()
+        for language, share in rows.marked().items()
+        if not languages or language in languages
+    ]
+    return "; ".join(found) or None
