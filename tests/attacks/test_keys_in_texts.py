@@ -136,12 +136,15 @@ def test_variables_named_like_keys_change_nothing(
     model = start()
     small_task(place)
     for folder, variables in {"with": NAMED_LIKE_KEYS, "without": {}}.items():
-        process(programs / program, f"run {flags_of(model, 3)} --output_path {folder}", **variables)
+        # a cache of its own, so that the second run asks as well
+        own = {**variables, "MRAG_CACHE": str(place / f"cache {folder}")}
+        process(programs / program, f"run {flags_of(model, 3)} --output_path {folder}", **own)
     (results, *samples), (as_before, *samples_before) = outputs(place / "with"), outputs(place / "without")
     assert samples == samples_before
     assert results["results"] == as_before["results"]
     assert results["configs"]["mine"]["scores"] == as_before["configs"]["mine"]["scores"]
     bodies = [body for _, _, body in model.requests]
+    assert len(bodies) == 6
     assert bodies[:3] == bodies[3:]
 
 
