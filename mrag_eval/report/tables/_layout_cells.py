@@ -18,8 +18,8 @@ _NO_MEAN = "a mean needs all of its cells"
 # Scores are 0 to 1 in files, percent in the papers.
 _PERCENT = 100.0
 
-# A cell, and the result that it shows.
-Own = tuple[Cell, LeafResult | None]
+# A cell, and the results that its figure is from: of several tasks, or of several seeds.
+Own = tuple[Cell, tuple[LeafResult, ...]]
 
 
 def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool]) -> tuple[Own, ...]:
@@ -30,7 +30,7 @@ def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool])
     for column in table.columns:
         tasks = [task.replace("{part}", part) for task in ((column.task,) if column.task else column.tasks)]
         if column.name in without:
-            cells[column.name] = (Cell(None, _NO_TASK), None)
+            cells[column.name] = (Cell(None, _NO_TASK), ())
         elif tasks:
             named = tuple(metric.replace("{at}", at) for metric in column.metrics or table.metrics)
             parts = []
@@ -38,12 +38,13 @@ def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool])
                 results = row.picked.get((column.name, task), ())
                 missing = OTHER_SETTINGS if not row.differs and elsewhere(task) else NOT_RUN
                 parts.append(_cell(table, column, named, task, results, missing))
-            cells[column.name] = parts[0] if column.task else (_over_tasks([c for c, _ in parts], column), parts[0][1])
+            shown = tuple(leaf for _, leaves in parts for leaf in leaves)
+            cells[column.name] = parts[0] if column.task else (_over_tasks([c for c, _ in parts], column), shown)
         elif column.blank:
-            cells[column.name] = (Cell(None, ""), None)
+            cells[column.name] = (Cell(None, ""), ())
     for column in table.columns:
         if column.name not in cells:
-            cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), None)
+            cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), ())
     return tuple(cells[column.name] for column in table.columns)
 
 
@@ -62,12 +63,12 @@ def _cell(
 ) -> Own:
     """Return the score of the latest result, or, where the paper has seeds, the mean over them."""
     if not results:
-        return Cell(None, missing, task=task), None
+        return Cell(None, missing, task=task), ()
     latest = replace(_shown(metrics, task, results[0], scale(column)), digits=column.digits)
     if table.seeds and len(results) > 1:
         cells = [_shown(metrics, task, result, scale(column)) for result in results]
-        return _over_seeds(latest, [cell.value for cell in cells if cell.value is not None]), results[0]
-    return latest, results[0]
+        return _over_seeds(latest, [cell.value for cell in cells if cell.value is not None]), tuple(results)
+    return latest, (results[0],)
 
 
 def _over_tasks(cells: Sequence[Cell], column: Column) -> Cell:

@@ -104,8 +104,9 @@ def _own_row(table: LayoutTable, layout: Layout, row: OwnRow, own: TableRuns) ->
     """Return a row of ours, and remarks on its figures."""
     others = {task for other in own.others if other.label == row.label for _, task in other.picked}
     cells = own_cells(table, row, others.__contains__)
-    source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in cells) else "this run"
-    remarks = [f"{row.label}, {line}" for cell, leaf in cells for line in _remarks(cell, leaf, layout)]
+    shown = [(cell, leaf) for cell, leaves in cells for leaf in leaves]
+    source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in shown) else "this run"
+    remarks = [f"{row.label}, {line}" for cell, leaf in shown for line in _remarks(cell, leaf, layout)]
     own_row = Row(_labels(row.name, row.label), source_of(row.differs, source), tuple(cell for cell, _ in cells))
     return own_row, remarks
 
@@ -165,18 +166,19 @@ def _labels(condition: str, model: str) -> tuple[str, ...]:
     return (condition, model) if condition else (model,)
 
 
-def _remarks(cell: Cell, leaf: LeafResult | None, layout: Layout) -> list[str]:
-    """Return remarks on a figure: rounds of the loop, rows left out, translator and judges."""
-    if cell.value is None or leaf is None or cell.metric is None:
+def _remarks(cell: Cell, leaf: LeafResult, layout: Layout) -> list[str]:
+    """Return remarks on one result of a figure: rounds of the loop, rows left out or failed, translator and judges."""
+    if cell.value is None or cell.metric is None:
         return []
     out = []
     if rounds := leaf.config.agent.get("max_rounds"):
         out.append(f"at most {rounds} rounds")
     metric = metric_name(cell.metric)
-    reasons = (leaf.unscored.get(metric) or {}) if cell.task else {}
-    if reasons:
+    if reasons := leaf.unscored.get(metric):
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
-        out.append(f"{cell.task}: {sum(reasons.values())} rows without {metric}: {counts}")
+        out.append(f"{leaf.task}: {sum(reasons.values())} rows without {metric}: {counts}")
+    if (score := leaf.metrics.get(metric)) is not None and score.no_headline is not None:
+        out.append(f"{leaf.task}: no headline for {metric}: {score.no_headline}")
     if layout.translated_by and (translator := model_of(leaf, "translator")):
         out.append(f"translated by {translator} (the paper: {layout.translated_by})")
     scores = leaf.scores
@@ -191,8 +193,8 @@ def _rests_on_relevance(metric: str) -> bool:
     return "@" in metric or metric.startswith(("selection.", "attribution."))
 
 
-def _by_proxy(cell: Cell, leaf: LeafResult | None) -> bool:
-    if cell.value is None or cell.metric is None or leaf is None:
+def _by_proxy(cell: Cell, leaf: LeafResult) -> bool:
+    if cell.value is None or cell.metric is None:
         return False
     relevance = leaf.scores.relevance
     return relevance is not None and relevance.by != "judge" and _rests_on_relevance(cell.metric)
