@@ -1,4 +1,4 @@
-"""What a task's numbers measure: one record of everything that decides them, and the keys in which two records differ.
+"""What a task's numbers measure: a record of everything that decides them, and the keys in which two records differ.
 
 The record holds whole blocks, not chosen keys, and two records are compared over all of them: a setting, a flag or a
 property of a model that is new today is compared tomorrow. What is left out of a comparison is named in

@@ -1,4 +1,4 @@
-"""How a run came about, for the command that repeats it: its task's file, what was asked of it, and versions."""
+"""What the command that repeats a run needs: the task's file, the settings that were asked for, and versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened at a stage of a row other than an answer: failures, and outcomes that are the model's own."""
+"""Why a stage of a row gave no answer: failures, and outcomes that are the model's own."""
 
 from __future__ import annotations
 
