@@ -253,6 +253,11 @@ class Retrieval(Block):
         return self.merged_by not in QUOTAS
 
     @property
+    def quota_depth(self) -> int | None:
+        """Return the number of passages in the set that quotas make; None if there is a single ranking."""
+        return None if self.has_single_ranking else self.search_depth
+
+    @property
     def queries_in(self) -> str:
         """Return the target of query translation before the search: the block's own choice, else the mode's."""
         return self.query_translation or self.preset.query_translation

@@ -15,7 +15,7 @@ from mrag_eval.datasets._declaration import (
     WebFile,
 )
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
-from mrag_eval.datasets._identity import DataIdentity, identity_of
+from mrag_eval.datasets._identity import identity_of
 from mrag_eval.datasets._jsonl import as_question, read_passages
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
@@ -43,7 +43,6 @@ __all__ = [
     "Benchmark",
     "Citation",
     "DataBlock",
-    "DataIdentity",
     "Declaration",
     "Expected",
     "GitHubFiles",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import BoundArguments, signature
 from typing import Any
@@ -30,7 +30,6 @@ class Running:
     Attributes:
         lm: the evaluated model, without the harness's cache of replies, which would keep whatever it is asked besides.
         tasks: the tasks that run together, by name.
-        groups: the groups that hold them, by name.
         arguments: every other argument of the call, by name, its defaults included.
         defaults: what the harness takes an argument for that is left out, by name.
         asked: the object that the harness asks: the model, or its cache of replies around it.
@@ -38,7 +37,6 @@ class Running:
 
     lm: Any
     tasks: Mapping[str, Any]
-    groups: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
     asked: Any = field(default=None, repr=False)
@@ -72,7 +70,7 @@ def watch_evaluate(around: Around) -> None:
     @wraps(harness_evaluate)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         call = parameters.bind(*args, **kwargs)
-        begun = replace(_begun(call), asked=call.arguments["lm"])
+        begun = _begun(call)
         with _as_running(begun), around(begun):
             results = harness_evaluate(*args, **kwargs)
         if results is not None:
@@ -94,7 +92,6 @@ def _begun(call: BoundArguments) -> Running:
     return Running(
         lm.lm if isinstance(lm, CachingLM) else lm,
         loaded["tasks"],
-        loaded.get("groups") or {},
         arguments,
         defaults,
         asked=lm,

@@ -18,6 +18,7 @@ from mrag_eval.models import (
     Verdict,
     generate_parsed,
     get,
+    name_of,
     named_spec,
     portable_identity,
     total,
@@ -172,8 +173,7 @@ def named_judges(entries: Sequence[str | ModelSpec]) -> dict[str, ModelSpec]:
 
 
 def _short_name(spec: ModelSpec) -> str:
-    given = str(spec.model_args.get("model") or spec.model_args.get("pretrained") or spec.model)
-    return given.rstrip("/").rpartition("/")[2]
+    return name_of(spec).rstrip("/").rpartition("/")[2]
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from mrag_eval.models._spec import (
     behind_api,
     identity,
     key_variable,
+    name_of,
     named_spec,
     portable_identity,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "identity",
     "json_objects",
     "key_variable",
+    "name_of",
     "named_spec",
     "parse_json",
     "parse_list",

@@ -5,7 +5,7 @@ from mrag_eval.planning._estimate import Observed, Pilot, Spent
 from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
 from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
 from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
-from mrag_eval.planning._shipped import Shipped, deviations, setting_hash, shipped
+from mrag_eval.planning._shipped import deviations, shipped
 from mrag_eval.planning._tasks import Leaf, Listed, leaves_of, listed_in, unknown_name
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Observed",
     "Pilot",
     "Plan",
-    "Shipped",
     "Spent",
     "check_stock_run",
     "deviations",
@@ -27,7 +26,6 @@ __all__ = [
     "listed_in",
     "model_need",
     "plan_for",
-    "setting_hash",
     "shipped",
     "source_need",
     "unknown_name",

@@ -34,11 +34,9 @@ from mrag_eval.scoring._row_records import (
     sufficiency_record,
 )
 from mrag_eval.scoring._score_records import (
-    MOST_FAILED,
     MOST_FAILED_IN_LANGUAGE,
     CitationTable,
     LabelTable,
-    LanguageFailures,
     LanguageTable,
     LoopTable,
     MetricScore,
@@ -64,7 +62,6 @@ __all__ = [
     "EMPTY",
     "METRICS",
     "METRIC_NAMES",
-    "MOST_FAILED",
     "MOST_FAILED_IN_LANGUAGE",
     "NO_ANSWERS",
     "REPLY_METRICS",
@@ -78,7 +75,6 @@ __all__ = [
     "LabelRecord",
     "LabelTable",
     "LabellingShare",
-    "LanguageFailures",
     "LanguageRule",
     "LanguageTable",
     "LoopTable",

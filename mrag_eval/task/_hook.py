@@ -247,7 +247,7 @@ class RagTask(HarnessTask):
             rows,
             self.blocks.metrics,
             searched=self.blocks.retrieval.searches,
-            quota_depth=self._quota_depth,
+            quota_depth=self.blocks.retrieval.quota_depth,
             reranked=self.blocks.retrieval.rerank is not None,
             language=self._verdicts.language,
         )
@@ -327,15 +327,10 @@ class RagTask(HarnessTask):
         return value_names(
             self.blocks.metrics,
             searched=retrieval.searches,
-            quota_depth=self._quota_depth,
+            quota_depth=self.blocks.retrieval.quota_depth,
             reranked=retrieval.rerank is not None,
             by=self._verdicts.relevance_by,
         )
-
-    @property
-    def _quota_depth(self) -> int | None:
-        retrieval = self.blocks.retrieval
-        return None if retrieval.has_single_ranking else retrieval.search_depth
 
     def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
         """Summarize the gathered rows at once; return the largest share of rows that a metric could not score."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrag_eval.config import Measurement, TaskBlocks, package_versions, setting_of
 from mrag_eval.core import content_key, to_json
-from mrag_eval.datasets import validate_data
+from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
 from mrag_eval.judging import Verdicts
 from mrag_eval.models import Answering
@@ -110,8 +110,4 @@ def _detector(blocks: TaskBlocks) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _file_hash(path: Path, _modified: int) -> str:
-    hashed = sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            hashed.update(block)
-    return hashed.hexdigest()
+    return sha256_file(path)

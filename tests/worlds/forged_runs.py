@@ -14,7 +14,7 @@ from mrag_eval.report import Verified, verify
 from mrag_eval.report.files._results import read_result_file
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
-from mrag_eval.report.verification._harness_checks import reported_again
+from mrag_eval.report.verification._harness_checks import directions_of, reported_again
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord, halved_metrics, summarize
 
@@ -98,7 +98,10 @@ class Run:
         file = read_result_file(self.path)
         samples = read_samples(self.file(task))
         here = TaskHere.of(file.leaves[task])
-        self.content["results"][task] = reported_again(file, here, samples, ScoredSamples.of(records), scores)
+        directions = directions_of(here, samples)
+        self.content["results"][task] = reported_again(
+            file, here, samples, ScoredSamples.of(records), scores, directions
+        )
         self.record(task)
 
     def record(self, task: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -15,6 +14,7 @@ from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding, alike, value_text
+from mrag_eval.report.verification._sample_checks import sha256_text
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import TaskScores, halved_metrics, reported_measures, value_names
 
@@ -32,9 +32,10 @@ def task_results(
 ) -> Iterator[Finding]:
     """Compare what the harness reports of a task with its rows; metrics ``named`` have been compared."""
     leaf, raw = here.leaf, here.leaf.config.raw
+    directions = directions_of(here, samples)
     wanted: dict[str, Any] = {
-        "results": reported_again(file, here, samples, scored, scores),
-        "higher_is_better": {_UNSCORED: False, **_directions(here, samples)},
+        "results": reported_again(file, here, samples, scored, scores, directions),
+        "higher_is_better": {_UNSCORED: False, **directions},
         "versions": leaf.config.version,
         "n-shot": raw.get("num_fewshot", 0),
     }
@@ -50,7 +51,10 @@ def run_record(file: ResultFile) -> Iterator[Finding]:
     """Compare what the results repeat of the run: hashes of texts, and versions."""
     versions = next((leaf.config.versions for leaf in file.leaves.values()), {})
     wanted = {
-        **{f"{name}_sha": _sha256(file.content.get(name)) for name in ("system_instruction", "chat_template")},
+        **{
+            f"{name}_sha": sha256_text(str(file.content[name])) if file.content.get(name) else None
+            for name in ("system_instruction", "chat_template")
+        },
         **{
             name: versions[package]
             for name, package in (("lm_eval_version", "lm-eval"), ("transformers_version", "transformers"))
@@ -61,10 +65,6 @@ def run_record(file: ResultFile) -> Iterator[Finding]:
         if name in file.content and file.content[name] != value:
             text = f"{name} is {value_text(file.content[name])}, {value_text(value)} by the rest of the results"
             yield Finding(", ".join(file.leaves), "fault", text)
-
-
-def _sha256(text: Any) -> str | None:
-    return hashlib.sha256(str(text).encode("utf-8", "surrogatepass")).hexdigest() if text else None
 
 
 def task_record(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
@@ -88,13 +88,14 @@ def task_record(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> 
             yield Finding(leaf.task, "fault", text)
 
 
-def _directions(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
+def directions_of(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
+    """Return the names of the values that a task's samples may have, and whether more is better."""
     retrieval, names = here.retrieval, here.leaf.config.metrics
     by = next((s.record.relevance.by for s in samples if s.record.relevance is not None), None)
     known = value_names(
         names,
         searched=retrieval is not None and retrieval.searches,
-        quota_depth=None if retrieval is None or retrieval.has_single_ranking else retrieval.search_depth,
+        quota_depth=None if retrieval is None else retrieval.quota_depth,
         reranked=retrieval is not None and retrieval.rerank is not None,
         by=cast("LabelSource | None", by),
     )
@@ -102,9 +103,14 @@ def _directions(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | N
 
 
 def reported_again(
-    file: ResultFile, here: TaskHere, samples: Sequence[Sample], scored: ScoredSamples, scores: TaskScores
+    file: ResultFile,
+    here: TaskHere,
+    samples: Sequence[Sample],
+    scored: ScoredSamples,
+    scores: TaskScores,
+    directions: Mapping[str, bool | None],
 ) -> dict[str, Any]:
-    """Return ``results.<task>`` as the harness makes it."""
+    """Return ``results.<task>`` as the harness makes it, of the values that have ``directions``."""
     leaf, records = here.leaf, [sample.record for sample in samples]
     iterations = file.run.get("bootstrap_iters")
     errors = isinstance(iterations, int) and iterations > 0
@@ -116,9 +122,9 @@ def reported_again(
         f"{_UNSCORED},{kept}": scores.unscored_share,
         f"{_UNSCORED}_stderr,{kept}": "N/A",
     }
-    names, of_task = _directions(here, samples), reported_measures(leaf.config.metrics)
-    halved = halved_metrics(records, names)
-    for name in names:
+    of_task = reported_measures(leaf.config.metrics)
+    halved = halved_metrics(records, directions)
+    for name in directions:
         if name in of_task:
             table = scores.concurrence
             values = [found[name] for found in scored.territories.values() if name in found]

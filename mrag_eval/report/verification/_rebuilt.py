@@ -95,7 +95,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         scored,
         computed,
         searched=retrieval is not None and retrieval.searches,
-        quota_depth=None if retrieval is None or retrieval.has_single_ranking else retrieval.search_depth,
+        quota_depth=None if retrieval is None else retrieval.quota_depth,
         reranked=retrieval is not None and retrieval.rerank is not None,
         language=language or LanguageRule(),
     )

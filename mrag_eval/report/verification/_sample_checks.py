@@ -46,7 +46,7 @@ def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) ->
             leaf.task, "note", f"a secret is hidden in {counted(hidden, 'row')}: their hashes are of the text"
         )
     together = "".join(str(sample.line.get(key)) for sample in samples for key in _HASHES)
-    if (file.content.get("task_hashes") or {}).get(leaf.task) != _sha256(together):
+    if (file.content.get("task_hashes") or {}).get(leaf.task) != sha256_text(together):
         yield Finding(leaf.task, "fault", "task_hashes: the hash of the task is not that of its samples")
 
 
@@ -64,8 +64,8 @@ def _line(here: TaskHere, sample: Sample, columns: Mapping[str, Any]) -> dict[st
         # their order is that of the task's metrics
         "metrics": metrics if isinstance(metrics, list) and sorted(metrics) == sorted(listed) else listed,
         "doc_hash": _doc_hash(here.rows, sample),
-        "prompt_hash": _sha256(prompt_text(sample)),
-        "target_hash": _sha256(str(line.get("target"))),
+        "prompt_hash": sha256_text(prompt_text(sample)),
+        "target_hash": sha256_text(str(line.get("target"))),
         **columns,
     }
     replies = line.get("resps") or ()
@@ -120,7 +120,7 @@ def _doc_hash(rows: RowsHere | None, sample: Sample) -> str:
 
 
 def _dumped_hash(doc: Any) -> str:
-    return _sha256(json.dumps(doc, indent=2, ensure_ascii=False))
+    return sha256_text(json.dumps(doc, indent=2, ensure_ascii=False))
 
 
 def _first_request(sample: Sample) -> Mapping[str, Any]:
@@ -137,5 +137,6 @@ def prompt_text(sample: Sample) -> str:
     return prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
 
 
-def _sha256(text: str) -> str:
+def sha256_text(text: str) -> str:
+    """Return the hash of a text as the harness makes it."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

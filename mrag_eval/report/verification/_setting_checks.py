@@ -38,7 +38,7 @@ def record_follows(file: ResultFile, leaf: LeafResult, records: Sequence[RowReco
     for name, role in _REPEATED.items():
         beside, own = raw.get(name), getattr(record, role).get(name)
         # outside of a loop the agents' block decides nothing, and neither holds it
-        if (beside or own) and not _same(own, _without_names(name, beside)):
+        if (beside or own) and not _same(own, beside):
             yield Finding(leaf.task, "fault", f"the record's block '{name}' is not that of the configuration beside it")
     for name, own in record.setting.items():
         if name in (*_REPEATED, *_OF_THE_RECORD):
@@ -59,17 +59,15 @@ def record_follows(file: ResultFile, leaf: LeafResult, records: Sequence[RowReco
         yield Finding(leaf.task, "note", f"run with {name} {leaf.config.versions[name]}, verified with {here}")
 
 
-def _without_names(name: str, block: Any) -> Any:
-    """Return a block without the names of models, which the configuration fills in and the record does not."""
-    if name != "agent" or not isinstance(block, Mapping):
-        return block
-    return {key: value for key, value in block.items() if key not in ("planner", "critic")}
-
-
 def _same(own: Any, beside: Any) -> bool:
-    if isinstance(own, Mapping):
-        own = {key: value for key, value in own.items() if key not in ("planner", "critic")}
-    return dotted({"": own or {}}) == dotted({"": beside or {}})
+    """Return whether a block is the other one but for the names of models, which only the configuration holds."""
+    one, other = (
+        {key: value for key, value in block.items() if key not in ("planner", "critic")}
+        if isinstance(block, Mapping)
+        else block
+        for block in (own, beside)
+    )
+    return dotted({"": one or {}}) == dotted({"": other or {}})
 
 
 def other_versions(leaf: LeafResult) -> dict[str, str | None]:
