@@ -71,6 +71,17 @@ def test_a_score_with_many_failed_rows_is_no_headline(failed: int, why: str | No
     said = [note for note in notes if "no headline, its main metric match" in note]
     assert len(said) == (0 if why is None else 3)
     assert all(str(why) in note for note in said)
+    files, _ = written(run, "mteb", tmp_path / "mteb", metrics=("match",))
+    files = [file for file in files if "scores" in file]
+    rows = [row for file in files for row in file["scores"]["validation"]]
+    assert len(files) == 2
+    assert {row["main_score"] is None for row in rows if row["match"] is not None} == {why is not None}
+    assert [str(why) in file.get("no_headline", "") for file in files] == [why is not None] * 2
+    (table,) = export([run], "csv", Options(output=tmp_path / "csv")).files
+    lines = csv.DictReader(table.read_text("utf-8").splitlines())
+    told = [line["no_headline"] for line in lines if line["metric"] == "match" and not line["dimension"]]
+    # a group names the task
+    assert [one.rpartition(": ")[2] for one in told] == [why or ""] * 3
 
 
 def test_a_group_s_mean_needs_every_task(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def _task(task: Task) -> dict[str, Any]:
             subsets.setdefault(score.cell, []).append(score)
     if len(languages) == 1:
         subsets[languages[0]] = whole
-    main = task.main_metric
+    # a part of a score that is no headline is none either
+    main = None if task.headline is None else task.main_metric
     rows = [_row(whole, main, _ALL, languages)]
     rows += [_row(scores, main, lang, [lang]) for lang, scores in subsets.items()]
     unscored = {score.metric: score.unscored_reasons for score in whole if score.unscored_reasons}
@@ -72,6 +73,7 @@ def _task(task: Task) -> dict[str, Any]:
         **task.scores[0].settings,
         "scores": {task.config.split or _NO_SPLIT: rows},
         **({"unscored": unscored} if unscored else {}),
+        **({} if task.no_headline is None else {"no_headline": task.no_headline}),
         # the harness measures the run, not its tasks
         "evaluation_time": task.file.seconds if len(task.file.leaves) == 1 else None,
         "run_time": task.file.seconds,
