@@ -14,6 +14,7 @@ from mrag_eval._front._results import Results
 from mrag_eval.config import (
     JUDGED,
     RANKING_MEASURE,
+    SHOWN,
     TRANSLATED,
     Measurement,
     Prompt,
@@ -75,7 +76,7 @@ def score(
     # as in XRAG: a question without passages may be passed on
     read = [parse_answer(row.reply, form, may_decline=not row.passages) for row in given]
     scored = [
-        Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form)
+        Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form, passages=row.passages)
         for row, found in zip(given, read, strict=True)
     ]
     values = score_rows(scored, names, searched=bool(ranking_measures(names)))
@@ -186,7 +187,7 @@ def _given(row: Any, where: str, number: int, names: Sequence[str]) -> _Given:
 
     if not isinstance(row, Mapping):
         raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", "give one dictionary a question")
-    ranked = ranking_measures(names)
+    ranked = [name for name in names if name == SHOWN or name in ranking_measures(names)]
     needed = (["passages"] if ranked else []) + (["reply"] if len(ranked) < len(names) else [])
     for key in needed:
         if row.get(key) is None:

@@ -10,16 +10,13 @@ from typing import Any, TypeVar
 
 from mrag_eval.config import CORRECT
 from mrag_eval.core import (
-    Hit,
     Judgement,
     Labels,
     RagDoc,
-    Ranked,
     Retrieved,
     RowScores,
     Wait,
     failed_in,
-    is_relevant,
     same_language,
     way_to,
 )
@@ -29,6 +26,7 @@ from mrag_eval.scoring._agents_table import loop_record, loop_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
 from mrag_eval.scoring._metrics import scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
+from mrag_eval.scoring._ranking import answers, unknown_relevance
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
@@ -97,14 +95,11 @@ def row_record(
         return record
     languages = SearchedLanguages(dict(Counter(place.lang for place in found.ranking)), dict(found.searchable))
     record = replace(record, languages=languages)
-    if not (doc.relevant_ids if labels is None else labels.fault is None):
+    if unknown_relevance(doc, labels) is not None:
         return record
-
-    def answers(place: Ranked | Hit) -> bool:
-        return is_relevant(place, doc) if labels is None else place.id in labels.relevant
-
-    there = any(answers(place) for place in found.ranking)
-    kept = there and any(answers(hit) for hit in found.passages)
+    kept = any(answers(hit, doc, labels) for hit in found.passages)
+    # quotas over fewer places may take a passage that those over the whole list leave out
+    there = kept or any(answers(place, doc, labels) for place in found.ranking)
     known = failed_in(found.failures, _CHOSEN) is None
     return replace(record, retrieved=int(there), kept=int(kept) if known else None, reranked=second is not None)
 

@@ -80,7 +80,8 @@ class TaskConfig:
         """Return the metrics that were asked for and that the mode cannot measure, by the reason."""
         names = [str(name) for name in self.raw.get("metrics") or ()]
         reranked = bool(self.retrieval.get("rerank"))
-        return unmeasured(names, str(self.mode), searched=self.searches, reranked=reranked)
+        shows = self.shows != "nothing"
+        return unmeasured(names, str(self.mode), searched=self.searches, reranked=reranked, shows=shows)
 
     @property
     def searches(self) -> bool:

@@ -24,8 +24,8 @@ from mrag_eval.report.tables._requirements import OF_THE_INDEX
 from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
 
 _PERCENT = 100.0
-# A ranking measure, whether it is by score in a quota mode, and where its labels come from if not from a panel.
-_MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?(_proxy\w*)?$")
+# A measure of what was found, whether it is by score in a quota mode, and whose labels it uses if not a panel's.
+_MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+|shown@k)(_score_merged)?(_proxy\w*)?$")
 # The papers' words for our modes, and the order of the rows; others follow by name.
 _WORDS = {
     "all": "direct",
