@@ -34,6 +34,7 @@ from mrag_eval.config._measures import (
     VERDICTS,
     check_metrics,
     ranking_measures,
+    relevance_measures,
     rerank_measures,
     unmeasured,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "ranking_measures",
     "read_task_yaml",
     "read_yaml",
+    "relevance_measures",
     "rerank_measures",
     "reranker_name",
     "secret_in",

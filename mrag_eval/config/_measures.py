@@ -31,6 +31,11 @@ def rerank_measures(names: Sequence[str]) -> list[str]:
     return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
 
 
+def relevance_measures(names: Sequence[str]) -> list[str]:
+    """Return the names that are measured by which passages are relevant."""
+    return [n for n in names if n == SHOWN or RANKING_MEASURE.match(n.removeprefix(RERANKED))]
+
+
 def unmeasured(names: Sequence[str], mode: str, *, searched: bool, reranked: bool, shows: bool) -> dict[str, list[str]]:
     """Return the names that a run in ``mode`` cannot measure, by the reason."""
     found: dict[str, list[str]] = {}

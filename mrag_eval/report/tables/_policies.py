@@ -49,6 +49,7 @@ class _Setting:
     data: str
     index: str
     depth: int
+    k: int | None
     share: float | None
 
     @property
@@ -56,8 +57,9 @@ class _Setting:
         keys = {key: value for key, value in json.loads(self.data).items() if value not in (None, [])}
         name = keys.pop("benchmark", "?")
         shown = [f"{key} {', '.join(value) if isinstance(value, list) else value}" for key, value in keys.items()]
+        shown_k = [] if self.k is None else [f"k {self.k}"]
         share = [] if self.share is None else [f"{_PERCENT * self.share:g}% English"]
-        return " · ".join([str(name), *shown, self.index, f"depth {self.depth}", *share])
+        return " · ".join([str(name), *shown, self.index, f"depth {self.depth}", *shown_k, *share])
 
 
 # A metric, a dimension and a cell of it.
@@ -142,7 +144,7 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
 
 def _setting(config: TaskConfig) -> _Setting:
     questions = json.dumps(config.questions, sort_keys=True)
-    return _Setting(questions, _index(config), config.depth, config.english_share)
+    return _Setting(questions, _index(config), config.depth, config.k, config.english_share)
 
 
 def _distance(policy: _Policy) -> int:
@@ -237,10 +239,10 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
 
 def _shares(runs: Runs) -> list[Table]:
     """Return hit rates by the share of English documents (Cross-Lingual Cost, Table 6), one table per setting."""
-    families: dict[tuple[str, str, int], dict[float, dict[str, _Policy]]] = {}
+    families: dict[tuple[str, str, int, int | None], dict[float, dict[str, _Policy]]] = {}
     for setting, policies in runs.items():
         if setting.share is not None:
-            families.setdefault((setting.data, setting.index, setting.depth), {})[setting.share] = policies
+            families.setdefault((setting.data, setting.index, setting.depth, setting.k), {})[setting.share] = policies
     tables = []
     for number, (key, by_share) in enumerate(families.items(), 1):
         if len(by_share) < 2:

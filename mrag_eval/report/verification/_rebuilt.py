@@ -124,7 +124,7 @@ def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -
 
 def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
     if here.rows is not None and sample.record.row in here.rows.docs:
-        return here.rows.docs[sample.record.row]
+        return replace(here.rows.docs[sample.record.row], absent_ids=sample.doc.absent_ids)
     return replace(sample.doc, relevant_documents=by_document)
 
 
