@@ -40,7 +40,7 @@ from mrag_eval.config._measures import (
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
-from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
+from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown, upper_bound
 from mrag_eval.config._overrides import TaskNames, names_of
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
@@ -130,5 +130,6 @@ __all__ = [
     "split_config",
     "undotted",
     "unmeasured",
+    "upper_bound",
     "validated",
 ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown
+from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown, upper_bound
 from mrag_eval.core import DataError
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
@@ -30,11 +30,13 @@ _MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+|shown@k)(_sco
 _WORDS = {
     "all": "direct",
     "gold_lang": "language oracle",
+    "oracle": "gold passages",
     "balanced_weighted": "balanced-weighted",
     "balanced_passages": "balanced by passages",
 }
-_ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "balanced by passages", "translation")
+_ORDER = ("direct", "balanced", "balanced-weighted", "balanced by passages", "translation")
 _MERGED = ", score-merged"
+_BOUND = " (upper bound)"
 # What the title of a table, or the rows' own column, says.
 _SAID = (*OF_THE_INDEX, "index.store", "index.approximate", "data", "rows")
 # What matters only if judges say which passages are relevant.
@@ -194,13 +196,17 @@ def _label(config: TaskConfig) -> str:
         parts.append(f"query translation {config.query_translation}")
     if config.languages:
         parts.append(f"languages {' '.join(config.languages)}")
-    return ", ".join(parts)
+    return ", ".join(parts) + (_BOUND if upper_bound(config.retrieval) else "")
 
 
 def _ordered(policies: Mapping[str, _Policy]) -> list[tuple[str, _Policy, str]]:
-    """Return (label, policy, suffix of its measures); a quota policy occurs twice, as a set and ordered by score."""
+    """Return (label, policy, suffix of its measures); a quota policy occurs twice, as a set and ordered by score.
+
+    Upper bounds are last.
+    """
     out = []
-    for label in sorted(policies, key=lambda p: (_ORDER.index(p) if p in _ORDER else len(_ORDER), p)):
+    place = {label: number for number, label in enumerate(_ORDER)}
+    for label in sorted(policies, key=lambda p: (p.endswith(_BOUND), place.get(p, len(place)), p)):
         policy = policies[label]
         out.append((label, policy, ""))
         if any("_score_merged" in metric for metric, _, _ in policy.scores):
