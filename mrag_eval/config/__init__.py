@@ -25,6 +25,7 @@ from mrag_eval.config._measurement import (
 )
 from mrag_eval.config._measures import (
     CORRECT,
+    HOLDS_ANSWER,
     JUDGED,
     RANKING_MEASURE,
     RERANKED,
@@ -60,6 +61,7 @@ __all__ = [
     "EVALUATED",
     "EVERYTHING",
     "HARMLESS",
+    "HOLDS_ANSWER",
     "JUDGED",
     "MODES",
     "PUBLISHED",

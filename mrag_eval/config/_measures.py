@@ -17,6 +17,12 @@ SUFFICIENCY = "context_sufficiency"
 JUDGED = (*VERDICTS, SUFFICIENCY)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
+# Metrics whose 1 says that the reply holds a reference answer, whatever else a verdict asks for.
+HOLDS_ANSWER = (
+    *("judge_correct", "sem_b", "match", "match_unicode", "match_translated", "exact_match", "exact_match_unicode"),
+    *("exact_match_mkqa", "char3gram_recall", "char3gram_recall_aliases", "char3gram_recall_unicode"),
+    *("char3gram_recall_translated", "word_recall"),
+)
 # Metrics that need a translator.
 TRANSLATED = ("char3gram_recall_translated", "match_translated")
 
