@@ -27,8 +27,8 @@ class ErrorAttribution:
     ``product`` is retrieved x kept x correct (retrieved x correct without a reranker). Compared with ``end_to_end`` it
     shows how much the generator answers without the evidence. ``correct_if_not_retrieved`` is that share itself,
     ``correct_if_retrieved`` its counterpart. ``stages`` counts the judged rows by their last stage, and the failed
-    ones, in the order of :data:`STAGES`; ``correct`` counts right answers regardless of retrieval. ``unscored`` rows lack a
-    retrieval or an answer verdict without a failure.
+    ones, in the order of :data:`STAGES`; ``correct`` counts right answers regardless of retrieval. ``unscored`` rows
+    lack a retrieval or an answer verdict without a failure.
     """
 
     retrieved: Estimate

@@ -13,7 +13,8 @@ STAGES = ("correct", "not retrieved", "not shown", "not used", "judged wrong", "
 _NOTES = (
     "questions by stage; correct: right by the verdict, whatever was shown",
     "not shown: retrieved, and not in the prompt; not used: shown, and no reference answer is in the reply",
-    "judged wrong: a reference answer is in the reply, and the verdict is wrong; wrong language: the reply is in another",
+    "judged wrong: a reference answer is in the reply, and the verdict is wrong",
+    "wrong language: shown, and the reply is in another language",
     "failed: a step on the way to the verdict failed",
 )
 
