@@ -61,12 +61,12 @@ def holder(languages: Mapping[str, Iterable[str]], is_passage: Callable[[str], b
     return holds
 
 
-def with_absent(docs: Sequence[RagDoc], held: Held, needed_by: Sequence[str]) -> list[RagDoc]:
+def with_absent(docs: Sequence[RagDoc], held: Held, needed_by: Sequence[str], task: str = "") -> list[RagDoc]:
     """Return the rows with their relevant ids that the corpus does not hold (``absent_ids``), counted in a warning.
 
     A row of which it holds no relevant id is unscored by every measure that needs one; of a row of which it holds some,
     recall counts the others as missed, as trec_eval does. ``needed_by`` are the metrics, or the mode, that rest on the
-    ids. If the corpus is not known as a whole, all rows are returned as they are.
+    ids; ``task`` is named in the warning. If the corpus is not known as a whole, all rows are returned as they are.
 
     Raises:
         DataError: it holds no relevant id of any row, and something needs them.
@@ -86,12 +86,13 @@ def with_absent(docs: Sequence[RagDoc], held: Held, needed_by: Sequence[str]) ->
     if not held.complete:
         return list(docs)
     if absent and needed_by:
-        row, count = next(doc for doc in known if doc.id in absent), sum(map(len, absent.values()))
+        row = next(doc for doc in known if doc.id in absent)
+        missing, ids = sum(map(len, absent.values())), sum(len(doc.relevant_ids) for doc in known)
         log.warning(
-            "%s of the relevant ids are not in %s (first '%s' of row '%s'); %s of %s rows have none there, and are "
-            "unscored by %s",
-            f"{count:,}", held.corpus, absent[row.id][0], row.id, f"{len(lost):,}", f"{len(known):,}",
-            ", ".join(needed_by),
+            "%srelevant ids that are not in %s: %s of %s, first '%s' of row '%s'; rows without any there, unscored by "
+            "%s: %s of %s",
+            f"[{task}] " if task else "", held.corpus, f"{missing:,}", f"{ids:,}", absent[row.id][0], row.id,
+            ", ".join(needed_by), f"{len(lost):,}", f"{len(known):,}",
         )  # fmt: skip
     return marked
 

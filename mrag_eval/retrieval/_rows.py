@@ -90,7 +90,7 @@ class TaskRows:
         if held is not None:
             mode = self.blocks.retrieval.preset
             needed_by = relevance_measures(self.blocks.metrics) or (["its oracle"] if mode.shows == "gold" else [])
-            self.docs = {doc.id: doc for doc in with_absent(docs, held, needed_by)}
+            self.docs = {doc.id: doc for doc in with_absent(docs, held, needed_by, self._task)}
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that decide the retrieval; see :mod:`mrag_eval.retrieval.saved._settings`."""

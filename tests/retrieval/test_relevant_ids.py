@@ -125,10 +125,10 @@ def test_some_absent_are_counted_and_their_rows_unscored(
         return
     assert [doc.absent_ids for doc in docs] == [("nowhere",), ("gone",), ()]
     assert [doc.findable for doc in docs] == [False, True, True]
-    (said,) = [r.getMessage() for r in caplog.records if "relevant ids" in r.getMessage()]
-    assert said.startswith("2 of the relevant ids are not in ")
+    (said,) = [r.getMessage() for r in caplog.records if "relevant ids that" in r.getMessage()]
+    assert said.startswith("[t] relevant ids that are not in corpus ")
     assert said.endswith(
-        "(first 'nowhere' of row 'q0'); 1 of 3 rows have none there, and are unscored by hit@2, shown@k"
+        ": 2 of 4, first 'nowhere' of row 'q0'; rows without any there, unscored by hit@2, shown@k: 1 of 3"
     )
 
 
