@@ -218,7 +218,7 @@ _VERSIONS = {
     "blend": 1.1,
     "bordirlines": 1.1,
     "click": 1.1,
-    "mkqa": 1.1,
+    "mkqa": 1.2,
     "tydi": 1.1,
     "xor_tydi": 1.1,
 }
