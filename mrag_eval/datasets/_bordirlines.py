@@ -357,6 +357,8 @@ def _labels(
     notes.append(f"{len(out)} pairs of query and document have {block.annotations} labels")
     if found.contradictory or found.undecided:
         notes.append(f"left out: {found.contradictory} contradictory labels, {found.undecided} pairs without majority")
+    if found.unclear:
+        notes.append(f"{found.unclear} relevant pairs have no majority for a viewpoint, and so none")
     return out
 
 

@@ -190,12 +190,14 @@ class Annotations:
     """Annotations as read. ``labels``: (row id, the file's document id) -> label.
 
     ``contradictory`` counts people's labels that were left out (BordIRlines, H.1.3), ``undecided`` the pairs whose
-    remaining labels have no majority, ``blank`` the lines without a label.
+    remaining labels have no majority for relevance, ``unclear`` the relevant ones with none for a viewpoint, and
+    ``blank`` the lines without a label.
     """
 
     labels: Mapping[tuple[str, str], Label]
     contradictory: int
     undecided: int
+    unclear: int
     blank: int
 
 
@@ -233,7 +235,8 @@ def read_annotations(
     else:
         contradictory = 0
         labels = {pair: listed[-1] for pair, listed in given.items()}
-    return Annotations(labels, contradictory, len(given) - len(labels), blank)
+    unclear = sum(not label.viewpoint for label in labels.values())
+    return Annotations(labels, contradictory, len(given) - len(labels), unclear, blank)
 
 
 @dataclass(frozen=True, slots=True)

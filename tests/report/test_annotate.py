@@ -12,7 +12,7 @@ from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import Label
 from mrag_eval.models import Reply
 from mrag_eval.report import Sample, annotate_files, read_case, shown_reports
-from mrag_eval.report.labels._agreement import HumanLabels, agreement, read_human
+from mrag_eval.report.labels._agreement import HumanLabels, agreement, human_labels, read_human
 from mrag_eval.report.labels._documents import Shown, annotate, documents_of, relevance_shares
 from mrag_eval.scoring import RowRecord
 from tests.worlds.judges import ScriptedJudge
@@ -93,6 +93,55 @@ def test_agreement_by_hand() -> None:
     assert found["relevance"]["f1"]["value"] == pytest.approx(2 / 3)
     assert found["relevance"]["precision"] == 1.0
     assert found["alpha_relevance"]["value"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("lang", "tp", "fp", "fn", "tn", "split", "f1"),
+    [
+        # 38 / 99 = .384 without the documents that people find relevant and disagree on otherwise; two are a TP, one FN
+        ("en", 19, 29, 32, 20, (2, 1), 42 / 104),
+        ("hi", 1, 2, 5, 45, (0, 3), 2 / 12),
+        ("zh-Hant", 5, 11, 11, 30, (0, 4), 10 / 36),
+        ("zh-Hans", 7, 40, 25, 10, (2, 0), 18 / 83),
+        ("es", 1, 7, 7, 0, (0, 4), 2 / 20),
+    ],
+)
+def test_relevance_has_a_majority_without_one_for_a_viewpoint(
+    lang: str, tp: int, fp: int, fn: int, tn: int, split: tuple[int, int], f1: float
+) -> None:
+    """Of three people two or three find a document relevant, and each names another claimant.
+
+    F1 = 2 TP / (2 TP + FP + FN): .404, .167, .278, .217 and .100; every pair keeps a label.
+    """
+    yes, no = Label(True, "Spain"), Label(False, "Not relevant")
+    apart = (Label(True, "Spain"), Label(True, "Morocco"), Label(True, "Neutral"))
+    planted = [
+        *[(yes, (yes,) * 3)] * tp,
+        *[(yes, (no,) * 3)] * fp,
+        *[(no, (yes,) * 3)] * fn,
+        *[(no, (no,) * 3)] * tn,
+        *[(yes, apart)] * split[0],
+        *[(no, (apart[0], apart[1], no))] * split[1],
+    ]
+    shown = [document(i, "x", lang=lang) for i in range(len(planted))]
+    model = {d.pair: label for d, (label, _) in zip(shown, planted, strict=True)}
+    given = {d.pair: people for d, (_, people) in zip(shown, planted, strict=True)}
+    found = agreement(shown, model, human_labels(given))["all"]
+    assert found["relevance"]["f1"]["value"] == pytest.approx(f1)
+    assert (found["pairs_before"], found["pairs_after"], found["pairs"]) == (len(planted),) * 3
+    # nobody's viewpoint is taken for one of the majority
+    assert sum(found["viewpoint_confusion"].values()) == tp + fp + fn
+
+
+def test_a_pair_without_a_sound_label_is_left_out() -> None:
+    """Table 6 counts pairs that keep a label: one that ties is kept, though it decides nothing."""
+    yes, no = Label(True, "Spain"), Label(False, "Not relevant")
+    shown = [document(i, "x") for i in range(3)]
+    labels = ((yes, yes), (yes, no), (Label(True, "Not relevant"), Label(False, "Spain")))
+    given = {d.pair: two for d, two in zip(shown, labels, strict=True)}
+    found = agreement(shown, {d.pair: yes for d in shown}, human_labels(given))["all"]
+    assert (found["pairs_before"], found["pairs_after"], found["pairs"]) == (3, 2, 1)
+    assert agreement([], {}, human_labels({})) == {}
 
 
 def test_human_labels_name_what_is_wrong(tmp_path: Path) -> None:

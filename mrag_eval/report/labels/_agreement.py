@@ -27,7 +27,8 @@ from mrag_eval.report.labels._documents import Pair, Shown
 class HumanLabels:
     """Hold people's labels.
 
-    ``given``: pair -> labels as given, in the file's order. ``labels``: the majority, without contradictory labels.
+    ``given``: pair -> labels as given, in the file's order. ``labels``: the majority of those without contradictions,
+    for each question by itself.
     """
 
     given: Mapping[Pair, tuple[Label, ...]]
@@ -95,10 +96,10 @@ def human_labels(given: Mapping[Pair, Sequence[Label]]) -> HumanLabels:
 def agreement(shown: Sequence[Shown], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
     """Return agreement by language of the question, and over all (cell ``all``).
 
-    Each cell counts the pairs with labels, and those that keep a majority after contradictory labels were dropped
-    (Table 6), the same of single labels, and holds people's agreement (Krippendorff's alpha, Table 7) and the model's
-    with them (F1, Table 9). ``relevance`` is the F1 of the label relevant; ``viewpoint`` the plain mean of F1 over the
-    labels, ``viewpoint_confusion`` the paper's counts (:func:`viewpoint_confusion`).
+    Each cell counts the pairs with labels, and those that keep one after contradictory labels were dropped (Table 6),
+    the same of single labels, and holds people's agreement (Krippendorff's alpha, Table 7) and the model's with their
+    majority (F1, Table 9). ``relevance`` is the F1 of the label relevant; ``viewpoint`` the plain mean of F1 over the
+    labels, ``viewpoint_confusion`` the counts of :func:`viewpoint_confusion`.
     """
     language = {document.pair: document.query_lang for document in shown}
     cells: dict[str, list[Pair]] = defaultdict(list)
@@ -120,7 +121,7 @@ def agreement_on(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: Huma
     counts = Counter(relevance)
     out: dict[str, Any] = {
         "pairs_before": len(pairs),
-        "pairs_after": sum(pair in human.labels for pair in pairs),
+        "pairs_after": sum(map(bool, sound.values())),
         "before": sum(len(human.given[pair]) for pair in pairs),
         "after": sum(map(len, sound.values())),
         "pairs": len(both),
@@ -144,11 +145,12 @@ def agreement_on(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: Huma
 
 
 def viewpoint_confusion(pairs: Sequence[tuple[Label, Label]]) -> dict[str, int]:
-    """Return the counts behind the F1 of viewpoints (BordIRlines, Table 9) for pairs of a model's and people's label.
+    """Return the counts behind the F1 of viewpoints for pairs of a model's and people's label.
 
     A viewpoint is a claimant or Neutral. True positive: both name the same. False positive: the model names one, and
     people name another or none. False negative: people name one, and the model none. Pairs without any viewpoint are
-    not counted: the paper sets the true negatives to 0.
+    not counted: BordIRlines' Table 9 sets the true negatives to 0. The rest of the scheme is ours: the paper does not
+    say how it counts, and its counts are not those of a viewpoint for each document found relevant (section H.2).
     """
     counts = dict.fromkeys(("true_positive", "true_negative", "false_positive", "false_negative"), 0)
     for model, people in pairs:

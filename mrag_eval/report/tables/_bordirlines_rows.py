@@ -25,6 +25,8 @@ _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
 _CITING = ("qlang", "qlang+en", "rel_langs")
 _COLUMNS = (("openai", "zero-shot"), ("openai", "few-shot"), ("m3", "zero-shot"), ("m3", "few-shot"))
 _COUNTS = ("true_positive", "true_negative", "false_positive", "false_negative")
+# What Table 9 is about, its counts, and whose scheme counts.
+_COUNTED = (("relevance", "confusion", "this run"), ("viewpoint", "viewpoint_confusion", "this run, our scheme"))
 
 
 def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, list[ModeRow]]:
@@ -42,8 +44,10 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
     }
 
 
-def _row(label: str, cells: Sequence[Cell], *notes: str, differs: Iterable[str] = ()) -> ModeRow:
-    return ModeRow(Row((label,), source_of(differs), tuple(cells)), notes)
+def _row(
+    label: str, cells: Sequence[Cell], *notes: str, differs: Iterable[str] = (), source: str = "this run"
+) -> ModeRow:
+    return ModeRow(Row((label,), source_of(differs, source), tuple(cells)), notes)
 
 
 def _name(lang: str) -> str:
@@ -139,11 +143,11 @@ def _confusions(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
         for pair in (pair for run in runs for pair in run.pairs):
             if pair.people:
                 cells[pair.query_lang][pair.row, pair.passage] = pair
-        for what, key in (("relevance", "confusion"), ("viewpoint", "viewpoint_confusion")):
+        for what, key, source in _COUNTED:
             counts = {lang: _agreed(pairs)[key] for lang, pairs in sorted(cells.items())}
             made = {f"{_name(lang)}, {what} ({by})": _f1_cells(found) for lang, found in counts.items()}
             made |= {f"weighted mean, {what} ({by})": _weighted(list(counts.values()))} if counts else {}
-            out += [_row(label, row, differs=differs) for label, row in made.items()]
+            out += [_row(label, row, differs=differs, source=source) for label, row in made.items()]
     return out
 
 
