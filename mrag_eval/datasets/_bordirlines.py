@@ -65,7 +65,7 @@ BENCHMARK = Declaration(
     shareable=True,
     languages=tuple(sorted(normalize_language(code) for code in CODES)),
     breakdowns=("resource_group", "country"),
-    main_metric="concurrence.Cst_CS_all",
+    main_metric="concurrence.controller_share",
     citations=(
         Citation(
             key="li2025multilingual",

@@ -104,20 +104,8 @@ def test_our_figures_are_next_to_the_papers(tmp_path: Path) -> None:
     assert cells["Con CS"].value is None
     assert "org/tiny, not run: no_ir; qlang+en; en_only; rel_langs; swap_docs" in table.notes
     (gpt,) = [row for row in table.rows if row.labels == ("qlang", "GPT-4o")]
-    assert [cell.value for cell in gpt.cells] == [
-        81.4,
-        81.3,
-        72.3,
-        12.4,
-        8.9,
-        69.1,
-        76.9,
-        1.227,
-        0.429,
-        None,
-        None,
-        None,
-    ]
+    published = [81.4, 81.3, 72.3, 12.4, 8.9, 69.1, 76.9, 1.227, 0.429]
+    assert [cell.value for cell in gpt.cells] == [*published, *[None] * 4]
     (random,) = [row for row in table.rows if row.labels == ("", "RANDOM")]
     assert random.source == "computed, 720 questions"
     assert (random.cells[0].value, random.cells[7].value) == (pytest.approx(45.81), 1.5)

@@ -26,7 +26,7 @@ import pytest
 from mrag_eval.cli._catalog import tasks_folder
 from tests.programs import Programs
 from tests.tables import single_spaced
-from tests.validity.everywhere import check_everywhere, plain_name
+from tests.validity.everywhere import check_everywhere, every_place, plain_name
 from tests.worlds.bordirlines import real_queries, write_bordirlines
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
@@ -38,6 +38,7 @@ TASKS = (
     "bordirlines_en_only_direct_openai",
     "bordirlines_rel_langs_direct_openai",
     "bordirlines_rel_langs_direct_m3",
+    "bordirlines_swap_docs_direct_openai",
     "bordirlines_qlang_citation_openai",
     "bordirlines_qlang_en_citation_openai",
     "bordirlines_rel_langs_citation_openai",
@@ -55,6 +56,7 @@ CLOSED_BOOK = {
     "Falkland_Islands_en": "B) United Kingdom",
     "Falkland_Islands_es": "Answer: B",
 }
+_NO_KB = "the mode leaves out 2 English control questions, which would count as wrong"
 # All other citation replies cite nothing.
 CITED = {"Crimea_ru": "<doc0> <doc1>", "Ceuta_es": "<doc2>"}
 
@@ -148,20 +150,22 @@ def test_table_4(run: Run) -> None:
     Non: ar Morocco 0, uk refused = Russia 1, es unread = Argentina 0: 1/3. Delta: (1 - 1/3) / (1/3) = 2; 2/3.
     Cst: Ceuta 0 (es, ar), Crimea 1 (ru, uk), Falklands 0 (en, es): 1/3; every territory has a holder, so no 'unk'.
     Countries: 2, 1, 2: mean 5/3, deviation sqrt(((1/3)^2 + (2/3)^2 + (1/3)^2) / 2) = 0.577.
-    Of eight replies five are read, one declines, two cannot be read.
+    The controller is named by two of Ceuta's three replies, none of Crimea's, one of the Falklands': 7/18.
+    Of eight replies five are read, one declines, two cannot be read. swap_docs does not ask the control questions on
+    Ceuta and Crimea, as nobody there speaks English.
     """
     unknown = "no territory without a controller has answers in two languages"
     assert run.table("4") == {
         "no_ir / planted": [
             *("66.7", "100.0", "33.3", "200.0", "66.7", unknown, "33.3", "1.667", "0.577"),
-            *("62.5", "12.5", "25.0"),
+            *("38.9", "62.5", "12.5", "25.0"),
         ],
         **{
             f"{mode} / planted": [
-                *("100.0", "100.0", "100.0", "0.0", "0.0", unknown, "100.0", "1.000", "0.000"),
-                *("100.0", "0.0", "0.0"),
+                *(kb, "100.0", "100.0", "0.0", "0.0", unknown, "100.0", "1.000", "0.000"),
+                *("100.0", "100.0", "0.0", "0.0"),
             ]
-            for mode in ("qlang", "en_only", "rel_langs")
+            for mode, kb in (("qlang", "100.0"), ("en_only", "100.0"), ("rel_langs", "100.0"), ("swap_docs", _NO_KB))
         },
     }
 
@@ -174,11 +178,17 @@ def test_every_form_and_export_has_the_same_figures(run: Run, programs: Programs
         (task, "concurrence.delta_CS_ratio"): (2.0, "200.0", 3),
         (task, "concurrence.Cst_CS_all"): (1 / 3, "33.3", 3),
         (task, "concurrence.countries_mean"): (5 / 3, "1.7", 3),
+        (task, "concurrence.controller_share"): (7 / 18, "38.9", 3),
         (task, "option_read"): (5 / 8, "62.5", 8),
         (task, "option_refused"): (1 / 8, "12.5", 8),
         (task, "option_unread"): (2 / 8, "25.0", 8),
     }
     check_everywhere(programs, run.folder, tmp_path, expected)
+    # no form and no export has a KB CS of swap_docs, and each has its other scores
+    for place, figures in every_place(tmp_path):
+        metrics = {f.metric for f in figures if plain_name(f.task) == "bordirlines_swap_docs_direct_openai"}
+        assert "concurrence.KB_CS" not in metrics, place
+        assert "concurrence.controller_share" in metrics, place
     # with documents one country is chosen on every territory, which does not make the number a share
     lines = csv.DictReader(io.StringIO((tmp_path / "csv").read_text("utf-8")))
     found = {(plain_name(line["task"]), line["metric"]): line for line in lines if not line["dimension"]}
@@ -337,6 +347,7 @@ def test_tables_6_7_9_and_10(run: Run, tmp_path: Path) -> None:
         "qlang+en (labels of the samples)": [not_labelled, "0.8125", not_labelled, not_labelled],
         "en_only (labels of the samples)": [not_labelled, "0.5000", not_labelled, not_labelled],
         "rel_langs (labels of the samples)": [not_labelled, "1.0000", not_labelled, "1.0000"],
+        "swap_docs (labels of the samples)": [not_labelled, "0.5000", not_labelled, not_labelled],
     }
 
 
