@@ -37,6 +37,7 @@ from mrag_eval.datasets._borderlines import (
     territories_file,
 )
 from mrag_eval.datasets._bordirlines_files import (
+    AnnotatedBy,
     Annotations,
     Documents,
     Hits,
@@ -116,7 +117,7 @@ class BordirlinesBlock(DataBlock):
     embedder: Literal["openai", "m3"] | None = None
     documents: Literal["all", "relevant", "non_relevant"] = "all"
     flip: bool = False
-    annotations: Literal["human", "llm_zeroshot", "llm_fewshot"] = "llm_fewshot"
+    annotations: AnnotatedBy = "llm_fewshot"
     persona: Personas = "plain"
     languages: Languages | None = None
     territories: Names | None = None

@@ -9,18 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
-from mrag_eval.datasets import (
-    NOT_RELEVANT,
-    AskedRow,
-    Label,
-    majority,
-    names_of_document,
-    read_people,
-    read_relevance,
-    read_table,
-    read_viewpoint,
-)
+from mrag_eval.datasets import NOT_RELEVANT, Label, majority, read_relevance, read_table, read_viewpoint
 from mrag_eval.report.labels._documents import Pair, Shown
+from mrag_eval.report.labels._published import published_labels
 
 
 @dataclass(frozen=True)
@@ -44,7 +35,7 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
     error if none is left.
     """
     if _published(path):
-        return human_labels(_read_published(path, shown))
+        return human_labels(published_labels(path, "human", shown))
     claimants = {document.pair: document.claimants for document in shown}
     given: dict[Pair, list[Label]] = defaultdict(list)
     for number, row in read_table(path, ("row", "passage", "relevant")):
@@ -65,26 +56,6 @@ def _published(path: Path) -> bool:
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
         return {"query_id", "doc_id"} <= set(lines.readline().rstrip("\r\n").split("\t"))
-
-
-def _read_published(path: Path, shown: Sequence[Shown]) -> Mapping[Pair, list[Label]]:
-    by_name: dict[tuple[str, str], dict[Pair, Shown]] = defaultdict(dict)
-    for document in shown:
-        for name in names_of_document(document.passage.partition(":")[2]):
-            by_name[document.row, name][document.pair] = document
-    rows = {d.row: AskedRow(d.row, d.territory, d.query_lang, d.query) for d in shown if d.claimants}
-    given: dict[Pair, list[Label]] = defaultdict(list)
-    for line in read_people(path, list(rows.values())):
-        for pair, document in by_name.get((line.row, line.document), {}).items():
-            relevant = read_relevance(line.relevant, line.where)
-            view = read_viewpoint(line.viewpoint, document.claimants, line.where, document.options)
-            given[pair].append(Label(relevant, view))
-    if not given:
-        raise DataError(
-            f"{path}: no label is of a document that the run shows",
-            "name a run of BordIRlines on its published documents (bordirlines_qlang_direct_openai, ...)",
-        )
-    return given
 
 
 def human_labels(given: Mapping[Pair, Sequence[Label]]) -> HumanLabels:

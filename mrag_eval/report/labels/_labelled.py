@@ -33,8 +33,9 @@ class LabelledPair:
 class LabelledRun:
     """Hold the labelled pairs of one task of one run.
 
-    ``by`` names the model that labelled (``published``: the labels of the benchmark), ``prompts`` is ``zero-shot`` or
-    ``few-shot``. ``measurement`` is the record of the run whose documents they are, None if it has none.
+    ``by`` names the model that labelled, or says where the labels were read. ``prompts`` is ``zero-shot`` or
+    ``few-shot`` (``human`` for people's labels in the samples). ``measurement`` is the record of the run whose
+    documents they are, None if it has none.
     """
 
     task: str
@@ -47,9 +48,9 @@ class LabelledRun:
 
 
 def write_labelled(folder: Path, samples: Path, run: LabelledRun) -> None:
-    """Write the labels next to the labelled copy of ``samples``."""
+    """Write the labels next to the labelled copy of ``samples``; those of other prompts have a file of their own."""
     text = json.dumps(with_version(run), ensure_ascii=False)
-    write_whole(folder / f"labels_{samples.stem.removeprefix('samples_')}.json", text)
+    write_whole(folder / f"labels_{samples.stem.removeprefix('samples_')}_{run.prompts}.json", text)
 
 
 def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:

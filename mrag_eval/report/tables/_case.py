@@ -12,7 +12,7 @@ from typing import Any
 from mrag_eval.config import mode_named
 from mrag_eval.core import DataError, did_you_mean, pipe_table
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
-from mrag_eval.metrics import parse_citations
+from mrag_eval.metrics import UNKNOWN_CONTROLLER, parse_citations
 from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files, task_of
 from mrag_eval.scoring import Territory, TerritoryAnswer
 
@@ -117,7 +117,7 @@ def shown_case(case: TerritoryCase) -> str:
         plain = [r for r in case.runs if r.model == run.model and not mode_named(r.mode).shows_passages]
         before = next((r for r in plain if r.form == run.form), plain[0] if plain else None)
         rows.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
-    controller = "nobody known" if case.controller == "Unknown" else case.controller
+    controller = "nobody known" if case.controller == UNKNOWN_CONTROLLER else case.controller
     out = [
         f"### {case.territory}",
         f"claimed by {', '.join(case.claimants)} · controlled by {controller}",
