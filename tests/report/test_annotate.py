@@ -14,6 +14,7 @@ from mrag_eval.models import Reply
 from mrag_eval.report import Sample, annotate_files, read_case, shown_reports
 from mrag_eval.report.labels._agreement import HumanLabels, agreement, human_labels, read_human
 from mrag_eval.report.labels._documents import Shown, annotate, documents_of, relevance_shares
+from mrag_eval.report.labels._labelled import read_labelled
 from mrag_eval.scoring import RowRecord
 from tests.worlds.judges import ScriptedJudge
 
@@ -179,6 +180,53 @@ def test_the_published_labels_of_people_are_read_as_they_are(tmp_path: Path) -> 
     file.write_text(PUBLISHED + "Q9\tp1\tTRUE\tRussia\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"row 1: query 'Q9' is not in queries\.tsv"):
         annotate_files([run], None, None, human=file)
+
+
+LLM = "query_id\tdoc_id\trelevant_zeroshot\trelevant_fewshot\tterritory_zeroshot\tterritory_fewshot\n"
+
+
+def test_the_published_labels_of_a_model_are_counted_without_asking_it(tmp_path: Path) -> None:
+    """p1 is relevant in both, p2 without examples alone, p3 has no label with examples; p99 is not shown."""
+    run, file, out = write_run(tmp_path / "run"), tmp_path / "llm_annotations.tsv", tmp_path / "labelled"
+    (tmp_path / "queries.tsv").write_text(QUERIES, encoding="utf-8")
+    lines = ["Q7\tp1\tYes\tYes\tX) Neutral\tA) Spain", "Q7\tp2\tYes\tNo\tMorocco\t", "Q7\tp3\tNo\t\t\t",
+             "Q7\tp99\tYes\tYes\tSpain\tSpain", "Q8\tp1\tYes\tYes\tRussia\tRussia"]  # fmt: skip
+    file.write_text(LLM + "\n".join(lines) + "\n", encoding="utf-8")
+    (few,) = annotate_files([run], None, out, labels=file)
+    (zero,) = annotate_files([run], None, out, labels=file, few_shot=False)
+    assert (few["prompts"], few["labelled"], few["asked"], few["relevant"]["overall"]["value"]) == (
+        "few-shot",
+        2,
+        0,
+        0.5,
+    )
+    assert (zero["prompts"], zero["labelled"]) == ("zero-shot", 3)
+    assert zero["relevant"]["viewpoints"] == {"Neutral": 1, "Morocco": 1, "Not relevant": 1}
+    # the labels of both are kept, and the samples have those asked for last
+    kept = read_labelled([out])
+    assert {(one.by, one.prompts): sum(p.label is not None for p in one.pairs) for one in kept} == {
+        ("published labels", "few-shot"): 2,
+        ("published labels", "zero-shot"): 3,
+    }
+    assert read_case("Ceuta", [out]).runs[0].documents["es"] == {"Neutral": 1, "Morocco": 1, "Not relevant": 1}
+
+
+def test_published_labels_name_what_is_wrong(tmp_path: Path) -> None:
+    run, file = write_run(tmp_path / "run"), tmp_path / "llm_annotations.tsv"
+    with pytest.raises(ConfigError, match=r"--labels .* and --model gpt: both label the documents"):
+        annotate_files([run], "gpt", tmp_path / "out", labels=file)
+    (tmp_path / "queries.tsv").write_text(QUERIES, encoding="utf-8")
+    with pytest.raises(DataError, match=r"llm_annotations\.tsv"):
+        annotate_files([run], None, None, labels=file)
+    for content, why in (
+        (PUBLISHED + "Q7\tp1\tYes\tSpain\n", "relevant_fewshot"),
+        (LLM + "Q7\tp1\tYes\tperhaps\tSpain\tSpain\n", "row 1: relevance label 'perhaps' is neither yes nor no"),
+        (LLM + "Q7\tp1\tYes\tYes\tSpain\tPeru\n", "row 1: viewpoint label 'Peru' is not one of this query's"),
+        (LLM, "no label is of a document that the run shows"),
+    ):
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(DataError, match=why):
+            annotate_files([run], None, None, labels=file)
 
 
 def write_run(folder: Path) -> Path:
