@@ -18,6 +18,8 @@ from mrag_eval.scoring import RowRecord, summarize
 from tests.worlds.measured import with_records
 
 TASK = "bordirlines_qlang_direct_openai"
+# The index of a reply that never came.
+FAILED = -2
 # Documents -> territory -> the claimant named in en, ar and hi; None: not asked, -1: no option.
 ANSWERS: dict[str, dict[str, tuple[int | None, ...]]] = {
     "all": {"X": (0, 0, 0), "Y": (1, 0, 1), "Z": (0, 0, 0)},
@@ -41,6 +43,9 @@ def line(territory: str, lang: str, index: int) -> dict[str, Any]:
         "outcome": "chosen" if index >= 0 else "empty",
     }
     row = {"row": answer["query_id"], "cell": {"query_lang": lang}, "concurrence": answer, "values": {}}
+    if index == FAILED:
+        row["unanswered"] = {key: value for key, value in answer.items() if key not in ("claimant_ind", "outcome")}
+        del row["concurrence"]
     return {"doc": {"id": answer["query_id"]}, "rows": row}
 
 
@@ -90,7 +95,7 @@ def test_all_three_are_compared_on_the_same_questions(tmp_path: Path) -> None:
         "qlang, not relevant": [(0.0, 1), (100.0, 2), (0.0, 2), (1.0, 2)],
     }
     assert {row.source for row in table.rows if row.labels[1] == "org/tiny"} == {"this run"}
-    assert "org/tiny: over the 5 questions that every run of this table asks" in table.notes
+    assert "org/tiny: over the 5 questions to which every run of this table has an answer" in table.notes
 
 
 def test_models_have_questions_of_their_own(tmp_path: Path) -> None:
@@ -106,14 +111,14 @@ def test_models_have_questions_of_their_own(tmp_path: Path) -> None:
         (pytest.approx(200 / 3), 3),
         (pytest.approx(100 / 3), 3),
     ]
-    assert "org/other: over the 9 questions that every run of this table asks" in table.notes
+    assert "org/other: over the 9 questions to which every run of this table has an answer" in table.notes
 
 
 def test_a_run_alone_is_shown_as_it_is(tmp_path: Path) -> None:
     write(tmp_path, "relevant", 1, samples=False)
     table = figure(tmp_path)
     assert ours(table)["qlang, relevant"][0] == (100.0, 1)
-    assert not any("that every run of this table asks" in note for note in table.notes)
+    assert not any(note.startswith("org/tiny: over") for note in table.notes)
 
 
 def test_a_run_without_samples_is_compared_with_none(tmp_path: Path) -> None:
@@ -127,6 +132,23 @@ def test_a_run_without_samples_is_compared_with_none(tmp_path: Path) -> None:
     assert "no samples (--log_samples)" in str(row.cells[0].reason)
 
 
+def test_a_territory_with_a_failed_question_is_left_out_of_every_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run with other documents has no answer on X in Hindi: Y remains, with two questions."""
+    monkeypatch.setitem(ANSWERS, "non_relevant", {**ANSWERS["non_relevant"], "X": (1, 0, FAILED)})
+    for date, documents in enumerate(ANSWERS, 1):
+        write(tmp_path, documents, date)
+    table = figure(tmp_path)
+    # no control question is left; Y's answers agree in all but the first run; Non_CS is 0 in the first and the last
+    assert ours(table) == {
+        "qlang, all": [(None, None), (0.0, 1), (None, 1), (2.0, 1)],
+        "qlang, relevant": [(None, None), (100.0, 1), (0.0, 1), (1.0, 1)],
+        "qlang, not relevant": [(None, None), (100.0, 1), (None, 1), (1.0, 1)],
+    }
+    assert "org/tiny: over the 2 questions to which every run of this table has an answer" in table.notes
+
+
 def test_without_a_common_question_there_is_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ANSWERS, "relevant", {"W": (0, 0, 0)})
     for date, documents in enumerate(ANSWERS, 1):
@@ -134,4 +156,4 @@ def test_without_a_common_question_there_is_no_score(tmp_path: Path, monkeypatch
     table = figure(tmp_path)
     assert {cells[0][0] for cells in ours(table).values()} == {None}
     reasons = {row.cells[0].reason for row in table.rows if row.labels[1] == "org/tiny"}
-    assert reasons == {"no question is asked by every run of this table"}
+    assert reasons == {"no question has an answer in every run of this table"}

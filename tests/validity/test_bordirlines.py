@@ -248,7 +248,7 @@ def test_figure_6(run: Run) -> None:
     conditions = ("qlang, all", "qlang, relevant", "qlang, not relevant", "rel_langs, all", "rel_langs, relevant")
     assert filled == {f"{condition} / planted": all_right for condition in conditions}
     printed = single_spaced(run.command("report", *map(str, folders), "--layout", "bordirlines"))
-    assert "planted: over the 6 questions that every run of this table asks" in printed
+    assert "planted: over the 6 questions to which every run of this table has an answer" in printed
     for condition in conditions:
         line = rf"\| {condition} \| planted \| this run[^|]* \| 100\.0 \(n=2\) \| 100\.0 \(n=2\) \|"
         assert re.search(line, printed), condition

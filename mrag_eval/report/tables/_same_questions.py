@@ -13,8 +13,8 @@ from mrag_eval.report.tables._layout_schema import Layout, LayoutTable
 from mrag_eval.report.tables._row_runs import TaskRun, slots
 from mrag_eval.scoring import RowRecord, concurrence_table
 
-_NO_SAMPLES = "it has no samples (--log_samples), so the questions that the other runs ask cannot be chosen"
-_NO_QUESTION = "no question is asked by every run of this table"
+_NO_SAMPLES = "it has no samples (--log_samples), so the questions of the other runs cannot be chosen"
+_NO_QUESTION = "no question has an answer in every run of this table"
 # Row id -> its record; None for a run without samples.
 _Records = Mapping[str, RowRecord] | None
 
@@ -37,18 +37,24 @@ def on_same_questions(
             continue
         records = {i: _records(runs[i]) for i in own}
         deciding = [i for i in own if i in fitting] or own
-        asked = [found.keys() for i in deciding if (found := records[i]) is not None]
-        kept = reduce(lambda a, b: a & b, map(set, asked)) if asked else set()
+        asked = [_answered(found) for i in deciding if (found := records[i]) is not None]
+        kept = reduce(set.intersection, asked) if asked else set()
         for i in own:
             out[i] = replace(runs[i], leaf=_over(runs[i].leaf, records[i], kept))
         if kept:
-            lines.append(f"{model}: over the {len(kept):,} questions that every run of this table asks")
+            lines.append(f"{model}: over the {len(kept):,} questions to which every run of this table has an answer")
     return out, lines
 
 
 def _records(run: TaskRun) -> _Records:
     path = run.file.samples(run.leaf.task)
     return None if path is None else {sample.record.row: sample.record for sample in read_samples(path)}
+
+
+def _answered(records: Mapping[str, RowRecord]) -> set[str]:
+    """Return the rows of territories on which no question failed: others are in no score of the run."""
+    lost = {record.unanswered.territory for record in records.values() if record.unanswered is not None}
+    return {row for row, r in records.items() if r.concurrence is not None and r.concurrence.territory not in lost}
 
 
 def _over(leaf: LeafResult, records: _Records, rows: set[str]) -> LeafResult:
