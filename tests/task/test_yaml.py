@@ -216,7 +216,7 @@ _VERSIONS = {
     "xrag": 1.2,
     "xlcost": 1.2,
     "blend": 1.1,
-    "bordirlines": 1.1,
+    "bordirlines": 1.2,
     "click": 1.1,
     "mkqa": 1.1,
     "tydi": 1.1,

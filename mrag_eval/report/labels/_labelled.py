@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import OPTIONAL, DataError, check_version, from_json, json_value, with_version, write_whole
+from mrag_eval.core import (
+    OPTIONAL,
+    DataError,
+    check_version,
+    content_key,
+    from_json,
+    json_value,
+    with_version,
+    write_whole,
+)
 from mrag_eval.datasets import Label
 
 _FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"
@@ -33,8 +42,9 @@ class LabelledPair:
 class LabelledRun:
     """Hold the labelled pairs of one task of one run.
 
-    ``by`` names the model that labelled (``published``: the labels of the benchmark), ``prompts`` is ``zero-shot`` or
-    ``few-shot``. ``measurement`` is the record of the run whose documents they are, None if it has none.
+    ``by`` names the model that labelled, or says where the labels were read. ``prompts`` is ``zero-shot`` or
+    ``few-shot`` (``human`` for people's labels in the samples). ``measurement`` is the record of the run whose
+    documents they are, None if it has none.
     """
 
     task: str
@@ -47,9 +57,10 @@ class LabelledRun:
 
 
 def write_labelled(folder: Path, samples: Path, run: LabelledRun) -> None:
-    """Write the labels next to the labelled copy of ``samples``."""
+    """Write the labels next to the labelled copy of ``samples``; each labeller with each prompt has its own file."""
     text = json.dumps(with_version(run), ensure_ascii=False)
-    write_whole(folder / f"labels_{samples.stem.removeprefix('samples_')}.json", text)
+    labeller = content_key([run.by, run.prompts])[:8]
+    write_whole(folder / f"labels_{samples.stem.removeprefix('samples_')}_{labeller}.json", text)
 
 
 def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:
