@@ -1,4 +1,4 @@
-"""Stages at which a pipeline's errors occur: not retrieved, lost in reranking, cut at k, or not used."""
+"""Stages at which answers are lost: not retrieved, not shown, not used, judged wrong, or failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from mrag_eval.metrics._intervals import Estimate, interval_for, undefined
 
 Column = Sequence[bool | int | float | None]
 
-STAGES = ("not retrieved", "lost in reranking", "cut at k", "wrong language", "not used", "correct")
+# Not shown: retrieved, and not in the prompt. Not used: shown, and in no form in the reply. Judged wrong: in the reply,
+# and yet wrong by the verdict. Failed: a step on the way to the verdict failed.
+STAGES = ("not retrieved", "not shown", "wrong language", "not used", "judged wrong", "failed", "correct")
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,9 @@ class ErrorAttribution:
 
     ``product`` is retrieved x kept x correct (retrieved x correct without a reranker). Compared with ``end_to_end`` it
     shows how much the generator answers without the evidence. ``correct_if_not_retrieved`` is that share itself,
-    ``correct_if_retrieved`` its counterpart. ``stages`` counts the judged rows by their last stage, in the order of
-    :data:`STAGES`; ``correct`` counts right answers regardless of retrieval. ``unscored`` rows lack a retrieval or an
-    answer verdict.
+    ``correct_if_retrieved`` its counterpart. ``stages`` counts the judged rows by their last stage, and the failed
+    ones, in the order of :data:`STAGES`; ``correct`` counts right answers regardless of retrieval. ``unscored`` rows
+    lack a retrieval or an answer verdict without a failure.
     """
 
     retrieved: Estimate
@@ -85,7 +87,8 @@ def error_attribution(
     correct: Column,
     *,
     right_language: Column | None = None,
-    reranked: bool = True,
+    used: Column | None = None,
+    failed: Column | None = None,
     groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2_000,
@@ -101,8 +104,8 @@ def error_attribution(
             retrieved documents are in the prompt.
         correct: the answer is right, end to end.
         right_language: the answer is in the requested language; splits the wrong answers of ``stages`` further.
-        reranked: a reranker chose what is kept. Otherwise a relevant document that was retrieved and not kept was not
-            lost in reranking, but ranked below the k that are shown (cut at k).
+        used: the reply holds a reference answer, right or wrong as it is; splits them, too.
+        failed: a step on the way to the verdict failed; such a row is in ``stages`` alone.
         groups: rows that belong together; intervals then resample groups.
 
     None in ``retrieved`` (unknown relevance) or ``correct`` (unjudged) leaves the row out of everything and counts it
@@ -115,14 +118,19 @@ def error_attribution(
     everything_kept = kept is None
     retrieved, correct = _checked(retrieved=retrieved, correct=correct)
     (in_prompt,) = _checked(n_rows=len(retrieved), kept=retrieved if kept is None else kept)
-    (language,) = _checked(
-        n_rows=len(retrieved), right_language=[1] * len(retrieved) if right_language is None else right_language
+    ones, none = [1] * len(retrieved), [0] * len(retrieved)
+    language, held, lost = _checked(
+        n_rows=len(retrieved),
+        right_language=ones if right_language is None else right_language,
+        used=none if used is None else used,
+        failed=none if failed is None else failed,
     )
     if groups is not None and len(groups) != len(retrieved):
         raise MetricError(f"{len(retrieved)} rows but {len(groups)} groups")
     if not retrieved:
         raise MetricError("no rows for the error attribution")
-    rows = [i for i in range(len(retrieved)) if retrieved[i] is not None and correct[i] is not None]
+    passed = [i for i, gone in enumerate(lost) if not gone]
+    rows = [i for i in passed if retrieved[i] is not None and correct[i] is not None]
     for i in rows:
         if retrieved[i] and in_prompt[i] is None:
             raise MetricError(f"kept[{i}] is None although the row was retrieved")
@@ -151,24 +159,28 @@ def error_attribution(
         end_to_end=conditional_rate(right, [1] * len(hit), **settings),
         correct_if_not_retrieved=conditional_rate(right, [not h for h in hit], **settings),
         correct_if_retrieved=conditional_rate(right, hit, **settings),
-        stages=_stages(hit, top, right, [language[i] for i in rows], "lost in reranking" if reranked else "cut at k"),
-        unscored=len(retrieved) - len(rows),
+        stages=_stages(
+            hit, top, right, [language[i] for i in rows], [held[i] for i in rows], len(retrieved) - len(passed)
+        ),
+        unscored=len(passed) - len(rows),
     )
 
 
-def _stages(hit: list[Any], top: list[Any], right: list[Any], language: list[Any], cut: str) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for found, kept, good, same in zip(hit, top, right, language, strict=True):
+def _stages(
+    hit: list[Any], top: list[Any], right: list[Any], language: list[Any], held: list[Any], failed: int
+) -> dict[str, int]:
+    counts: Counter[str] = Counter(failed=failed)
+    for found, kept, good, same, said in zip(hit, top, right, language, held, strict=True):
         if good:
             counts["correct"] += 1
         elif not found:
             counts["not retrieved"] += 1
         elif not kept:
-            counts[cut] += 1
+            counts["not shown"] += 1
         elif same is not None and not same:
             counts["wrong language"] += 1
         else:
-            counts["not used"] += 1
+            counts["judged wrong" if said else "not used"] += 1
     return {stage: counts[stage] for stage in STAGES}
 
 

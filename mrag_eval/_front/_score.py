@@ -20,12 +20,15 @@ from mrag_eval.config import (
     check_metrics,
     package_versions,
     ranking_measures,
+    relevance_measures,
     validated,
 )
 from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, RunFiles, Scored, content_key
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from mrag_eval.datasets import Held
 
 _PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
 
@@ -38,6 +41,7 @@ def score(
     task: str = "rows",
     model: str = "unnamed",
     output: str | Path | None = None,
+    corpus: Iterable[str] | str | Path | None = None,
     seed: int = 0,
 ) -> Results:
     """Score replies and rankings that are there already; no model is run.
@@ -50,11 +54,16 @@ def score(
         answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
         task, model: names for the results, which reports and comparisons show.
         output: the folder for results and samples; a temporary one by default.
+        corpus: the passages that the system searched: their ids and those of their documents, a JSON Lines file of
+            passages, or the folder of an index. A row is then unscored by measures of relevance if the corpus holds no
+            relevant id of it. Without it, ids are known from the rows' passages alone.
         seed: of the resampling for intervals.
 
     Raises:
-        ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key.
+        ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
+            relevant id of any row is in the corpus, or without one among the passages of all rows.
     """
+    from mrag_eval.datasets import with_absent
     from mrag_eval.scoring import (
         METRICS,
         AnswerRecord,
@@ -72,10 +81,13 @@ def score(
     given = [_given(row, where, number, names) for number, (where, row) in enumerate(_read(rows))]
     _check_ids([row.doc.id for row in given])
     check_task_scores(names, [row.doc for row in given])
+    if measures := relevance_measures(names):
+        docs = with_absent([row.doc for row in given], _held(corpus, given), measures)
+        given = [replace(row, doc=doc) for row, doc in zip(given, docs, strict=True)]
     # as in XRAG: a question without passages may be passed on
     read = [parse_answer(row.reply, form, may_decline=not row.passages) for row in given]
     scored = [
-        Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form)
+        Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form, passages=row.passages)
         for row, found in zip(given, read, strict=True)
     ]
     values = score_rows(scored, names, searched=bool(ranking_measures(names)))
@@ -112,6 +124,24 @@ def score(
         for number, (row, record) in enumerate(zip(given, records, strict=True))
     ]
     return Results(RunFiles(folder_for(output)).write(content, {task: samples}))
+
+
+def _held(corpus: Iterable[str] | str | Path | None, given: Sequence[_Given]) -> Held:
+    """Return the corpus that was searched, as far as it is known."""
+    from mrag_eval.datasets import Held, read_passages
+    from mrag_eval.retrieval import held_by_index
+    from mrag_eval.retrievers import load_index
+
+    if corpus is None:
+        found = (hit for row in given for hit in row.passages)
+        return Held.among("score: the rows' passages", found, complete=False, also=", or pass corpus=, all of its ids")
+    if isinstance(corpus, str | Path):
+        path = Path(corpus)
+        if path.is_dir():
+            return held_by_index(load_index(path), [row.doc for row in given], str(corpus))
+        return Held.among(f"score: {path}", read_passages(path))
+    ids = dict.fromkeys(map(str, corpus))
+    return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
 
 
 def _measured(task: str, form: str, given: Sequence[_Given]) -> Measurement:
@@ -186,7 +216,7 @@ def _given(row: Any, where: str, number: int, names: Sequence[str]) -> _Given:
 
     if not isinstance(row, Mapping):
         raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", "give one dictionary a question")
-    ranked = ranking_measures(names)
+    ranked = relevance_measures(names)
     needed = (["passages"] if ranked else []) + (["reply"] if len(ranked) < len(names) else [])
     for key in needed:
         if row.get(key) is None:

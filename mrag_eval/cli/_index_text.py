@@ -15,9 +15,18 @@ def echo_index(path: Path, index: Index) -> None:
     """Print the number of passages by language, and how they are searched."""
     languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
     typer.echo(f"{path}: {len(index):,} passages ({languages})")
+    echo_ids(index)
     manifest = index.manifest.model_dump()
     echo_stored(manifest)
     echo_approximate(manifest, asked=index.manifest.approximation is not None)
+
+
+def echo_ids(index: Index) -> None:
+    """Print the ids of the first passage and of its document, which a benchmark's relevant_ids name."""
+    for passage in index.first_passages(1):
+        same = passage.id == passage.doc_id
+        ids = f"'{passage.id}'" if same else f"document '{passage.doc_id}', passage '{passage.id}'"
+        typer.echo(f"{'ids':<11} {ids} (the first; relevant_ids takes {'it' if same else 'either'})")
 
 
 def echo_stored(manifest: dict[str, Any]) -> None:

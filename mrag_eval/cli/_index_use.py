@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mrag_eval.cli._index_text import echo_approximate, echo_imported, echo_index, echo_stored
+from mrag_eval.cli._index_text import echo_approximate, echo_ids, echo_imported, echo_index, echo_stored
 
 _Index = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
 _Uri = Annotated[
@@ -103,7 +103,7 @@ def info(
     Without --verify only the checksums of small files are compared. With --verify the exit code is 1 if any file is
     damaged.
     """
-    from mrag_eval.retrievers import MilvusPlace, index_info, milvus_info
+    from mrag_eval.retrievers import MilvusPlace, index_info, load_index, milvus_info
 
     verified = _verified(path, uri) if check else None
     found = index_info(path) if uri is None else milvus_info(MilvusPlace(uri, str(path)))
@@ -128,6 +128,8 @@ def info(
     for name, value in lines.items():
         if value:
             typer.echo(f"{name:<11} {value}")
+    if uri is None:
+        echo_ids(load_index(path))
     echo_imported(found)
     echo_stored(found)
     if found["kind"] in ("dense", "hybrid") and uri is None:

@@ -25,20 +25,23 @@ from mrag_eval.config._measurement import (
 )
 from mrag_eval.config._measures import (
     CORRECT,
+    HOLDS_ANSWER,
     JUDGED,
     RANKING_MEASURE,
     RERANKED,
+    SHOWN,
     SUFFICIENCY,
     TRANSLATED,
     VERDICTS,
     check_metrics,
     ranking_measures,
+    relevance_measures,
     rerank_measures,
     unmeasured,
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
-from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown
+from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown, upper_bound
 from mrag_eval.config._overrides import TaskNames, names_of
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
@@ -58,6 +61,7 @@ __all__ = [
     "EVALUATED",
     "EVERYTHING",
     "HARMLESS",
+    "HOLDS_ANSWER",
     "JUDGED",
     "MODES",
     "PUBLISHED",
@@ -65,6 +69,7 @@ __all__ = [
     "RANKING_MEASURE",
     "RERANKED",
     "ROLES",
+    "SHOWN",
     "SUFFICIENCY",
     "TOP_SCORE",
     "TRANSLATED",
@@ -118,6 +123,7 @@ __all__ = [
     "ranking_measures",
     "read_task_yaml",
     "read_yaml",
+    "relevance_measures",
     "rerank_measures",
     "reranker_name",
     "secret_in",
@@ -126,5 +132,6 @@ __all__ = [
     "split_config",
     "undotted",
     "unmeasured",
+    "upper_bound",
     "validated",
 ]

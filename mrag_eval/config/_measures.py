@@ -10,11 +10,19 @@ from mrag_eval.core import ConfigError, did_you_mean
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
 # The same measures on the reranked list.
 RERANKED = "rerank_"
+# Whether a relevant passage is in the prompt, which holds the block's k.
+SHOWN = "shown@k"
 VERDICTS = ("judged_accuracy", "judge_correct")
 SUFFICIENCY = "context_sufficiency"
 JUDGED = (*VERDICTS, SUFFICIENCY)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
+# Metrics whose 1 says that the reply holds a reference answer, whatever else a verdict asks for.
+HOLDS_ANSWER = (
+    *("judge_correct", "sem_b", "match", "match_unicode", "match_translated", "exact_match", "exact_match_unicode"),
+    *("exact_match_mkqa", "char3gram_recall", "char3gram_recall_aliases", "char3gram_recall_unicode"),
+    *("char3gram_recall_translated", "word_recall"),
+)
 # Metrics that need a translator.
 TRANSLATED = ("char3gram_recall_translated", "match_translated")
 
@@ -29,9 +37,16 @@ def rerank_measures(names: Sequence[str]) -> list[str]:
     return [n for n in names if n.startswith(RERANKED) and RANKING_MEASURE.match(n.removeprefix(RERANKED))]
 
 
-def unmeasured(names: Sequence[str], mode: str, *, searched: bool, reranked: bool) -> dict[str, list[str]]:
+def relevance_measures(names: Sequence[str]) -> list[str]:
+    """Return the names that are measured by which passages are relevant."""
+    return [n for n in names if n == SHOWN or RANKING_MEASURE.match(n.removeprefix(RERANKED))]
+
+
+def unmeasured(names: Sequence[str], mode: str, *, searched: bool, reranked: bool, shows: bool) -> dict[str, list[str]]:
     """Return the names that a run in ``mode`` cannot measure, by the reason."""
     found: dict[str, list[str]] = {}
+    if not shows:
+        found[f"mode {mode} shows no passages"] = [name for name in names if name == SHOWN]
     if not searched:
         found[f"mode {mode} searches no corpus"] = [*ranking_measures(names), *rerank_measures(names)]
     elif not reranked:
@@ -49,6 +64,10 @@ def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> N
     for metric in names:
         if metric in known or RANKING_MEASURE.match(metric.removeprefix(RERANKED)):
             continue
+        if metric.startswith("shown@"):
+            raise ConfigError(
+                f"{where}: unknown metric '{metric}'", f"write {SHOWN}: retrieval.k is the number of passages shown"
+            )
         examples = ["hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
         examples += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
         raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, [*known, *examples])}")

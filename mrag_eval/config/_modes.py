@@ -162,6 +162,24 @@ def mode_named(name: object) -> Mode:
     return MODES.get(str(name), _UNKNOWN)
 
 
+# Models of ours that are told the answer.
+ORACLE_MODELS = ("oracle_answer",)
+
+
+def upper_bound(retrieval: Mapping[str, Any], model: object = None) -> str | None:
+    """Return what makes scores an upper bound: knowledge of the answer that no system has; None for a system's own.
+
+    ``retrieval`` is the block, as results hold it, and ``model`` the harness's name for the type of the model.
+    """
+    if model in ORACLE_MODELS:
+        return "upper bound: the model replies with the reference answer"
+    if passages_shown(retrieval) == "gold":
+        return "upper bound: the passages shown are those known to answer"
+    if "gold" in (retrieval.get("languages") or mode_named(retrieval.get("mode")).languages):
+        return "upper bound: the search is told the language of the relevant document"
+    return None
+
+
 def passages_shown(retrieval: Mapping[str, Any]) -> Shown:
     """Return which passages a ``retrieval`` block, as results hold it, puts into the prompt."""
     shows = mode_named(retrieval.get("mode")).shows

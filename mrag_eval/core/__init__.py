@@ -48,7 +48,7 @@ from mrag_eval.core._keys import (
     key_variable_of,
     names_secret,
 )
-from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name
+from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
 from mrag_eval.core._languages import (
     CORAL_POOL,
     NO_SPACES,
@@ -245,6 +245,7 @@ __all__ = [
     "path_fault",
     "pipe_table",
     "placed",
+    "plain_name",
     "points",
     "present_device",
     "ranking_dict",

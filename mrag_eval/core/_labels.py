@@ -37,6 +37,11 @@ class Labels:
         return {passage: int(passage in self.relevant) for passage in self.judged}
 
 
+def plain_name(metric: str) -> str:
+    """Return the name of a measure without the mark of its labels."""
+    return metric.partition("_proxy")[0]
+
+
 def labelled_name(metric: str, by: LabelSource | None) -> str:
     """Return the name of a ranking measure, marked if its labels are not a panel's."""
     return metric + _SUFFIXES.get(by, "")

@@ -125,6 +125,7 @@ class RagDoc:
     ``id`` is unique in the benchmark and pairs runs. ``answers`` may be empty (then lexical metrics leave the row
     unscored). ``gold_choice`` indexes ``choices``. ``relevant_ids`` are the document (or passage) ids known to answer
     the question; with ``relevant_documents`` they are document ids only, and a passage with the same id does not match.
+    ``absent_ids`` are those that the searched corpus does not hold, as far as is known.
     ``group_id`` links versions of one question (languages, territories): intervals resample groups, not rows. ``extra``
     holds fields that only this benchmark has; a ``question_id`` there links the versions of one question if the group
     is wider (a paragraph's questions).
@@ -142,8 +143,14 @@ class RagDoc:
     relevant_langs: tuple[str, ...] = ()
     relevant_ids: tuple[str, ...] = ()
     relevant_documents: bool = False
+    absent_ids: tuple[str, ...] = ()
     group_id: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def findable(self) -> bool:
+        """Return whether a relevant document is known that the corpus may hold."""
+        return bool({*self.relevant_ids} - {*self.absent_ids})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as the harness logs it: JSON values, without empty fields and without given passages."""
@@ -158,7 +165,7 @@ class RagDoc:
         for name in ("gold_doc_lang", "culture_lang", "group_id"):
             if getattr(self, name) is not None:
                 row[name] = getattr(self, name)
-        for name in ("relevant_langs", "relevant_ids"):
+        for name in ("relevant_langs", "relevant_ids", "absent_ids"):
             if getattr(self, name):
                 row[name] = list(getattr(self, name))
         if self.extra:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mrag_eval.core._failures import Failure
 from mrag_eval.core._judgements import Judgement
 from mrag_eval.core._labels import Labels
-from mrag_eval.core._passages import RagDoc
+from mrag_eval.core._passages import Hit, RagDoc
 from mrag_eval.core._rankings import Ranked, Reranking
 
 Value = float | str  # a score, or the reason for its absence
@@ -33,6 +33,7 @@ def not_finite(value: float) -> str:
 class Scored:
     """Input to the metrics for one row: the question, the parsed answer, and the ranking (empty without a search).
 
+    ``passages`` are those in the prompt.
     ``tagged`` and ``declined`` as in :class:`~mrag_eval.scoring.Answer`. ``judgement`` is the panel's, None without a
     panel; ``in_language`` is the result of the judge block's language check, None without one, and ``detected`` the
     language that the check found, None also for an answer without letters. ``labels`` mark the relevant passages of the
@@ -58,6 +59,7 @@ class Scored:
     translated: str | None = None
     untranslated: str | None = None
     failures: tuple[Failure, ...] = ()
+    passages: tuple[Hit, ...] = ()
 
 
 @dataclass

@@ -27,6 +27,7 @@ from mrag_eval.datasets._registry import (
     published_rows,
     validate_data,
 )
+from mrag_eval.datasets._relevant import Held, holder, with_absent
 from mrag_eval.datasets._reload import Reloaded, reload
 from mrag_eval.datasets._user_files import read_lines, read_table
 from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
@@ -47,6 +48,7 @@ __all__ = [
     "Declaration",
     "Expected",
     "GitHubFiles",
+    "Held",
     "HubDataset",
     "Label",
     "LoaderSpec",
@@ -61,6 +63,7 @@ __all__ = [
     "data_of_config",
     "declaration_of",
     "decode",
+    "holder",
     "identity_of",
     "iter_jsonl",
     "load_benchmark",
@@ -82,4 +85,5 @@ __all__ = [
     "sha256_file",
     "subjects",
     "validate_data",
+    "with_absent",
 ]

@@ -43,6 +43,7 @@ from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import iter_jsonl, read_bytes, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._origin import Origin
+from mrag_eval.datasets._relevant import Held, refuse_absent
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
 
 BENCHMARK = Declaration(
@@ -116,7 +117,7 @@ def load(block: JsonlBlock) -> Benchmark:
         parallel = parallel_texts(versions)
         beside["corpus"] = {"path": str(corpus_file), "sha256": sha256_file(corpus_file)}
         notes.append(f"{len(corpus)} documents in {len({passage.lang for passage in corpus})} languages")
-        _check_relevant(docs, corpus, path)
+        refuse_absent(docs, Held.among("the corpus", corpus), str(path))
         if block.imbalance is not None:
             docs, corpus, note = imbalanced(docs, corpus, versions, block.imbalance, block.seed)
             notes.append(note)
@@ -247,14 +248,6 @@ def _corpus(path: Path) -> tuple[list[Passage], list[Version]]:
     if not passages:
         raise DataError(f"{path}: holds no document")
     return passages, versions
-
-
-def _check_relevant(docs: list[RagDoc], corpus: list[Passage], path: Path) -> None:
-    known = {passage.id for passage in corpus} | {passage.doc_id for passage in corpus}
-    for doc in docs:
-        for name in doc.relevant_ids:
-            if name not in known:
-                raise DataError(f"{path}: question '{doc.id}': relevant id '{name}' is not in the corpus")
 
 
 def _check_characters(row: Mapping[str, Any], where: str) -> None:

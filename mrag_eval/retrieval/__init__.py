@@ -2,7 +2,7 @@
 
 from mrag_eval.retrieval._bordirlines_pages import build_bordirlines, paragraphs
 from mrag_eval.retrieval._bordirlines_titles import Page
-from mrag_eval.retrieval._corpora import corpus_path, known_corpora, open_index
+from mrag_eval.retrieval._corpora import corpus_path, held_by_index, known_corpora, open_index
 from mrag_eval.retrieval._corpus_build import (
     CorpusSettings,
     build_corpus,
@@ -43,6 +43,7 @@ __all__ = [
     "corpus_path",
     "described",
     "find_trace",
+    "held_by_index",
     "how_to_add",
     "how_to_build",
     "indexed_passages",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from mrag_eval.core import (
     matching_languages,
     name_of_model,
 )
-from mrag_eval.datasets import Benchmark, passages_hash
+from mrag_eval.datasets import Benchmark, Held, holder, passages_hash
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._given_vectors import vectors_identity
 from mrag_eval.retrieval._plan import Plan
@@ -220,6 +220,24 @@ def no_passages(retrieval: Retrieval) -> ConfigError:
     return ConfigError(
         f"retrieval.corpus is 'benchmark', but this benchmark brings no passages (mode '{retrieval.mode}')",
         "name an index folder or a corpus of your config file: --metadata retrieval.corpus=...",
+    )
+
+
+def held_by_index(index: Index, docs: Sequence[RagDoc], corpus: str) -> Held:
+    """Return an index as a corpus in which relevant ids are looked up; those of ``docs`` at once."""
+    names = list(dict.fromkeys(name for doc in docs for name in doc.relevant_ids))
+    languages = dict(zip(names, index.counts_named([[name] for name in names]), strict=True))
+
+    @cache
+    def is_passage(name: str) -> bool:
+        return bool(languages.get(name)) and any(one.id == name for one in index.passages_named([name])[name])
+
+    example = next(((one.id, one.doc_id) for one in index.first_passages(1)), ())
+    return Held(
+        f"corpus '{corpus}'",
+        holder(languages, is_passage),
+        example,
+        next_step=(f"name documents or passages in relevant_ids as the index does: mrag-eval index info {index.path}"),
     )
 
 

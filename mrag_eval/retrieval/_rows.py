@@ -7,9 +7,9 @@ from contextvars import ContextVar
 from importlib.metadata import version
 from typing import Any
 
-from mrag_eval.config import TRANSLATED, TaskBlocks
+from mrag_eval.config import TRANSLATED, TaskBlocks, relevance_measures
 from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, present_device, ranking_dict
-from mrag_eval.datasets import load_benchmark
+from mrag_eval.datasets import load_benchmark, with_absent
 from mrag_eval.models import EvaluatedModel, Translator, build_translator, total_counts
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
@@ -60,6 +60,8 @@ class TaskRows:
         self._missing = Missing(tolerant=folder is not None, needed=needed)
         self.translator: Translator | None = None
         self._source.check(selection.docs, self._missing)
+        if "corpus" not in self._missing.names:
+            self._mark_absent()
         with self._missing.allowed("translator"):
             self.translator = self._translator()
         self._retrieved: dict[str, Retrieved] = {}
@@ -76,6 +78,19 @@ class TaskRows:
         """
         settings, missing = self.settings(), self._missing.names
         self._source = Saved.of(self._source, folder, self._task, settings, self.blocks.retrieval, missing)
+        if "corpus" in missing:
+            self._mark_absent()
+
+    def _mark_absent(self) -> None:
+        """Mark relevant ids that the corpus does not hold; see :func:`mrag_eval.datasets.with_absent`."""
+        docs = list(self.docs.values())
+        if self.blocks.judge.relevance.labels != "ids" or not any(doc.relevant_ids for doc in docs):
+            return
+        held = self._source.held(docs)
+        if held is not None:
+            mode = self.blocks.retrieval.preset
+            needed_by = relevance_measures(self.blocks.metrics) or (["its oracle"] if mode.shows == "gold" else [])
+            self.docs = {doc.id: doc for doc in with_absent(docs, held, needed_by, self._task)}
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that decide the retrieval; see :mod:`mrag_eval.retrieval.saved._settings`."""
@@ -97,6 +112,7 @@ class TaskRows:
             models=self.models(),
             version=version("mrag-eval"),
             terms=terms_of(self.blocks, self.benchmark, self._source.documents()),
+            absent={doc.id: list(doc.absent_ids) for doc in self.docs.values() if doc.absent_ids},
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from mrag_eval.core import CorpusError, Hit, Kept, Passage, Retrieved, Searched
@@ -47,15 +47,18 @@ class PassageTable:
 
     def __init__(self, passages: Iterable[Passage], name: str) -> None:
         self._by_id = {passage.id: passage for passage in passages}
-        self._name = name
+        self.name = name
         self.counts: dict[str, int] = dict(Counter(passage.lang for passage in self._by_id.values()))
+
+    def __iter__(self) -> Iterator[Passage]:
+        return iter(self._by_id.values())
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages with these ids, in this order. Raise CorpusError naming one that does not exist."""
         unknown = next((pid for pid in ids if pid not in self._by_id), None)
         if unknown is not None:
             raise CorpusError(
-                f"corpus {self._name} holds no passage '{unknown}'",
+                f"corpus {self.name} holds no passage '{unknown}'",
                 "search the corpus that the run was made on: retrieval.corpus",
             )
         return [self._by_id[pid] for pid in ids]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from typing import Any
 
-from mrag_eval.config import RERANKED, CorrectLanguage, ranking_measures, rerank_measures
+from mrag_eval.config import RERANKED, SHOWN, CorrectLanguage, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
     SHARE,
     Failure,
@@ -23,6 +24,7 @@ from mrag_eval.core import (
     failed_in,
     labelled_name,
     not_finite,
+    plain_name,
     way_to,
 )
 from mrag_eval.metrics import (
@@ -53,12 +55,15 @@ from mrag_eval.metrics import (
 )
 from mrag_eval.scoring._ranking import (
     NO_RELEVANT,
+    NOT_HELD,
+    NOT_LABELLED,
     QUOTA,
     RANKED,
     REORDERED,
     published_name,
     ranking_columns,
     rerank_columns,
+    shown,
 )
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES, read_option
 
@@ -98,8 +103,8 @@ NO_WAY_TO_DECLINE = "the prompt offers no way to decline"
 NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
 # Reasons for which a row has no value of a metric, whatever happened on the way.
 UNDEFINED = frozenset(
-    {NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO, NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE, NO_RELEVANT, QUOTA}
-)
+    {NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO, NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE}
+) | {NO_RELEVANT, NOT_HELD, NOT_LABELLED, QUOTA}
 _JUDGED = way_to("answer", "judge")
 _TRANSLATED = way_to("translation of answers")
 
@@ -422,6 +427,14 @@ METRICS: dict[str, Metric] = {
             "what is shown suffices for a good answer (XRAG)",
             needs=way_to("translation of documents", "judge"),
         ),
+        Metric(
+            SHOWN,
+            shown,
+            False,
+            "a relevant passage is among those in the prompt, whose number is retrieval.k; defined in every mode that "
+            "shows passages",
+            needs=REORDERED,
+        ),
         _reply("language_check", _language_check, False, "right language, by the judge block's language_check"),
         _reply(
             "declined",
@@ -447,6 +460,7 @@ REPLY_METRICS = frozenset(METRICS) - {
     "context_sufficiency",
     "language_check",
     "answered_in_english",
+    SHOWN,
 }
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
@@ -460,10 +474,25 @@ def scale_of(metric: str) -> Scale:
 
 def needs_of(metric: str) -> frozenset[str]:
     """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
-    declared = TASK_MEASURES.get(metric) or METRICS.get(metric)
+    declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))
     if declared is not None:
         return declared.needs
     return ANSWERED if metric in TASK_SCORES else REORDERED if metric.startswith(RERANKED) else RANKED
+
+
+def measured_on(retrieval: Retrieval | None) -> dict[str, Any]:
+    """Return the arguments of :func:`score_rows` and :func:`value_names` that a block decides; None searches nothing.
+
+    Whether passages are shown is not known without a block.
+    """
+    if retrieval is None:
+        return {"searched": False}
+    return {
+        "searched": retrieval.searches,
+        "quota_depth": retrieval.quota_depth,
+        "reranked": retrieval.rerank is not None,
+        "shows": retrieval.shows_passages,
+    }
 
 
 def _as_far_as_known(value: Value, failures: Sequence[Failure], needs: frozenset[str]) -> Value:
@@ -483,16 +512,26 @@ def value_names(
     searched: bool,
     quota_depth: int | None = None,
     reranked: bool = False,
+    shows: bool = True,
     by: LabelSource | None = None,
 ) -> dict[str, bool | None]:
     """Return the names of the values that :func:`score_rows` gives, each with whether higher is better.
 
     ``by`` is the labeller of the rankings, None if relevant documents are known by id.
     """
+    names = _measurable(names, shows)
     ranked = [published_name(name, quota_depth) for name in ranking_measures(names)] if searched else []
     ranked += rerank_measures(names) if searched and reranked else []
-    plain = {name: METRICS[name].higher_is_better for name in names if name in METRICS}
+    plain = {_labelled(name, by): METRICS[name].higher_is_better for name in names if name in METRICS}
     return plain | {labelled_name(name, by): True for name in ranked}
+
+
+def _measurable(names: Sequence[str], shows: bool) -> list[str]:
+    return [name for name in names if shows or name != SHOWN]
+
+
+def _labelled(name: str, by: LabelSource | None) -> str:
+    return labelled_name(name, by) if name == SHOWN else name
 
 
 def score_rows(
@@ -502,18 +541,22 @@ def score_rows(
     searched: bool,
     quota_depth: int | None = None,
     reranked: bool = False,
+    shows: bool = True,
     language: LanguageRule = LanguageRule(),
 ) -> list[RowScores]:
     """Score every row by every metric named; ``language`` is the rule of ``correct_language``.
 
     ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
-    measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list.
+    measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list, ``shows``
+    of passages in the prompt and ``shown@k``.
     ``quota_depth`` as in :func:`published_name`.
     """
     out = [RowScores() for _ in rows]
+    names = _measurable(names, shows)
+    by = next((row.labels.by for row in rows if row.labels is not None), None)
     with Wait("scoring replies", len(names), "metrics") as wait:
         columns: dict[str, list[Value]] = {
-            n: _correct_language(rows, language) if n == "correct_language" else METRICS[n].score(rows)
+            _labelled(n, by): _correct_language(rows, language) if n == "correct_language" else METRICS[n].score(rows)
             for n in wait.over(names)
             if n in METRICS
         }
@@ -521,7 +564,6 @@ def score_rows(
         ranked = ranking_columns(rows, ranking_measures(names), quota_depth)
         if reranked:
             ranked |= rerank_columns(rows, rerank_measures(names))
-        by = next((row.labels.by for row in rows if row.labels is not None), None)
         columns |= {labelled_name(name, by): values for name, values in ranked.items()}
     for metric, values in columns.items():
         needs = needs_of(metric)

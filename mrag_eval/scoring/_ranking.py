@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mrag_eval.config import RANKING_MEASURE, RERANKED
-from mrag_eval.core import RagDoc, Ranked, Scored, Value, document_of, way_to
+from mrag_eval.core import Hit, Labels, RagDoc, Ranked, Scored, Value, document_of, is_relevant, way_to
 
 NO_RELEVANT = "no relevant document is known"
+NOT_HELD = "the corpus holds no relevant document"
+NOT_LABELLED = "the passages shown were not labelled"
 NO_RERANKING = "the row was not reranked"
-QUOTA = "quota modes hand over a set of passages, not one ranking"
-# The steps on the way to the measures of the retrieved, and of the reranked list.
+QUOTA = "this mode has no ranking; see shown@k"
+# The steps on the way to the measures of the retrieved list, of the reranked one, and of the passages shown.
 RANKED, REORDERED = way_to("search", "label"), way_to("rerank", "label")
 # Measures that depend on the order of the list at any depth; the others only at a depth below that of the list.
 _ORDERED = ("mrr", "ndcg", "map")
@@ -50,6 +52,35 @@ def rerank_columns(rows: Sequence[Scored], measures: Sequence[str]) -> dict[str,
     }
 
 
+def unknown_relevance(doc: RagDoc, labels: Labels | None) -> str | None:
+    """Return why it is not known which passages answer a row's question; None if it is known."""
+    if labels is not None:
+        return labels.fault
+    if not doc.relevant_ids:
+        return NO_RELEVANT
+    return None if doc.findable else NOT_HELD
+
+
+def answers(place: Ranked | Hit, doc: RagDoc, labels: Labels | None) -> bool:
+    """Return whether a passage answers the row's question, by its labels if it has any, else by its ids."""
+    return is_relevant(place, doc) if labels is None else place.id in labels.relevant
+
+
+def shown(rows: Sequence[Scored]) -> list[Value]:
+    """Return 1 for a row with a relevant passage in its prompt, 0 for one without, or the reason for neither."""
+    return [_shown(row) for row in rows]
+
+
+def _shown(row: Scored) -> Value:
+    unknown = unknown_relevance(row.doc, row.labels)
+    if unknown is not None:
+        return unknown
+    if any(answers(hit, row.doc, row.labels) for hit in row.passages):
+        return 1.0
+    unlabelled = row.labels is not None and not {hit.id for hit in row.passages} <= {*row.labels.judged}
+    return NOT_LABELLED if unlabelled else 0.0
+
+
 def _measured(
     rows: Sequence[Scored], rankings: Sequence[Sequence[Ranked]], measures: Sequence[str]
 ) -> dict[str, list[Value]]:
@@ -74,10 +105,13 @@ def _measured(
 
 def _judgements(row: Scored) -> dict[str, int] | str:
     """Return the row's judgements by id, or the reason why there are none."""
+    unknown = unknown_relevance(row.doc, row.labels)
+    if unknown is not None:
+        return unknown
     if row.labels is None:
-        return dict.fromkeys(row.doc.relevant_ids, 1) or NO_RELEVANT
+        return dict.fromkeys(row.doc.relevant_ids, 1)
     # an empty ranking scores 0; it is not unscored
-    return row.labels.fault or row.labels.grades or {"": 0}
+    return row.labels.grades or {"": 0}
 
 
 def judged_ids(doc: RagDoc, ranking: Sequence[Ranked], relevant: set[str]) -> list[str]:

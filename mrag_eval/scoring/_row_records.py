@@ -205,10 +205,10 @@ class RowRecord:
     ``row`` is the row's id, ``cell`` its place in every breakdown (``query_lang`` always), ``values`` its scores by
     metric, ``unscored`` the reasons why a metric has none. Rows of one ``group`` are resampled together; ``question``
     identifies versions of one question. ``gold_positions`` are the places, from 1, of supporting passages in the
-    prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt; ``reranked``
-    says whether a second stage chose the latter. ``failures`` are those of the stages of its pipeline; ``outcome`` is
-    how the model gave no answer to read (one of :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered``
-    is the question about a territory that has no answer because of a failure.
+    prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt. ``failures``
+    are those of the stages of its pipeline; ``outcome`` is how the model gave no answer to read (one of
+    :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered`` is the question about a territory that has no
+    answer because of a failure.
 
     The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -229,7 +229,6 @@ class RowRecord:
     languages: SearchedLanguages | None = field(default=None, metadata=OPTIONAL)
     retrieved: int | None = field(default=None, metadata=OPTIONAL)
     kept: int | None = field(default=None, metadata=OPTIONAL)
-    reranked: bool = field(default=False, metadata=OPTIONAL)
     concurrence: TerritoryAnswer | None = field(default=None, metadata=OPTIONAL)
     unanswered: Territory | None = field(default=None, metadata=OPTIONAL)
     citations: CitedAnswer | None = field(default=None, metadata=OPTIONAL)

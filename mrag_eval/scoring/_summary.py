@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from mrag_eval.config import CORRECT
+from mrag_eval.config import CORRECT, HOLDS_ANSWER
 from mrag_eval.core import (
-    Hit,
     Judgement,
     Labels,
     RagDoc,
-    Ranked,
     Retrieved,
     RowScores,
     Wait,
     failed_in,
-    is_relevant,
     same_language,
     way_to,
 )
@@ -27,8 +24,9 @@ from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.scoring._agents_table import loop_record, loop_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
-from mrag_eval.scoring._metrics import scale_of
+from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
+from mrag_eval.scoring._ranking import REORDERED, answers, unknown_relevance
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
@@ -97,16 +95,13 @@ def row_record(
         return record
     languages = SearchedLanguages(dict(Counter(place.lang for place in found.ranking)), dict(found.searchable))
     record = replace(record, languages=languages)
-    if not (doc.relevant_ids if labels is None else labels.fault is None):
+    if unknown_relevance(doc, labels) is not None:
         return record
-
-    def answers(place: Ranked | Hit) -> bool:
-        return is_relevant(place, doc) if labels is None else place.id in labels.relevant
-
-    there = any(answers(place) for place in found.ranking)
-    kept = there and any(answers(hit) for hit in found.passages)
+    kept = any(answers(hit, doc, labels) for hit in found.passages)
+    # quotas over fewer places may take a passage that those over the whole list leave out
+    there = kept or any(answers(place, doc, labels) for place in found.ranking)
     known = failed_in(found.failures, _CHOSEN) is None
-    return replace(record, retrieved=int(there), kept=int(kept) if known else None, reranked=second is not None)
+    return replace(record, retrieved=int(there), kept=int(kept) if known else None)
 
 
 def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None = None) -> TaskScores:
@@ -265,8 +260,10 @@ def _attribution(rows: Sequence[RowRecord], seed: int) -> AttributionTable | Non
     correct = next((m for m in CORRECT if any(m in r.values for r in known)), None)
     if correct is None:
         return None
-    part = partial(_part, correct=correct, seed=seed)
-    return AttributionTable(correct, _whole(rows, part(known)), _by_pair(known, part))
+    failed = {r.row for r in rows if failed_in(r.failures, needs_of(correct) | REORDERED) is not None}
+    counted = [r for r in rows if r.retrieved is not None or r.row in failed]
+    part = partial(_part, correct=correct, failed=failed, seed=seed)
+    return AttributionTable(correct, _whole(rows, part(counted)), _by_pair(counted, part))
 
 
 def _selection(rows: Sequence[RowRecord], seed: int) -> SelectionTable | None:
@@ -298,7 +295,7 @@ def _by_pair(rows: Sequence[RowRecord], part: Callable[[Sequence[RowRecord]], T]
     return {pair: part(members) for pair, members in sorted(pairs.items())} if len(pairs) > 1 else {}
 
 
-def _part(rows: Sequence[RowRecord], *, correct: str, seed: int) -> ErrorAttribution:
+def _part(rows: Sequence[RowRecord], *, correct: str, failed: Collection[str], seed: int) -> ErrorAttribution:
     from mrag_eval.metrics import error_attribution
 
     return error_attribution(
@@ -306,7 +303,8 @@ def _part(rows: Sequence[RowRecord], *, correct: str, seed: int) -> ErrorAttribu
         [r.kept for r in rows],
         [r.values.get(correct) for r in rows],
         right_language=[r.values.get("language_check", r.values.get("correct_language")) for r in rows],
-        reranked=any(r.reranked for r in rows),
+        used=[any(r.values.get(name) == 1.0 for name in HOLDS_ANSWER) for r in rows],
+        failed=[r.row in failed for r in rows],
         groups=_groups(rows),
         n_resamples=RESAMPLES,
         seed=seed,

@@ -61,6 +61,7 @@ from mrag_eval.scoring import (
     halved_metrics,
     label_line,
     loop_line,
+    measured_on,
     most_likely,
     option_texts,
     outcome_of,
@@ -254,9 +255,7 @@ class RagTask(HarnessTask):
         scores = score_rows(
             rows,
             self.blocks.metrics,
-            searched=self.blocks.retrieval.searches,
-            quota_depth=self.blocks.retrieval.quota_depth,
-            reranked=self.blocks.retrieval.rerank is not None,
+            **measured_on(self.blocks.retrieval),
             language=self._verdicts.language,
         )
         out: dict[str, RowResult] = {}
@@ -281,7 +280,7 @@ class RagTask(HarnessTask):
             # with several ranks a padded row is asked twice
             text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
             self._as_read[row] = AnswerRecord(text, loglikelihoods=tuple(values))
-            return Scored(doc, text, found.ranking, reranked=found.reranked, failures=failures)
+            return Scored(doc, text, found.ranking, reranked=found.reranked, failures=failures, passages=found.passages)
         given = "" if unanswered else replies[0][0] if isinstance(replies[0], list) else replies[0]
         reply = given if isinstance(given, str) else str(given)
         answer = parse_answer(reply, self._form, may_decline=self._template.offers_none(self._supply.row(row)))
@@ -296,6 +295,7 @@ class RagTask(HarnessTask):
             reranked=found.reranked,
             form=self._form,
             failures=failures,
+            passages=found.passages,
         )
 
     @property
@@ -332,14 +332,8 @@ class RagTask(HarnessTask):
 
     def value_names(self) -> dict[str, bool | None]:
         """Return the names of values; quota modes rename those that depend on an order they do not have."""
-        retrieval = self.blocks.retrieval
-        return value_names(
-            self.blocks.metrics,
-            searched=retrieval.searches,
-            quota_depth=self.blocks.retrieval.quota_depth,
-            reranked=retrieval.rerank is not None,
-            by=self._verdicts.relevance_by,
-        )
+        by = self._verdicts.relevance_by
+        return value_names(self.blocks.metrics, **measured_on(self.blocks.retrieval), by=by)
 
     def summarize_records(self, records: Sequence[Mapping[str, Any]]) -> float:
         """Summarize the gathered rows at once; return the largest share of rows that a metric could not score."""
@@ -359,8 +353,13 @@ class RagTask(HarnessTask):
         if scores.relevance is not None:
             log.info("[%s] %s", self._name, label_line(scores.relevance))
         retrieval = self.blocks.retrieval
-        reranked = retrieval.rerank is not None
-        left_out = unmeasured(self.blocks.metrics, retrieval.mode, searched=retrieval.searches, reranked=reranked)
+        left_out = unmeasured(
+            self.blocks.metrics,
+            retrieval.mode,
+            searched=retrieval.searches,
+            reranked=retrieval.rerank is not None,
+            shows=retrieval.shows_passages,
+        )
         for why, names in left_out.items():
             log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):

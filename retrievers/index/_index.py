@@ -121,6 +121,10 @@ class Index:
         """Return the passages with these ids, in this order; raise CorpusError for an unknown id."""
         return self._store.passages(self._store.rows_of_passages(ids))
 
+    def first_passages(self, n: int) -> list[Passage]:
+        """Return the first ``n`` passages of the corpus."""
+        return self._store.passages(np.arange(min(n, len(self))))
+
     def passages_named(self, names: Collection[str]) -> dict[str, list[Passage]]:
         """Return passages by passage or document id, in corpus order; an unknown id has none."""
         found = self._store.rows_named(names)

@@ -29,10 +29,11 @@ def test_stages_by_hand() -> None:
     assert found.correct_if_retrieved.value == pytest.approx(5 / 8)
     assert found.stages == {
         "not retrieved": 1,
-        "lost in reranking": 1,
-        "cut at k": 0,
+        "not shown": 1,
         "wrong language": 0,
         "not used": 2,
+        "judged wrong": 0,
+        "failed": 0,
         "correct": 6,
     }
     assert found.unscored == 0
@@ -47,9 +48,27 @@ def test_without_a_reranker_what_was_retrieved_is_in_the_prompt() -> None:
     assert found.product.value == pytest.approx(0.8 * 5 / 8)
 
 
-def test_nothing_is_lost_in_reranking_without_a_reranker() -> None:
-    stages = error_attribution(RETRIEVED, KEPT, CORRECT, reranked=False).stages
-    assert (stages["lost in reranking"], stages["cut at k"], sum(stages.values())) == (0, 1, 10)
+def test_an_answer_in_the_reply_that_the_verdict_refuses_was_used() -> None:
+    # rows 4 and 5 are shown and wrong; rows 7 and 9 hold an answer as well, but were lost before
+    held = [1, 1, 1, 1, 1, 0, 1, 1, 1, 1]
+    found = error_attribution(RETRIEVED, KEPT, CORRECT, used=held)
+    assert (found.stages["judged wrong"], found.stages["not used"], found.stages["not shown"]) == (1, 1, 1)
+    # another language is the stage before
+    language = [1, 1, 1, 1, 0, 1, 1, 1, 1, 1]
+    other = error_attribution(RETRIEVED, KEPT, CORRECT, used=held, right_language=language)
+    assert (other.stages["judged wrong"], other.stages["wrong language"], other.stages["not used"]) == (0, 1, 1)
+
+
+def test_failed_rows_are_a_stage_and_in_nothing_else() -> None:
+    found = error_attribution(
+        [*RETRIEVED, 1, None, 1], [*KEPT, None, None, 1], [*CORRECT, None, None, 1], failed=[0] * 10 + [1, 1, 1]
+    )
+    alone = error_attribution(RETRIEVED, KEPT, CORRECT)
+    assert found.stages == {**alone.stages, "failed": 3}
+    assert replace(found, stages=alone.stages) == alone
+    lost = error_attribution([None], [None], [None], failed=[1])
+    assert (lost.stages["failed"], sum(lost.stages.values()), lost.unscored) == (1, 1, 0)
+    assert lost.retrieved.value is None
 
 
 def test_wrong_answers_in_the_wrong_language_are_a_separate_stage() -> None:

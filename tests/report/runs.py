@@ -74,7 +74,7 @@ _SCORES: Mapping[str, Any] = {
     "unscored": {"match": {"the row has no reference answer": 1}},
     "attribution": {
         "overall": {
-            "stages": {"correct": 8, "not retrieved": 8, "lost in reranking": 0, "not used": 6, "wrong language": 2},
+            "stages": {"correct": 8, "not retrieved": 8, "not shown": 0, "not used": 6, "wrong language": 2},
             "retrieved": {"value": 0.66, "low": 0.5, "high": 0.8, "n": 24},
             "kept_if_retrieved": {"value": 0.9, "low": 0.7, "high": 1.0, "n": 16},
             **{

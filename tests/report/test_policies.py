@@ -37,7 +37,7 @@ def leaf(
     pairs = {"en->en": 0.9, "en->ar": 0.25}
     suffix = "_score_merged" if quota else ""
     metrics = {"hit@20": measure(pairs, same, cross), f"mrr@20{suffix}": measure(pairs, 0.8, 0.1), "f1": score(0.3)}
-    unscored = {"mrr@20": {"quota modes hand over a set of passages, not one ranking": 100}} if quota else {}
+    unscored = {"mrr@20": {"this mode has no ranking; see shown@k": 100}} if quota else {}
     return {
         "retrieval": {"mode": "all", "depth": 20, "corpus": "benchmark", **retrieval},
         "data": {"benchmark": "xquad", **(data or {})},
@@ -132,10 +132,10 @@ def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
     shown = figures(means)
     assert list(dict.fromkeys(label for label, _ in shown)) == [
         "direct",
-        "language oracle",
         "balanced",
         "balanced, score-merged",
         "direct, merge zscore",
+        "language oracle (upper bound)",
     ]
     assert shown["direct", "same language"] == [97.0, 80.0]
     assert shown["direct", "cross language"] == [60.0, 10.0]
@@ -146,7 +146,7 @@ def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
     assert figures(pairs)["direct", "en → ar"] == [25.0, 25.0]
     text = single_spaced(render([means, pairs]))
     assert "| cross language | direct | a | 60.0 [58.0, 63.0] (n=50) | 10.0 [8.0, 13.0] (n=50) |" in text
-    assert "balanced, blank: c: quota modes hand over a set of passages" in text
+    assert "balanced, blank: c: this mode has no ranking; see shown@k" in text
     assert ",50,\n" in render([pairs], "csv")
 
 
@@ -257,12 +257,12 @@ def test_runs_of_the_harness_are_read_as_they_are(tmp_path: Path) -> None:
     assert found is not None
     (world / "results_1.json").write_text(json.dumps(found, default=str), "utf-8")
     means, pairs = report_tables("policies", [world / "results_1.json"])
-    assert means.title.endswith("bm25 · depth 2")
+    assert means.title.endswith("bm25 · depth 2 · k 2")
     shown = figures(means)
     # every question's document is in another language, so nothing is known about same-language pairs
     assert {words: values[0] for (label, words), values in shown.items() if label == "direct"}["same language"] is None
     by_policy = {label: values for (label, words), values in shown.items() if words == "all questions"}
-    assert set(by_policy) == {"direct", "language oracle", "balanced", "balanced, score-merged"}
+    assert set(by_policy) == {"direct", "language oracle (upper bound)", "balanced", "balanced, score-merged"}
     assert by_policy["balanced"][0] is not None
     assert by_policy["balanced"][1] is None
     assert {row.labels[0] for row in pairs.rows} == {"en → de", "de → es", "es → ru", "ru → zh", "zh → en"}

@@ -131,7 +131,7 @@ def test_quota_modes_measure_order_under_another_name() -> None:
     scored = score_rows([row], ["hit@2", "hit@1", "mrr@2"], searched=True, quota_depth=2)[0]
     # a hit in the whole list does not depend on the order; a hit in first place does
     assert scored.values == {"hit@2": 1.0, "hit@1_score_merged": 0.0, "mrr@2_score_merged": 0.5}
-    assert "quota" in scored.unscored["mrr@2"]
+    assert scored.unscored["mrr@2"] == "this mode has no ranking; see shown@k"
     assert published_name("hit@2", None) == "hit@2"
     assert published_name("acc", 5) == "acc"
 

@@ -37,8 +37,8 @@ class Figure:
 
 
 def plain_name(exported: str) -> str:
-    """Return the task of an exported name, which says behind it that planted rows are other data."""
-    return re.sub(r" \(other settings.*\)(?=\[|$)", "", exported)
+    """Return the task of a name as it is shown, which says behind it that planted rows are other data, or a bound."""
+    return re.sub(r" \((upper bound|other settings).*\)(?=\[|$)| \[upper bound\]", "", exported)
 
 
 def from_csv(folder: Path) -> Iterator[Figure]:

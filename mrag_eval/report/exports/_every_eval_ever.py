@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from mrag_eval.config import JUDGED
-from mrag_eval.core import replaced, write_whole
+from mrag_eval.config import JUDGED, SHOWN
+from mrag_eval.core import plain_name, replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
 from mrag_eval.report.exports._instances import instances
 from mrag_eval.report.exports._runs import Run, Task
@@ -195,6 +195,8 @@ def _metric(task: Task, score: Score) -> dict[str, Any]:
     base, at, cutoff = name.partition("@")
     if at and cutoff.isdigit():
         out |= {"metric_kind": base, "metric_parameters": {"k": int(cutoff)}}
+    elif plain_name(name) == SHOWN and task.config.k is not None:
+        out |= {"metric_kind": base, "metric_parameters": {"k": task.config.k}}
     if score.lowest is not None and score.highest is not None:
         # the schema has no continuous score without both ends
         out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}

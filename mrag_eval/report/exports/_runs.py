@@ -198,11 +198,11 @@ def _runs(files: Sequence[ResultFile], frame: DataFrame, metrics: Sequence[str])
 
 
 def _marked(run: Run) -> Run:
-    """Return the run with what is not as the package ships it in the name of each of its tasks and groups.
+    """Return the run with what is no system's, or not as the package ships it, in the names of its tasks and groups.
 
     No consumer's schema has a place for it, and a name reaches all of them.
     """
-    marks = {task: _mark(leaf) for task, leaf in run.file.leaves.items()}
+    marks = {task: _said(leaf) for task, leaf in run.file.leaves.items()}
 
     def marked(task: Task) -> Task:
         own = [marks[leaf] for leaf in run.file.tasks_of(task.name) if leaf in marks] or [marks.get(task.name, "")]
@@ -213,6 +213,11 @@ def _marked(run: Run) -> Run:
         return replace(task, label=label, scores=[replace(score, task=label) for score in task.scores])
 
     return replace(run, tasks=tuple(map(marked, run.tasks)))
+
+
+def _said(leaf: LeafResult) -> str:
+    """Return what the name of a task says: that it is an upper bound, and its other settings; empty for neither."""
+    return "; ".join(filter(None, ("upper bound" if leaf.config.upper_bound else "", _mark(leaf))))
 
 
 def _mark(leaf: LeafResult) -> str:

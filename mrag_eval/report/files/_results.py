@@ -55,6 +55,11 @@ class LeafResult:
         """Return metric -> reason -> number of rows without a score."""
         return self.scores.unscored
 
+    def no_headline(self, metric: str) -> str | None:
+        """Return why a score is no headline and has no rank: an upper bound, or many failures; else None."""
+        score = self.metrics.get(metric)
+        return self.config.upper_bound_of(metric) or (None if score is None else score.no_headline)
+
     def higher_is_better(self, metric: str) -> bool | None:
         """Return the metric's direction; if the results name no directions at all, assume that more is better."""
         return self.directions.get(metric) if self.directions else True
@@ -187,6 +192,11 @@ class ResultFile:
         # the harness's record of the flag, in files without counts
         return None if self.run.get("limit") is None else f"{rows:,} rows (--limit)"
 
+    def remark(self, task: str) -> str | None:
+        """Return what a table must say of a task: how many of its rows were run, and that it is an upper bound."""
+        bound = self.leaves[task].config.upper_bound and "upper bound"
+        return ", ".join(filter(None, (self.part(task), bound))) or None
+
     def samples(self, task: str, *, judged: bool = True) -> Path | None:
         """Return the sample file of a task next to the results, a ``judged`` one first; None if there is none."""
         name = f"samples_{task}_{self.path.stem.removeprefix('results_')}.jsonl"
@@ -246,14 +256,15 @@ def read_result_file(path: Path) -> ResultFile:
 
 
 def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a leaf takes from its run: the seed, ``--limit``, and how options were scored if not set
-    by the task.
+    """Return the settings that a leaf takes from its run: the seed, ``--limit``, the type of the model, and how options
+    were scored if not set by the task.
     """
     run = content.get("config") or {}
     generation = run.get("gen_kwargs")
     seed = (generation.get("seed") if isinstance(generation, Mapping) else None) or run.get("torch_seed")
     by_path = config.get("scored_by") == "likelihood" and run.get("model") == "hf-greedy-path"
-    return {"seed": seed, "limit": run.get("limit")} | ({"scored_by": "greedy path"} if by_path else {})
+    found = {"seed": seed, "limit": run.get("limit"), "model_type": run.get("model")}
+    return found | ({"scored_by": "greedy path"} if by_path else {})
 
 
 def model_name(content: Mapping[str, Any]) -> str:

@@ -116,7 +116,7 @@ class SampleSet:
     """Hold the rows of one task of one run, and its record (None if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
-    all.
+    all, and that it is an upper bound.
     """
 
     task: str
@@ -239,7 +239,7 @@ def config_beside(path: Path) -> TaskConfig:
 def part_beside(path: Path) -> str | None:
     """Return how many of the rows the run of the samples at ``path`` was over; None for all, and without results."""
     found, task = result_beside(path), task_of(path)
-    return None if found is None or task not in found.leaves else found.part(task)
+    return None if found is None or task not in found.leaves else found.remark(task)
 
 
 def model_beside(path: Path) -> str:
@@ -317,5 +317,5 @@ def _sample_set(task: str, path: Path) -> SampleSet:
     if file is None:
         return SampleSet(task, path, None, rows)
     leaf = file.leaves.get(task)
-    part = None if leaf is None else file.part(task)
+    part = None if leaf is None else file.remark(task)
     return SampleSet(task, path, file.measurement(task), rows, file.groups_of(task), part)

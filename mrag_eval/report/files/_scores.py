@@ -34,7 +34,7 @@ class Score:
     ``design_effect`` as in :class:`~mrag_eval.metrics.Estimate`.
     ``stderr`` is the harness's, for groups without an interval. ``tasks`` are those of a group. ``part`` says how many
     of the rows were run, if not all. ``passages`` is their number in a prompt, or which they are if it differs by row.
-    ``no_headline`` says why the figure is no headline and has no rank (too many rows failed); None if it may be one.
+    ``no_headline`` says why the figure is no headline and has no rank (an upper bound, or many rows failed); else None.
     """
 
     model: str
@@ -105,7 +105,7 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
         if score is None:
             yield figure(task, metric, reasons, value=None, n=0, reason="; ".join(reasons))
             continue
-        yield figure(task, metric, reasons, **_estimate(score), no_headline=score.no_headline)
+        yield figure(task, metric, reasons, **_estimate(score), no_headline=leaf.no_headline(metric))
         for dimension, cells in (*score.by.items(), ("macro", score.macro)):
             for cell, part in cells.items():
                 yield figure(task, metric, {}, dimension=dimension, cell=cell, **_estimate(part))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from mrag_eval.config import Shown, mode_named, passages_shown, unmeasured
+from mrag_eval.config import Shown, mode_named, passages_shown, unmeasured, upper_bound
+from mrag_eval.scoring import needs_of
 
 # Task metadata that the harness takes from --metadata or from --model_args.
 _CONTEXT = ("max_length", "max_model_len", "gguf_file")
@@ -80,7 +81,8 @@ class TaskConfig:
         """Return the metrics that were asked for and that the mode cannot measure, by the reason."""
         names = [str(name) for name in self.raw.get("metrics") or ()]
         reranked = bool(self.retrieval.get("rerank"))
-        return unmeasured(names, str(self.mode), searched=self.searches, reranked=reranked)
+        shows = self.shows != "nothing"
+        return unmeasured(names, str(self.mode), searched=self.searches, reranked=reranked, shows=shows)
 
     @property
     def searches(self) -> bool:
@@ -91,6 +93,15 @@ class TaskConfig:
     def shows(self) -> Shown:
         """Return which passages the prompt holds."""
         return passages_shown(self.retrieval)
+
+    @property
+    def upper_bound(self) -> str | None:
+        """Return what makes the scores an upper bound, which no system's are ranked with; None for a system's own."""
+        return upper_bound(self.retrieval, self.raw.get("model_type"))
+
+    def upper_bound_of(self, metric: str) -> str | None:
+        """Return what makes one score an upper bound: the model's knowledge does so if it depends on the answer."""
+        return self.upper_bound if "answer" in needs_of(metric) else upper_bound(self.retrieval)
 
     @property
     def k(self) -> int | None:

@@ -10,13 +10,14 @@ from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
+from mrag_eval.report.tables._losses import loss_table
 from mrag_eval.scoring import failure_line, scale_of
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
-    """Return the table of scores, and that by pair of languages if a score was measured in several."""
+    """Return the table of scores, that by pair of languages if a score was measured in several, and that of losses."""
     leaves = result_leaves(results)
-    return [_score_table(leaves), *_pair_table(leaves)]
+    return [_score_table(leaves), *_pair_table(leaves), *loss_table(leaf for leaf, _ in leaves)]
 
 
 def score_table(results: Sequence[Path]) -> Table:
@@ -35,7 +36,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
     units = () if heads == tuple(metrics) else ("in percent unless another unit is named",)
     shown = [leaf for leaf, _ in leaves]
-    notes = (*units, *_notes(found.values()), *_failures(shown), *_unmeasured(shown))
+    notes = (*units, *_bounds(shown), *_notes(found.values()), *_failures(shown), *_unmeasured(shown))
     return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, intervals=True)
 
 
@@ -66,6 +67,16 @@ def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:
     if score is None or score.value is None:
         return Cell(None, "" if score is None else score.reason or "no scored row", task=task, metric=metric)
     return percent_cell(score, task, metric)
+
+
+def _bounds(leaves: Iterable[Leaf]) -> Iterator[str]:
+    """Yield the tasks whose scores are upper bounds, by the reason."""
+    tasks: dict[str, list[str]] = {}
+    for leaf in leaves:
+        if (why := leaf.result.config.upper_bound) is not None:
+            tasks.setdefault(why, []).append(leaf.label)
+    for why, where in tasks.items():
+        yield f"{why}; no headline, no rank ({', '.join(where)})"
 
 
 def _failures(leaves: Iterable[Leaf]) -> Iterator[str]:

@@ -188,8 +188,8 @@ def _remarks(cell: Cell, leaf: LeafResult, layout: Layout) -> list[str]:
     if reasons := leaf.unscored.get(metric):
         counts = ", ".join(f"{n} ({reason})" for reason, n in reasons.items())
         out.append(f"{leaf.task}: {sum(reasons.values())} rows without {metric}: {counts}")
-    if (score := leaf.metrics.get(metric)) is not None and score.no_headline is not None:
-        out.append(f"{leaf.task}: no headline for {metric}: {score.no_headline}")
+    if (why := leaf.no_headline(metric)) is not None:
+        out.append(f"{leaf.task}: no headline for {metric}: {why}")
     if layout.translated_by and (translator := model_of(leaf, "translator")):
         out.append(f"translated by {translator} (the paper: {layout.translated_by})")
     scores = leaf.scores

@@ -90,12 +90,12 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
     keys: list[tuple[str, str]] = []
     left_out: tuple[str, ...] = ()
     groups: set[str] = set()
-    failed = {id(system): why for system in scored if (why := _too_many_failed(system, metric)) is not None}
+    unranked = {id(system): why for system in scored if (why := _not_ranked(system, metric)) is not None}
     for system in scored:
-        if id(system) in failed:
+        if id(system) in unranked:
             own = sorted(_keys(system, metric))
-            entries.append(_entry(system, metric, own, own, higher, seed, remark=failed[id(system)]))
-    scored = [system for system in scored if id(system) not in failed]
+            entries.append(_entry(system, metric, own, own, higher, seed, remark=unranked[id(system)]))
+    scored = [system for system in scored if id(system) not in unranked]
     if scored:
         together, apart = _comparable(scored, metric)
         keys, left_out = _common(together, metric)
@@ -123,10 +123,10 @@ def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) ->
     )
 
 
-def _too_many_failed(system: System, metric: str) -> str | None:
-    """Return why a system has no rank: in one of its tasks, too many rows failed; None if it may have one."""
-    found = ((leaf.task, leaf.result.metrics.get(metric)) for leaf in system.leaves)
-    why = (f"{task}: {score.no_headline}" for task, score in found if score is not None and score.no_headline)
+def _not_ranked(system: System, metric: str) -> str | None:
+    """Return why a system has no rank: one of its tasks is an upper bound, or many of its rows failed; else None."""
+    having = [leaf for leaf in system.leaves if metric in leaf.result.metrics]
+    why = (f"{leaf.task}: {reason}" for leaf in having if (reason := leaf.result.no_headline(metric)))
     return next((f"not ranked: {reason}" for reason in why), None)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown
+from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown, upper_bound
 from mrag_eval.core import DataError
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
@@ -24,17 +24,19 @@ from mrag_eval.report.tables._requirements import OF_THE_INDEX
 from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
 
 _PERCENT = 100.0
-# A ranking measure, whether it is by score in a quota mode, and where its labels come from if not from a panel.
-_MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+)(_score_merged)?(_proxy\w*)?$")
+# A measure of what was found, whether it is by score in a quota mode, and whose labels it uses if not a panel's.
+_MEASURE = re.compile(r"((?:hit|recall|precision|mrr|ndcg|map)@\d+|shown@k)(_score_merged)?(_proxy\w*)?$")
 # The papers' words for our modes, and the order of the rows; others follow by name.
 _WORDS = {
     "all": "direct",
     "gold_lang": "language oracle",
+    "oracle": "gold passages",
     "balanced_weighted": "balanced-weighted",
     "balanced_passages": "balanced by passages",
 }
-_ORDER = ("direct", "language oracle", "balanced", "balanced-weighted", "balanced by passages", "translation")
+_ORDER = ("direct", "balanced", "balanced-weighted", "balanced by passages", "translation")
 _MERGED = ", score-merged"
+_BOUND = " (upper bound)"
 # What the title of a table, or the rows' own column, says.
 _SAID = (*OF_THE_INDEX, "index.store", "index.approximate", "data", "rows")
 # What matters only if judges say which passages are relevant.
@@ -49,6 +51,7 @@ class _Setting:
     data: str
     index: str
     depth: int
+    k: int | None
     share: float | None
 
     @property
@@ -56,8 +59,9 @@ class _Setting:
         keys = {key: value for key, value in json.loads(self.data).items() if value not in (None, [])}
         name = keys.pop("benchmark", "?")
         shown = [f"{key} {', '.join(value) if isinstance(value, list) else value}" for key, value in keys.items()]
+        shown_k = [] if self.k is None else [f"k {self.k}"]
         share = [] if self.share is None else [f"{_PERCENT * self.share:g}% English"]
-        return " · ".join([str(name), *shown, self.index, f"depth {self.depth}", *share])
+        return " · ".join([str(name), *shown, self.index, f"depth {self.depth}", *shown_k, *share])
 
 
 # A metric, a dimension and a cell of it.
@@ -142,7 +146,7 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
 
 def _setting(config: TaskConfig) -> _Setting:
     questions = json.dumps(config.questions, sort_keys=True)
-    return _Setting(questions, _index(config), config.depth, config.english_share)
+    return _Setting(questions, _index(config), config.depth, config.k, config.english_share)
 
 
 def _distance(policy: _Policy) -> int:
@@ -192,13 +196,17 @@ def _label(config: TaskConfig) -> str:
         parts.append(f"query translation {config.query_translation}")
     if config.languages:
         parts.append(f"languages {' '.join(config.languages)}")
-    return ", ".join(parts)
+    return ", ".join(parts) + (_BOUND if upper_bound(config.retrieval) else "")
 
 
 def _ordered(policies: Mapping[str, _Policy]) -> list[tuple[str, _Policy, str]]:
-    """Return (label, policy, suffix of its measures); a quota policy occurs twice, as a set and ordered by score."""
+    """Return (label, policy, suffix of its measures); a quota policy occurs twice, as a set and ordered by score.
+
+    Upper bounds are last.
+    """
     out = []
-    for label in sorted(policies, key=lambda p: (_ORDER.index(p) if p in _ORDER else len(_ORDER), p)):
+    place = {label: number for number, label in enumerate(_ORDER)}
+    for label in sorted(policies, key=lambda p: (p.endswith(_BOUND), place.get(p, len(place)), p)):
         policy = policies[label]
         out.append((label, policy, ""))
         if any("_score_merged" in metric for metric, _, _ in policy.scores):
@@ -237,10 +245,10 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
 
 def _shares(runs: Runs) -> list[Table]:
     """Return hit rates by the share of English documents (Cross-Lingual Cost, Table 6), one table per setting."""
-    families: dict[tuple[str, str, int], dict[float, dict[str, _Policy]]] = {}
+    families: dict[tuple[str, str, int, int | None], dict[float, dict[str, _Policy]]] = {}
     for setting, policies in runs.items():
         if setting.share is not None:
-            families.setdefault((setting.data, setting.index, setting.depth), {})[setting.share] = policies
+            families.setdefault((setting.data, setting.index, setting.depth, setting.k), {})[setting.share] = policies
     tables = []
     for number, (key, by_share) in enumerate(families.items(), 1):
         if len(by_share) < 2:

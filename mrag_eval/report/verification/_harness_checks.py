@@ -16,7 +16,7 @@ from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding, alike, value_text
 from mrag_eval.report.verification._sample_checks import sha256_text
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import TaskScores, halved_metrics, reported_measures, value_names
+from mrag_eval.scoring import TaskScores, halved_metrics, measured_on, reported_measures, value_names
 
 # The harness's column that holds the largest share of rows without a score.
 _UNSCORED = "unscored"
@@ -90,15 +90,9 @@ def task_record(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> 
 
 def directions_of(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
     """Return the names of the values that a task's samples may have, and whether more is better."""
-    retrieval, names = here.retrieval, here.leaf.config.metrics
+    names = here.leaf.config.metrics
     by = next((s.record.relevance.by for s in samples if s.record.relevance is not None), None)
-    known = value_names(
-        names,
-        searched=retrieval is not None and retrieval.searches,
-        quota_depth=None if retrieval is None else retrieval.quota_depth,
-        reranked=retrieval is not None and retrieval.rerank is not None,
-        by=cast("LabelSource | None", by),
-    )
+    known = value_names(names, **measured_on(here.retrieval), by=cast("LabelSource | None", by))
     return {**known, **reported_measures(names)}
 
 

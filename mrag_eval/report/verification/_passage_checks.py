@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from mrag_eval.core import Passage, Trace, to_json
+from mrag_eval.datasets import Held
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding
@@ -33,6 +34,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     of_ranking = Differing(leaf.task, len(samples), "by its ranking")
     of_trace = Differing(leaf.task, len(samples), "by its trace")
     texts = _texts(here, samples)
+    _compare_absent(here, of_corpus, samples)
     for sample in samples:
         doc, row = sample.line.get("doc") or {}, sample.record.row
         given = {} if rows is None or row not in rows.docs else {p.id: p for p in rows.docs[row].given_passages}
@@ -60,6 +62,22 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     yield from of_corpus.findings()
     yield from of_ranking.findings()
     yield from of_trace.findings()
+
+
+def _compare_absent(here: TaskHere, of_corpus: Differing, samples: Sequence[Sample]) -> None:
+    """Compare the relevant ids that the corpus is said not to hold with the corpus."""
+    docs = [sample.doc for sample in samples]
+    names = dict.fromkeys(name for doc in docs for name in doc.relevant_ids)
+    by_ids = here.leaf.config.searches and here.judge.relevance.labels == "ids"
+    corpus = here.passages(list(names)) if names and by_ids else None
+    if corpus is None:
+        return
+    held = Held.among("", corpus.values())
+    for doc in docs:
+        own = here.rows.docs.get(doc.id, doc) if here.rows is not None else doc
+        brought = any(passage.is_gold for passage in own.given_passages)
+        absent = [] if brought else [name for name in doc.relevant_ids if not held.holds(own, name)]
+        of_corpus.compare(doc.id, list(doc.absent_ids), absent, "doc.absent_ids")
 
 
 def _texts(here: TaskHere, samples: Sequence[Sample]) -> Mapping[str, Passage]:

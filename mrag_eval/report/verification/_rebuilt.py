@@ -30,6 +30,7 @@ from mrag_eval.scoring import (
     JudgedRecord,
     LanguageRule,
     RowRecord,
+    measured_on,
     most_likely,
     outcome_of,
     parse_answer,
@@ -91,14 +92,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     scored = recount.of(
         [row for row, *_ in read], [_votes(sample, shown) for sample, shown in zip(samples, found, strict=True)]
     )
-    scores = score_rows(
-        scored,
-        computed,
-        searched=retrieval is not None and retrieval.searches,
-        quota_depth=None if retrieval is None else retrieval.quota_depth,
-        reranked=retrieval is not None and retrieval.rerank is not None,
-        language=language or LanguageRule(),
-    )
+    scores = score_rows(scored, computed, **measured_on(retrieval), language=language or LanguageRule())
     breakdowns = _breakdowns(here)
     records = []
     for sample, row, (_, answer, outcome), score, shown in zip(samples, scored, read, scores, found, strict=True):
@@ -130,7 +124,7 @@ def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -
 
 def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
     if here.rows is not None and sample.record.row in here.rows.docs:
-        return here.rows.docs[sample.record.row]
+        return replace(here.rows.docs[sample.record.row], absent_ids=sample.doc.absent_ids)
     return replace(sample.doc, relevant_documents=by_document)
 
 
@@ -150,7 +144,8 @@ def _scored(
     later = [one for one in record.failures if one.step in _OF_REPLY and not (one.step == "answer" and replied)]
     not_asked = not replied and failed_in(shown.failures, ANSWERED) is not None
     failed = not_asked or failed_in(later, {"answer"}) is not None
-    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, failures=(*shown.failures, *later))
+    failures = (*shown.failures, *later)
+    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, failures=failures, passages=shown.passages)
     if likely and not failed:
         text, values = most_likely(sample.line["doc"], [(number, False) for number in numbers])
         return replace(row, answer=text), AnswerRecord(text, loglikelihoods=tuple(values)), None

@@ -24,7 +24,6 @@ _BY = {
     "relevance": "by its votes",
     "retrieved": "by its ranking",
     "kept": "by its ranking",
-    "reranked": "by its ranking",
     "languages": "by its ranking",
     "rerank": "by its ranking",
     "loop": "by its trace",

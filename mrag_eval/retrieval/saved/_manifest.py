@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ class TaskEntry:
 
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
     among them. ``index``, ``agent``, ``models`` and ``translation`` are copied into a run's results. ``terms`` are the
-    licences of its texts (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``sha256`` is that of the file, and None
+    licences of its texts (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``absent``: row -> relevant ids that the
+    corpus does not hold. ``sha256`` is that of the file, and None
     while it grows.
     """
 
@@ -38,11 +39,12 @@ class TaskEntry:
     sha256: str | None = None
     version: str = ""
     terms: Mapping[str, Any] = field(default_factory=dict)
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 _KINDS: Mapping[type, tuple[str, ...]] = {
     str: ("file", "fingerprint", "dataset", "version"),
-    dict: ("settings", "seeds", "models", "faults", "terms"),
+    dict: ("settings", "seeds", "models", "faults", "terms", "absent"),
     int: ("rows",),
 }
 _OPTIONAL: Mapping[type, tuple[str, ...]] = {str: ("corpus", "sha256"), dict: ("index", "agent", "translation")}

@@ -8,6 +8,7 @@ from typing import Any
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageTable, with_texts
@@ -32,6 +33,10 @@ class CtxsRun(Source):
             file = self._file()
             _aligned(file, docs)
             self._index = {"kind": "precomputed", "sha256": file.sha256}
+
+    def held(self, docs: Sequence[RagDoc]) -> Held:
+        """Return the passages of the file, which are those that the other system found."""
+        return Held.among(f"the run {self._file().path}", self._texts(), complete=False)
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return the file's lists, reranked if the block asks for it."""

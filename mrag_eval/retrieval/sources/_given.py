@@ -9,6 +9,7 @@ import numpy as np
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import DataError, Hit, RagDoc, Retrieved, content_key
+from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
 from mrag_eval.retrieval.sources._source import Setup, Source
 
@@ -22,6 +23,10 @@ class GivenPassages(Source):
     def repeatable(self, docs: Sequence[RagDoc]) -> bool:
         """Return True."""
         return True
+
+    def held(self, docs: Sequence[RagDoc]) -> Held:
+        """Return the passages of all these rows, whichever of them are shown."""
+        return Held.among("the rows' passages", (p for doc in docs for p in doc.given_passages), complete=False)
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return the row's own passages, without a ranking, and the failures of those that are shown."""

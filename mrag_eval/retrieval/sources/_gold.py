@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mrag_eval.config import Given, Retrieval
 from mrag_eval.core import DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
+from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import Plan, Selection, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
@@ -37,6 +38,12 @@ class GoldPassages(IndexSearch):
         others = [doc for doc in docs if not _brings_gold(doc)]
         if others:
             super().check(others, missing)
+
+    def held(self, docs: Sequence[RagDoc]) -> Held:
+        """Return the corpus of the rows that come without their passages; the others have theirs."""
+        others = [doc for doc in docs if not _brings_gold(doc)]
+        corpus = super().held(others) if others else Held.among("the rows' passages", ())
+        return replace(corpus, holds=lambda doc, name: _brings_gold(doc) or corpus.holds(doc, name))
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return the row's own gold passages, or those found among its relevant documents."""

@@ -7,8 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Passage, RagDoc, Retrieved, Searched
+from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._corpora import check_scope, held_languages, index_record, open_index, own_passages
+from mrag_eval.retrieval._corpora import (
+    check_scope,
+    held_by_index,
+    held_languages,
+    index_record,
+    open_index,
+    own_passages,
+)
 from mrag_eval.retrieval._plan import Plan, Selection, askers, plan_rows, refuse_empty, with_partner
 from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
@@ -40,6 +48,12 @@ class IndexSearch(Source):
             held = held_languages(self._retrieval, self._benchmark.corpus)
             check_scope(held, docs, self._plans(docs), self._retrieval)
             self._index = index_record(self._retrieval)
+
+    def held(self, docs: Sequence[RagDoc]) -> Held:
+        """Return the benchmark's passages, or the index."""
+        if self._retrieval.corpus == "benchmark":
+            return Held.among("the benchmark's corpus", self._benchmark.corpus or ())
+        return held_by_index(open_index(self._retrieval), docs, self._retrieval.corpus)
 
     def check_models(self) -> None:
         """Raise ConfigError for a reranker that cannot be used."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import ConfigError, Passage, RagDoc, Retrieved
+from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
@@ -67,6 +68,11 @@ class Saved(Source):
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
         """Check the live source, as far as it is available."""
         self._live.check(docs, missing)
+
+    def held(self, docs: Sequence[RagDoc]) -> Held:
+        """Return the corpus as it was at the time of retrieval: what it lacked of each row."""
+        absent = self.entry.absent
+        return Held(f"the corpus of {self.folder.name}", lambda doc, name: name not in absent.get(doc.id, ()))
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Read the rows; nothing is searched, reranked, translated or planned."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from mrag_eval.config import Agent, Retrieval
 from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc, Retrieved
-from mrag_eval.datasets import Benchmark
+from mrag_eval.datasets import Benchmark, Held
 from mrag_eval.models import EvaluatedModel, Translator
 from mrag_eval.retrieval._plan import Selection
 
@@ -59,6 +59,10 @@ class Source(Protocol):
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
         """Raise for faults that can be known before anything runs: no corpus, no run, no model."""
         return
+
+    def held(self, docs: Sequence[RagDoc]) -> Held | None:
+        """Return the corpus, to look up the relevant ids of these rows in; None if there is none to look in."""
+        return None
 
     def check_models(self) -> None:
         """Raise ConfigError if a model behind an API would leave every call unanswered (a missing key)."""

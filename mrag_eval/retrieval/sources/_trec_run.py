@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import CorpusError, DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
-from mrag_eval.datasets import read_passages
+from mrag_eval.datasets import Held, read_passages
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._corpora import no_passages, open_index, own_passages
+from mrag_eval.retrieval._corpora import held_by_index, no_passages, open_index, own_passages
 from mrag_eval.retrieval._plan import plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageSource, PassageTable, with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
@@ -40,6 +40,15 @@ class TrecRun(Source):
             run = read_run(str(self._retrieval.run))
             self._texts()
             self._index = {"kind": "precomputed", "sha256": run.sha256, "tag": run.tag}
+
+    def held(self, docs: Sequence[RagDoc]) -> Held | None:
+        """Return the corpus of the run; None for BERGEN's documents, which can be looked up by passage alone."""
+        texts = self._texts()
+        if isinstance(texts, PassageTable):
+            return Held.among(f"corpus {texts.name}", texts)
+        if isinstance(texts, BergenTexts):
+            return None
+        return held_by_index(texts, docs, self._retrieval.corpus)
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
         """Return the run's lists, reranked if the block asks for it."""

@@ -142,6 +142,9 @@ SAMPLES: dict[str, tuple[str, Edit, bool, str]] = {
         "small", lambda r: r[0]["doc"]["relevant_ids"].append(r[0]["doc"]["ranking"]["ids"][0]), True,
         "doc.relevant_ids of",
     ),
+    "a relevant document called absent": (
+        "small", lambda r: r[0]["doc"].update(absent_ids=list(r[0]["doc"]["relevant_ids"])), True, "doc.absent_ids of",
+    ),
     "a hint in the prompt": (
         "small", lambda r: arg(r[0]).update(arg_0=arg(r[0])["arg_0"] + f"Hint: {r[0]['target']}\n"), True,
         "1 prompt of 15 not what the row renders to",

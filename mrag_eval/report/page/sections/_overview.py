@@ -14,13 +14,13 @@ from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Beside, Chart, Markup, Section, each_task
 from mrag_eval.report.page._shapes import heat_map
-from mrag_eval.report.page._spec import Points, Spec, field, height, language, spec, tooltip
+from mrag_eval.report.page._spec import Points, Spec, choices, field, height, language, spec, tooltip
 from mrag_eval.report.tables._leaderboard import TIERS, languages_score
+from mrag_eval.report.tables._losses import STAGES, losses
 from mrag_eval.scoring import scale_of
 
-# Stages in the order of the pipeline, and colours that colour-blind readers can distinguish (Okabe and Ito).
-_STAGES = ("correct", "not retrieved", "lost in reranking", "cut at k", "not used", "wrong language")
-_COLOURS = ("#009E73", "#D55E00", "#E69F00", "#F0E442", "#56B4E9", "#CC79A7")
+# Colours of the stages that colour-blind readers can distinguish (Okabe and Ito).
+_COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#F0E442", "#CC79A7", "#999999")
 _OF_A_MODEL = {"benchmark": "benchmark", "metric": "metric", "run": "model"}
 
 
@@ -136,28 +136,28 @@ def _by_language(system: System, metric: str, seed: int) -> dict[str, Estimate]:
 
 def _stage_points(leaf: Leaf) -> list[Point]:
     """Return where the errors come from, in rows."""
-    table = leaf.result.scores.attribution
-    found = table.overall.stages if table is not None else {}
-    total = sum(found.values())
     return [
-        {"task": leaf.label, "stage": stage, "rows": n, "share": round(100 * n / total, 1)}
+        {"task": leaf.label, "pair": pair, "stage": stage, "rows": n, "share": round(100 * n / sum(found.values()), 1)}
+        for pair, found, _ in losses(leaf)
         for stage, n in found.items()
         if n
     ]
 
 
 def _stages(points: Points) -> Spec:
-    ordered = [{**p, "order": _STAGES.index(p["stage"]) if p["stage"] in _STAGES else len(_STAGES)} for p in points]
+    place = {stage: number for number, stage in enumerate(STAGES)}
+    ordered = [{**p, "order": place.get(p["stage"], len(place))} for p in points]
     return spec(
         ordered,
         "Where errors come from: shares of rows by stage of the pipeline",
-        ("task", "stage", "rows", "share"),
-        height=height(points, "task"),
+        ("task", "pair", "stage", "rows", "share"),
+        height=height(points, "task", chosen=("pair",)),
+        **choices(points, {"pair": "pair"}),
         mark={"type": "bar"},
         encoding={
             "y": field("task", "nominal", "", axis={"labelLimit": 180}),
             "x": field("rows", "quantitative", "share of rows", stack="normalize", axis={"format": "%"}),
-            "color": field("stage", "nominal", "", scale={"domain": list(_STAGES), "range": list(_COLOURS)}),
+            "color": field("stage", "nominal", "", scale={"domain": list(STAGES), "range": list(_COLOURS)}),
             "order": field("order", "ordinal"),
             "tooltip": tooltip("task", "stage", "rows", "share"),
         },
@@ -180,7 +180,7 @@ SECTION = Section(
             Chart(
                 "stages",
                 "Where errors come from",
-                "Shares of rows, in the order of the pipeline.",
+                "Shares of rows, in the order of the pipeline; choose a pair of languages below the plot.",
                 _stages,
                 each_task(_stage_points),
                 opens={"task": "task"},

@@ -26,7 +26,8 @@ def _bounds(leaf: Leaf, metric: str) -> Point:
         return {}
     low, high = (points(end, scale=scale_of(metric)) for end in score.bounds)
     ends = f"{low} to {high}"
-    return {"bounds": ends if score.headline_allowed else f"{ends}; no headline: {score.no_headline}"}
+    why = leaf.result.no_headline(metric)
+    return {"bounds": ends if why is None else f"{ends}; no headline: {why}"}
 
 
 def _failures(leaf: Leaf) -> Iterator[Point]:
