@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from mrag_eval.config import RANKING_MEASURE, RERANKED
 from mrag_eval.core import RagDoc, Ranked, Scored, Value, document_of, way_to
+from mrag_eval.scoring._reasons import NO_RELEVANT, NO_RERANKING, QUOTA
 
-NO_RELEVANT = "no relevant document is known"
-NO_RERANKING = "the row was not reranked"
-QUOTA = "quota modes hand over a set of passages, not one ranking"
 # The steps on the way to the measures of the retrieved, and of the reranked list.
 RANKED, REORDERED = way_to("search", "label"), way_to("rerank", "label")
 # Measures that depend on the order of the list at any depth; the others only at a depth below that of the list.
