@@ -115,7 +115,16 @@ def test_each_field_of_each_block_arrives(mode: str, name: str, path: str) -> No
 
 
 # What decides how passages that come with their rows are shown, or which rows run.
-_WITHOUT_A_SEARCH = {"k", "mode", "document_translation", "seed", "shuffle", "given.subset", "given.n", "run_may_differ"}
+_WITHOUT_A_SEARCH = {
+    "k",
+    "mode",
+    "document_translation",
+    "seed",
+    "shuffle",
+    "given.subset",
+    "given.n",
+    "run_may_differ",
+}
 
 
 @pytest.mark.parametrize("path", [path for name, path in _FIELDS if name == "retrieval"])
