@@ -13,6 +13,7 @@ from mrag_eval.report.comparison._gate_rules import read_rules
 from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
 from mrag_eval.report.exports._export import Options, Sender
 from mrag_eval.report.exports._formats import EXPORTS, export
+from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.files._scored_rows import read_once
@@ -63,6 +64,7 @@ __all__ = [
     "judge_samples",
     "junit",
     "load_results",
+    "measure_lengths",
     "percent_cell",
     "read_case",
     "read_inspection",
@@ -90,6 +92,7 @@ __all__ = [
     "write_baseline",
     "write_inspection",
     "write_label_sheet",
+    "write_lengths",
     "write_pooled_sheet",
     "write_report",
 ]
