@@ -14,7 +14,7 @@ from mrag_eval.scoring._metrics import (
     score_rows,
     value_names,
 )
-from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
+from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._reasons import DECLINED, EMPTY, NO_ANSWERS
 from mrag_eval.scoring._relevance_table import label_line
@@ -69,6 +69,7 @@ __all__ = [
     "AnswerRecord",
     "CitationTable",
     "HumanAgreement",
+    "HumanLabel",
     "JudgedRecord",
     "LabelRecord",
     "LabelTable",
