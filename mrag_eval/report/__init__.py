@@ -23,9 +23,11 @@ from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, 
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
 from mrag_eval.report.labels._panel_agreement import agreement, write_pooled_sheet
+from mrag_eval.report.labels._people import judge_people, write_questions
 from mrag_eval.report.labels._rejudge import Rejudged, judge_contexts, judge_samples
 from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
+from mrag_eval.report.labels._triage import read_triage, write_triage
 from mrag_eval.report.page._score_table import score_table, score_tables
 from mrag_eval.report.page._write import write_report
 from mrag_eval.report.tables._case import read_case, shown_case
@@ -61,6 +63,7 @@ __all__ = [
     "github_annotations",
     "inspection_table",
     "judge_contexts",
+    "judge_people",
     "judge_samples",
     "junit",
     "load_results",
@@ -73,6 +76,7 @@ __all__ = [
     "read_results",
     "read_rules",
     "read_samples",
+    "read_triage",
     "read_verdicts",
     "render",
     "repeated",
@@ -94,5 +98,7 @@ __all__ = [
     "write_label_sheet",
     "write_lengths",
     "write_pooled_sheet",
+    "write_questions",
     "write_report",
+    "write_triage",
 ]
