@@ -85,7 +85,8 @@ def retrieve(
     else:
         folder = open_folder(output)
         flags = _flags(tasks, metadata, limit, samples, include_path)
-        _retrieve(folder, tasks, flags, limit, asked, overwrite=overwrite)
+        if _retrieve(folder, tasks, flags, limit, asked, overwrite=overwrite):
+            raise typer.Exit(1)
     if asked is None:
         return
     done = push_folder(folder, asked)
@@ -118,7 +119,8 @@ def _asked(push: str, branch: str | None, message: str | None, private: bool, li
 
 def _retrieve(
     folder: RunFolder, tasks: str, flags: Sequence[str], limit: float | None, push: Push | None, *, overwrite: bool
-) -> None:
+) -> bool:
+    """Retrieve for each task, and print what became of its rows; return whether a step failed for every row of one."""
     from mrag_eval.cli._harness import built_tasks
     from mrag_eval.retrieval import check_terms, repeats_questions, retrieve_into
 
@@ -141,9 +143,14 @@ def _retrieve(
         kept = f", {one.kept:,} of them from before" if one.kept else ""
         faults = "".join(f", {count:,} with a fault ({fault})" for fault, count in one.faults.items())
         typer.echo(f"{one.task}: {one.rows:,} rows{kept}{faults}")
-    if done and push is None:
+    failed = any(one.failed_everywhere for one in done)
+    if failed:
+        again = "mend what the lines above name, and run the same command again"
+        typer.echo(f"a step failed in every row: {again}", err=True)
+    elif done and push is None:
         path = folder.path
         typer.echo(f"{path}: use it   mrag-eval run --tasks {tasks} ... --metadata retrieval.run_folder={path}")
+    return failed
 
 
 def _flags(

@@ -4,6 +4,7 @@ from mrag_eval.core._address import address_fault, bare_address, check_address, 
 from mrag_eval.core._claims import Claims
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed, present_device
 from mrag_eval.core._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
+from mrag_eval.core._ended_runs import keep_for_repetition, remove_ended, run_ended
 from mrag_eval.core._errors import (
     ConfigError,
     CorpusError,
@@ -210,6 +211,7 @@ __all__ = [
     "json_from",
     "json_value",
     "keep_address",
+    "keep_for_repetition",
     "keep_header",
     "keep_key",
     "keep_pair",
@@ -250,9 +252,11 @@ __all__ = [
     "read_sheet",
     "readable",
     "redact",
+    "remove_ended",
     "replaced",
     "room_on_disk",
     "rounded",
+    "run_ended",
     "run_in_thread",
     "run_on_loop",
     "same_language",

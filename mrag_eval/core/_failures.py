@@ -82,14 +82,19 @@ class ModelReply(str):
     Attributes:
         failure: why there is no reply; None if there is one.
         outcome: one of :data:`OUTCOMES` if the model gave no answer to read, else None.
-        finish_reason: the provider's word for the end of the reply, None if it gave none.
-        answered_by: the model that the reply names, None if it names none.
+        asked: whether the model was asked at all.
     """
 
     failure: Failure | None = None
     outcome: str | None = None
-    finish_reason: str | None = None
-    answered_by: str | None = None
+    asked: bool = True
+
+    @classmethod
+    def not_asked(cls) -> ModelReply:
+        """Return the empty reply to a request that was not sent, as its answer would not be scored."""
+        reply = cls("")
+        reply.asked = False
+        return reply
 
     @classmethod
     def failed(cls, failure: Failure) -> ModelReply:

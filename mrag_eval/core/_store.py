@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,15 +185,23 @@ class Store:
         return True
 
     def _write(self, rows: list[tuple[str, str]]) -> None:
+        self._run("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
+
+    def _run(self, statement: str, rows: Sequence[tuple[str, ...]]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
+            self._db.executemany(statement, rows)
             self._db.execute("COMMIT")
         except BaseException:
             # an open transaction would keep every other process from writing
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Remove entries; committed on return."""
+        with self._lock:
+            self._run("DELETE FROM entries WHERE key = ?", [(key,) for key in keys])
 
     def close(self) -> None:
         """Close the connection after any write in progress; the store must not be used afterwards."""

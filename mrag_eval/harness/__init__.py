@@ -38,7 +38,7 @@ from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, r
 from mrag_eval.harness._running import Running, blank_half_groups, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
-from mrag_eval.harness._under_way import Loaded, asked_tasks, loaded_together, stock_run
+from mrag_eval.harness._under_way import Loaded, loaded_together, stock_run
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -54,7 +54,6 @@ __all__ = [
     "RowResult",
     "Running",
     "TaskManager",
-    "asked_tasks",
     "blank_half_groups",
     "check_local_weights",
     "check_model",

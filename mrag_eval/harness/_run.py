@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import ConfigError, UnwrittenError, Wait, did_you_mean
+from mrag_eval.core import ConfigError, UnwrittenError, Wait, did_you_mean, keep_for_repetition
 from mrag_eval.harness._result_files import hash_of, run_files
 
 _FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
@@ -101,6 +101,7 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
         try:
             run_files(output_path, run.model_name_sanitized).write(found, samples or {})
         except UnwrittenError:
+            keep_for_repetition()
             print(score_table(found))
             raise
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
@@ -268,12 +268,21 @@ class HarnessTask(ConfigurableTask):
         super().build_all_requests(cache_requests=False, rewrite_requests_cache=False, **kwargs)
         self.rendered()
 
-    def answering(self, asked: Any, tasks: Collection[str]) -> AbstractContextManager[Any]:
+    def answering(self, asked: Any, tasks: Mapping[str, HarnessTask]) -> AbstractContextManager[Any]:
         """Return a block in which ``asked``, the object that the harness asks, answers the requests of our ``tasks``.
 
         It is entered once in a run, by the first of them.
         """
         return nullcontext()
+
+    def in_vain(self, doc: Mapping[str, Any]) -> bool:
+        """Return whether the model's answer for a row would not be scored, as a step before it failed."""
+        return False
+
+    @property
+    def complete(self) -> bool:
+        """Return whether no row failed in a way that a repetition of the run may mend."""
+        return True
 
     def check_once(self, *, judged: bool) -> None:
         """Check the task, unless it was checked together with one before it."""
@@ -403,6 +412,8 @@ def _around(begun: Running) -> Iterator[None]:
         for task in ours.values():
             task.answered = answered
         yield
+    if answered is not None:
+        answered.end(well=all(task.complete for task in ours.values()))
 
 
 def _with_fate(filtered: Any, given: Sequence[Any]) -> Any:

@@ -24,16 +24,6 @@ def run_variables() -> Mapping[str, Any]:
     return {} if frame is None else frame.f_locals
 
 
-def asked_tasks() -> list[str] | None:
-    """Return the names of all tasks, groups and tags that are being loaded together; None while none is loaded.
-
-    A wildcard is replaced by what it matches; a task from a file of its own has the name in the file, or the path. A
-    task learns of the others only here: it is built inside ``TaskManager.load``, whose argument they are.
-    """
-    frame = _loading()
-    return None if frame is None else [_name_of(asked) for asked in frame.f_locals["task_list"]]
-
-
 class Loaded(NamedTuple):
     """Hold the groups and tags that hold a task, and its file, or its configuration if it is loaded without a file."""
 

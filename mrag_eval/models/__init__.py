@@ -2,11 +2,11 @@
 
 from mrag_eval.models._answering import Answering, answering
 from mrag_eval.models._asking import Answered, generate_parsed
-from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model, evaluating
+from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating
 from mrag_eval.models._kept import NOT_KEPT, KeptReplies
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
-from mrag_eval.models._remedies import remedy
+from mrag_eval.models._remedies import may_pass, remedy
 from mrag_eval.models._replies import (
     LONGEST_REPLY,
     Parsed,
@@ -31,10 +31,12 @@ from mrag_eval.models._spec import (
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
+from mrag_eval.models.translate._reply_size import longest_piece
 from mrag_eval.models.translate._table import write_table
 from mrag_eval.models.translate._translator import Translation, Translator, total_counts
 
 __all__ = [
+    "ASKED",
     "LONGEST_REPLY",
     "NOT_KEPT",
     "Answered",
@@ -61,6 +63,8 @@ __all__ = [
     "identity",
     "json_objects",
     "key_variable",
+    "longest_piece",
+    "may_pass",
     "name_of",
     "named_spec",
     "parse_json",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,14 +21,17 @@ from mrag_eval.core import (
     Transport,
     Wait,
     cache_dir,
+    remove_ended,
+    run_ended,
     shared_store,
 )
 from mrag_eval.models._api import endpoint_of
 from mrag_eval.models._bodies import Body, bodies_of, replaced
+from mrag_eval.models._evaluated import ASKED
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._outputs import read_likelihoods, read_replies
-from mrag_eval.models._remedies import remedy
+from mrag_eval.models._remedies import may_pass, remedy
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._sending import Batch
 
@@ -35,6 +39,8 @@ from mrag_eval.models._sending import Batch
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 OURS, LOCAL = "mrag_eval", "local"
+# Methods of a model of the harness.
+_ASKED_BY = ("generate_until", "loglikelihood")
 
 
 @dataclass
@@ -48,7 +54,9 @@ class Answering:
         host: where it is asked.
         ledger: calls, cached ones, further attempts, tokens, and failures by reason.
         answered_by: the models that responses named, with the number of replies.
+        finish_reasons: the provider's words for the end of replies, with the number of replies.
         outcomes: replies that are no answer, by what the model did instead.
+        keys: the cache's keys of what was asked.
     """
 
     model: str
@@ -56,7 +64,15 @@ class Answering:
     host: str | None = None
     ledger: Ledger = field(default_factory=Ledger)
     answered_by: Counter[str] = field(default_factory=Counter)
+    finish_reasons: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
+    keys: set[str] = field(default_factory=set)
+
+    def end(self, *, well: bool) -> None:
+        """End the run: after one of which nothing is left to repeat, the next asks the model anew."""
+        if well and not any(map(may_pass, self.ledger.failures)):
+            run_ended(_cache(), self.keys | ASKED)
+        ASKED.clear()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form for results files."""
@@ -66,12 +82,19 @@ class Answering:
             "host": self.host,
             "ledger": self.ledger.as_dict(),
             "answered_by": dict(self.answered_by),
+            "finish_reasons": dict(self.finish_reasons),
             "outcomes": dict(self.outcomes),
         }
 
 
 @contextmanager
-def answering(asked: Any, tasks: Collection[str], *, first_backoff: float = 0.5) -> Iterator[Answering]:
+def answering(
+    asked: Any,
+    tasks: Collection[str],
+    *,
+    in_vain: Callable[[Any], bool] = lambda _: False,
+    first_backoff: float = 0.5,
+) -> Iterator[Answering]:
     """Answer the requests of ``tasks`` within the block; those of other tasks are answered as ever.
 
     Those to a model behind an API go over our transport, in bodies that equal the harness's, and each answer is kept
@@ -82,22 +105,28 @@ def answering(asked: Any, tasks: Collection[str], *, first_backoff: float = 0.5)
         asked: the object that the harness asks: the model, or its cache of replies (``--use_cache``) around it, which
             then keeps answers alone.
         tasks: names of tasks.
+        in_vain: whether the answer to a request of theirs would not be scored. It is not sent, and its reply is empty:
+            ranks that take turns on one model excepted, of which each needs its share of requests.
         first_backoff: the longest first pause between two attempts, in seconds.
     """
     from mrag_eval.harness import CachingLM, model_type_of, runs_here, sends_by_http
 
+    remove_ended()
     cached = isinstance(asked, CachingLM)
     lm = asked.lm if cached else asked
     kind = type(lm)
     name = str(getattr(lm, "model", None) or "") if sends_by_http(kind) else ""
     other = LOCAL if runs_here(kind) else f"not ours ({model_type_of(kind)})"
     state = Answering(name or model_type_of(kind), OURS if sends_by_http(kind) else other)
+    # what the class itself does, by the name of the method
+    answers: dict[str, Callable[..., list[Any]]] = dict.fromkeys(_ASKED_BY, _as_ever)
+    if state.transport == OURS:
+        service = _Service(lm, state, first_backoff)
+        answers = {"generate_until": service.replies, "loglikelihood": service.likelihoods}
     with ExitStack() as stack:
-        if state.transport == OURS:
-            service = _Service(lm, state, first_backoff)
+        if state.transport == OURS or getattr(lm, "world_size", 1) == 1:
             methods = {
-                "generate_until": _for_ours(lm.generate_until, tasks, service.replies),
-                "loglikelihood": _for_ours(lm.loglikelihood, tasks, service.likelihoods),
+                name: _for_ours(getattr(lm, name), tasks, _sparing(answer, in_vain)) for name, answer in answers.items()
             }
             stack.enter_context(replaced(lm, **methods))
         if cached:
@@ -125,6 +154,27 @@ def _for_ours(
     return answered
 
 
+def _as_ever(method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
+    return method(requests)
+
+
+def _sparing(answer: Callable[..., list[Any]], in_vain: Callable[[Any], bool]) -> Callable[..., list[Any]]:
+    """Return ``answer`` for the requests that are not in vain; the others get an empty reply."""
+
+    def answered(method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
+        asked = [request for request in requests if not in_vain(request)]
+        found = iter(answer(method, asked) if asked else ())
+        if len(asked) < len(requests):
+            log.info(
+                "%d of %d requests are not sent, as a step before them failed",
+                len(requests) - len(asked),
+                len(requests),
+            )
+        return [ModelReply.not_asked() if in_vain(request) else next(found) for request in requests]
+
+    return answered
+
+
 class _AnswersOnly:
     """The harness's file of replies, which keeps no failure, and an answer as plain text."""
 
@@ -140,7 +190,7 @@ class _AnswersOnly:
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(value, ModelReply):
             self._store[key] = value
-        elif value.failure is None and value.outcome is None:
+        elif value.asked and value.failure is None and value.outcome is None:
             self._store[key] = str(value)
 
     def __getattr__(self, name: str) -> Any:
@@ -171,7 +221,7 @@ class _Service:
             failure = Failure.of("answer", self._state.model, one.error)
             return ModelReply.failed(replace(failure, detail=f"{self._state.host}: {failure.detail}"))
         reply = ModelReply(one.text)
-        reply.outcome, reply.finish_reason, reply.answered_by = one.outcome, one.finish_reason, one.answered_by
+        reply.outcome = one.outcome
         if one.outcome is not None:
             self._state.outcomes[one.outcome] += 1
         return reply
@@ -180,6 +230,10 @@ class _Service:
         """Return the answer to each request, with a line on those that failed."""
         found = self._answers(method, requests)
         self._state.answered_by.update(one.answered_by for one in found if one.answered_by is not None)
+        self._state.finish_reasons.update(one.finish_reason for one in found if one.finish_reason is not None)
+        if cut := sum(one.cut_off and bool(one.text) for one in found):
+            name = self._state.model
+            log.warning("model '%s': %d of %d replies were cut at their limit of tokens", name, cut, len(found))
         failed = [nth for nth, one in enumerate(found) if one.error is not None]
         if failed:
             log.error("%s", self._what_failed(requests, found, failed))
@@ -209,8 +263,9 @@ class _Service:
                 "correct --model_args; a model type that takes messages needs --apply_chat_template",
             ) from err
         found: dict[str, list[Reply]] = {}
-        store = shared_store(cache_dir() / "models.sqlite")
+        store = shared_store(_cache())
         keeper = Keeper(store, _is_stored)
+        self._state.keys.update(body.key for body in bodies)
         with Wait(f"asking {self._state.model}", len(bodies)) as wait:
 
             def settle(key: str, replies: list[Reply]) -> None:
@@ -222,8 +277,15 @@ class _Service:
             def recall(key: str, value: Any) -> None:
                 settle(key, [replace(Reply.from_store(one), cached=not nth) for nth, one in enumerate(value)])
 
-            for key, value in keeper.find(body.key for body in bodies).items():
+            kept = keeper.find(body.key for body in bodies)
+            for key, value in kept.items():
                 recall(key, value)
+            if kept:
+                log.info(
+                    "model '%s': %d of %d answers are those of a run that was interrupted, or that failed for some "
+                    "rows; to ask for all of them again: export MRAG_CACHE=$(mktemp -d)",
+                    self._state.model, sum(bodies[place.body].key in kept for place in places), len(places),
+                )  # fmt: skip
             left = [body for body in bodies if body.key not in found]
             with Batch(left, keeper, store, self._lm.timeout, recall) as batch:
                 for own in batch.rounds():
@@ -248,6 +310,10 @@ class _Service:
         if body.context_lengths is not None:
             return read_likelihoods(self._lm, text, body.prompts, body.context_lengths)
         return read_replies(self._lm, text, body.count)
+
+
+def _cache() -> Path:
+    return cache_dir() / "models.sqlite"
 
 
 def _take(_: Body, response: Response[list[Reply]]) -> list[dict[str, Any]] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -32,6 +32,8 @@ class Evaluated:
     args: Mapping[str, Any]
 
 
+# Cache keys of what the evaluated model behind an API was asked in this run, besides for its answers.
+ASKED: set[str] = set()
 _RUN: ContextVar[Evaluated | None] = ContextVar("the model of the run", default=None)
 
 
@@ -99,6 +101,10 @@ class EvaluatedModel(AuxModel):
                 f"model has {limit} tokens",
                 f"--metadata agent.generation.max_tokens={min(2048, limit // 4)}",
             )
+
+    def _cached(self, keys: Iterable[str]) -> None:
+        if self.behind_api:
+            ASKED.update(keys)
 
     def _built(self) -> Any:
         if self._backend is None and not self.behind_api:

@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -139,6 +139,7 @@ class AuxModel:
                     on_reply(position, same)
 
         keeper = Keeper(self._cache)
+        self._cached(positions)
         found = keeper.find(positions)
         for key, value in found.items():
             settle(key, Reply.from_store(value))
@@ -156,6 +157,9 @@ class AuxModel:
             self.ledger.seconds += time.perf_counter() - start
         lost = Reply("", attempts=0, error="model: no answer was recorded")
         return [lost if reply is None else reply for reply in replies]
+
+    def _cached(self, keys: Iterable[str]) -> None:
+        """Receive the cache's keys of a batch."""
 
     def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Settle) -> None:
         try:

@@ -17,6 +17,15 @@ _FIRST = {
 }
 
 
+# The same call may be answered after one of these; the others are what a model or a provider says to this text.
+_PASSING = frozenset({*_FIRST, "budget", "model"})
+
+
+def may_pass(reason: str) -> bool:
+    """Return whether a repetition may have an answer where a call failed for a reason."""
+    return reason in _PASSING
+
+
 def remedy(reason: str | None) -> str:
     """Return the next step after a call that failed for a reason, in one line."""
     first = _FIRST.get(reason or "")

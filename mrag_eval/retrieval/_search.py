@@ -40,6 +40,8 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 _FORMAT = 1
 # queries embedded at a time, and those that one of several processes takes on
 _BATCH, _CLAIMED = 64, 512
+# Reasons for which an endpoint that is up refuses a text.
+_OF_A_TEXT = ("rejected", "malformed", "content_filter", "too_long")
 # Merges that make the scores of each language comparable. They read this many hits of each language, so that the first
 # places do not depend on the number of hits requested.
 _NORMALISED = ("zscore", "rank_norm")
@@ -61,8 +63,7 @@ def search_plans(
     Every shard is searched once, for all plans and all versions of their queries together; an index that is asked over
     a network is searched a part of the plans at a time, and the results of each part are cached before the next.
 
-    A plan whose query could not be embedded has a failure, and no hits; if that holds for every plan, the embedder's
-    error is raised.
+    A plan whose query could not be embedded has a failure, and no hits.
     """
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder
@@ -97,8 +98,8 @@ def search_plans(
 
             found |= made_once(missing, search, store, _is_found, at_once=index.queries_at_once or len(missing))
         searchable = _searchable(index, plans, count_candidates, store)
-    if failed and not found:
-        raise next(iter(failed.values())).fault
+    if failed:
+        log.error("%d of %d queries are not embedded: %s", len(failed), len(plans), next(iter(failed.values())).fault)
     out = []
     for key, plan, pool in zip(keys, plans, searchable, strict=True):
         if key in found:
@@ -192,14 +193,24 @@ def _embedded(
         def embed(keys: Sequence[str]) -> Iterator[dict[str, str]]:
             size = batch_size_for(index.embedder, _BATCH)
             parts = [keys[start : start + size] for start in range(0, len(keys), size)]
-            asked = [[texts[key] for key in part] for part in parts]
-
-            def not_embedded(number: int, fault: FailedBatch) -> None:
-                failed.update(dict.fromkeys(asked[number], fault))
-
-            for number, vectors in vectors_arriving(index.embedder, asked, queries=True, failed=not_embedded):
-                yield {key: _encoded(vector) for key, vector in zip(parts[number], vectors, strict=True)}
-                wait.add(len(parts[number]))
+            # one text may cost its whole batch, so a batch that fails is halved; but not for an endpoint that is down
+            alive = len(parts) == 1
+            while parts:
+                lost: dict[int, FailedBatch] = {}
+                asked = [[texts[key] for key in part] for part in parts]
+                for number, vectors in vectors_arriving(index.embedder, asked, queries=True, failed=lost.__setitem__):
+                    yield {key: _encoded(vector) for key, vector in zip(parts[number], vectors, strict=True)}
+                    wait.add(len(parts[number]))
+                answered = len(lost) < len(parts)
+                alive |= answered
+                halves: list[Sequence[str]] = []
+                for number, fault in lost.items():
+                    part, reason = parts[number], fault.error.partition(":")[0]
+                    if len(part) > 1 and (answered or (alive and reason in _OF_A_TEXT)):
+                        halves += [part[: len(part) // 2], part[len(part) // 2 :]]
+                    else:
+                        failed.update(dict.fromkeys(asked[number], fault))
+                parts = halves
 
         known |= made_once(new, embed, store, valid, at_once=_CLAIMED)
     return {text: _decoded(known[key]) for key, text in texts.items() if key in known}

@@ -32,6 +32,7 @@ from mrag_eval.scoring._row_records import (
     sufficiency_record,
 )
 from mrag_eval.scoring._score_records import (
+    MOST_FAILED,
     MOST_FAILED_IN_LANGUAGE,
     CitationTable,
     LabelTable,
@@ -60,6 +61,7 @@ __all__ = [
     "EMPTY",
     "METRICS",
     "METRIC_NAMES",
+    "MOST_FAILED",
     "MOST_FAILED_IN_LANGUAGE",
     "NO_ANSWERS",
     "REPLY_METRICS",

@@ -8,7 +8,7 @@ scores the answers in one batch and publishes intervals in addition to the harne
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
@@ -36,7 +36,7 @@ from mrag_eval.harness import (
     hide_secrets_in_results,
 )
 from mrag_eval.judging import Verdicts, prompt_texts
-from mrag_eval.models import answering
+from mrag_eval.models import answering, may_pass
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
     Budget,
@@ -129,8 +129,16 @@ class RagTask(HarnessTask):
         with naming(self._name):
             self._verdicts.expect(doc.query_lang for doc in self._supply.docs.values())
 
-    def answering(self, asked: Any, tasks: Collection[str]) -> AbstractContextManager[Any]:
-        return answering(asked, tasks)
+    def answering(self, asked: Any, tasks: Mapping[str, HarnessTask]) -> AbstractContextManager[Any]:
+        return answering(asked, tasks, in_vain=lambda request: tasks[request.task_name].in_vain(request.doc))
+
+    def in_vain(self, doc: Mapping[str, Any]) -> bool:
+        return failed_in(self._supply.found(doc["id"]).failures, ANSWERED) is not None
+
+    @property
+    def complete(self) -> bool:
+        failures = {} if self._summary is None else self._summary.failures
+        return not any(may_pass(reason) for reasons in failures.values() for reason in reasons)
 
     # ------------------------------------------------------------------ rows
 
@@ -268,16 +276,17 @@ class RagTask(HarnessTask):
         doc, found = self._supply.docs[row], self._supply.found(row)
         failed = _failures_of(replies)
         failures = (*found.failures, *failed)
-        if self.by_likelihood and not failed:
+        unanswered = bool(failed) or any(isinstance(reply, ModelReply) and not reply.asked for reply in replies)
+        if self.by_likelihood and not unanswered:
             # with several ranks a padded row is asked twice
             text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
             self._as_read[row] = AnswerRecord(text, loglikelihoods=tuple(values))
             return Scored(doc, text, found.ranking, reranked=found.reranked, failures=failures)
-        given = "" if failed else replies[0][0] if isinstance(replies[0], list) else replies[0]
+        given = "" if unanswered else replies[0][0] if isinstance(replies[0], list) else replies[0]
         reply = given if isinstance(given, str) else str(given)
         answer = parse_answer(reply, self._form, may_decline=self._template.offers_none(self._supply.row(row)))
         self._as_read[row] = AnswerRecord.of(answer, reply)
-        self._outcomes[row] = None if failed else outcome_of(reply, answer)
+        self._outcomes[row] = None if unanswered else outcome_of(reply, answer)
         return Scored(
             doc,
             answer.text,
@@ -404,6 +413,8 @@ class RagTask(HarnessTask):
             out["scores"] = self._summary.to_dict()
         models = {**self._supply.models(), **self._verdicts.models()}
         source = (harness.get("metadata") or {}).get("config_source")
+        if self.answered is not None:
+            out["answering"] = self.answered.as_dict()
         out["provenance"] = provenance(self.blocks, source, models, self._samples)
         out["measurement"] = measured(
             self._name,

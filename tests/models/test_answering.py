@@ -125,13 +125,13 @@ def test_everything_of_a_reply_comes_back_from_the_cache(start: Start) -> None:
     }
     server = start(lambda body, n: answers[asked(body)])
     found = [ask(model(server), rows(model(server), *answers)) for _ in range(2)]
-    told = [[(str(r), r.outcome, r.finish_reason, r.answered_by) for r in replies] for replies, _ in found]
+    told = [[(str(reply), reply.outcome) for reply in replies] for replies, _ in found]
     assert told[0] == told[1]
-    assert told[0] == [
-        ("42", None, "length", "m-2026"), ("No.", "refusal", "stop", None),
-        ("<think>so", "thinking cut", "length", None), ("", "empty", "stop", None),
-    ]  # fmt: skip
-    assert found[1][1].as_dict()["outcomes"] == {"refusal": 1, "thinking cut": 1, "empty": 1}
+    assert told[0] == [("42", None), ("No.", "refusal"), ("<think>so", "thinking cut"), ("", "empty")]
+    for _, state in found:
+        kept = state.as_dict()
+        assert kept["outcomes"] == {"refusal": 1, "thinking cut": 1, "empty": 1}
+        assert (kept["finish_reasons"], kept["answered_by"]) == ({"length": 2, "stop": 2}, {"m-2026": 1})
     assert len(server.requests) == 4
 
 
@@ -174,9 +174,35 @@ def test_the_harness_keeps_answers_and_nothing_else(start: Start, tmp_path: Path
 def test_a_local_model_is_asked_as_ever() -> None:
     lm = get_model("dummy")()
     before = lm.generate_until
+    requests = [Instance("generate_until", {"id": name}, (name, {}), i, ("task", i, 1)) for i, name in enumerate("ab")]
     with answering(lm, {"task"}) as state:
-        assert lm.generate_until == before
+        assert lm.generate_until(requests) == ["lol", "lol"]
+    assert lm.generate_until == before
     assert (state.transport, state.host, state.ledger.calls) == ("local", None, 0)
+
+
+@pytest.mark.parametrize("kind", ["loglikelihood", "generate_until"])
+def test_no_model_is_asked_in_vain(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = get_model("dummy")()
+    asked_for: list[str] = []
+
+    def method(requests: Any, **_: Any) -> list[Any]:
+        asked_for.extend(request.doc["id"] for request in requests)
+        return [request.doc["id"].upper() for request in requests]
+
+    monkeypatch.setattr(type(lm), kind, staticmethod(method))
+    requests = [Instance(kind, {"id": name}, (name, " A"), i, ("task", i, 1)) for i, name in enumerate("abcd")]
+    with answering(lm, {"task"}, in_vain=lambda request: request.doc["id"] in "bd"):
+        found = getattr(lm, kind)(requests)
+    assert (found, asked_for) == (["A", "", "C", ""], ["a", "c"])
+    assert [getattr(reply, "asked", True) for reply in found] == [True, False, True, False]
+    with answering(lm, {"task"}, in_vain=lambda request: True):
+        assert getattr(lm, kind)(requests) == [""] * 4
+    assert len(asked_for) == 2
+    # ranks take turns on the model, so that each needs its share
+    monkeypatch.setattr(type(lm), "world_size", property(lambda self: 2))
+    with answering(lm, {"task"}, in_vain=lambda request: True):
+        assert getattr(lm, kind)(requests) == list("ABCD")
 
 
 class OwnClient(LocalChatCompletion):
@@ -216,7 +242,7 @@ def test_each_type_of_the_harness_says_how_it_is_asked(kind: str) -> None:
 def test_a_reply_survives_filters_and_ranks() -> None:
     failed = ModelReply.failed(Failure("answer", "m", "server", "HTTP 500"))
     read = ModelReply("42")
-    read.finish_reason, read.answered_by = "stop", "m-2026"
+    read.outcome = "refusal"
     for reply in (failed, read):
         for copy in (pickle.loads(pickle.dumps(reply)), next(iter(TakeFirstFilter().apply([[reply]], [{}])))):
             assert (str(copy), vars(copy)) == (str(reply), vars(reply))

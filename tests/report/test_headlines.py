@@ -259,3 +259,19 @@ def test_a_run_with_other_settings_says_so_in_its_name_and_replaces_none_as_ship
     assert names(shipped) == {"xquad_rag_de"}
     assert names(path) == {marked}
     assert names(shipped, path) == {"xquad_rag_de"}
+
+
+def test_a_task_of_one_s_own_names_what_the_command_set(tmp_path: Path) -> None:
+    """Its file is the reference, and need not lie here."""
+    (path,) = write_run(tmp_path / "run").rglob("results_*.json")
+    content = json.loads(path.read_text("utf-8"))
+    config = content["configs"]["rag_de"]
+    config["measurement"]["setting"]["run"] = {"system_instruction": "Lie.", "limit": 4, "log_samples": True}
+    config["provenance"] = {"overrides": {"retrieval": {"k": 1, "device": "cpu"}, "prompt": {"max_tokens": 9}}}
+    content["config"]["gen_kwargs"] = {"temperature": 0.5}
+    path.write_text(json.dumps(content), "utf-8")
+    export([path], "csv", Options(output=tmp_path / "scores.csv"))
+    names = {line["task"] for line in csv.DictReader((tmp_path / "scores.csv").open(encoding="utf-8"))}
+    mine = "rag_de (other settings: gen_kwargs.temperature=0.5; prompt.max_tokens=9; retrieval.k=1 and 1 more)"
+    assert mine in names
+    assert "rag_multi (other settings: gen_kwargs.temperature=0.5)" in names

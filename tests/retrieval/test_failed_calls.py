@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import CorpusError, Failure, Retrieved
+from mrag_eval.core import Failure, Retrieved
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.models import Reply
 from mrag_eval.retrieval import TaskRows, open_folder, retrieve, retrieve_into
@@ -79,15 +80,20 @@ def test_a_reranker_that_fails_for_one_row_leaves_that_row_in_the_search_s_order
     assert {body["query"] for _, _, body in server.requests[asked:]} == {question}
 
 
-def test_a_reranker_that_fails_for_every_row_ends_the_run_early(
-    benchmark_: Benchmark, start: Callable[..., ModelServer]
+def test_a_reranker_that_fails_for_every_row_says_why_and_is_not_asked_further(
+    benchmark_: Benchmark, start: Callable[..., ModelServer], caplog: pytest.LogCaptureFixture
 ) -> None:
     server = start(lambda body, attempt: Answer(body=[]))
     rerank = {"kind": "api", "url": server.url, "shape": "tei", "batch_size": 1, "retries": 0, "max_in_flight": 1}
-    with pytest.raises(CorpusError, match="gave 0 scores for 1 documents") as caught:
-        retrieve(benchmark_.docs, block(rerank=rerank), corpus=benchmark_.corpus)
-    assert "rerank.shape" in (caught.value.next_step or "")
+    with caplog.at_level(logging.ERROR, "lm_eval"):
+        found = retrieve(benchmark_.docs, block(rerank=rerank), corpus=benchmark_.corpus)
+    assert {row.failures[0].step for row in found} == {"rerank"}
+    assert len(found) == len(benchmark_.docs)
     assert len(server.requests) < 20
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert said.startswith("15 of 15 rankings have no scores: reranker ")
+    assert "gave 0 scores for 1 documents" in said
+    assert "rerank.shape" in said
 
 
 def test_a_list_that_the_model_is_not_asked_about_is_no_list_that_cannot_be_read(
@@ -138,16 +144,43 @@ def test_a_query_that_is_not_embedded_is_not_searched_for(
         assert failures_of(retrieve(benchmark_.docs, settings)) == {}
 
 
-def test_an_endpoint_that_embeds_no_query_ends_the_run(benchmark_: Benchmark, tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [1, 4, 64])
+@pytest.mark.parametrize("at_fault", [(2,), (2, 3), (0, 7, 14)])
+def test_a_query_that_is_not_embedded_costs_no_other(
+    benchmark_: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, at_fault: tuple[int, ...]
+) -> None:
+    down = {benchmark_.docs[i].query for i in at_fault}
+    monkeypatch.setattr("mrag_eval.retrieval._search._BATCH", batch)
+    with serving() as endpoint:
+        whole = endpoint.embeddings
+        endpoint.embeddings = lambda payload: {} if {*payload["input"]} & down else whole(payload)  # type: ignore[method-assign]
+        encoder = f"openai:org/encoder@{endpoint.url}"
+        build_index(benchmark_.corpus or [], tmp_path / "index", embedder=encoder, progress=False)
+        found = retrieve(benchmark_.docs, embedded(tmp_path / "index", encoder))
+    assert failures_of(found) == {i: ["search failed (malformed)"] for i in at_fault}
+    assert all(len(row.passages) == 2 for i, row in enumerate(found) if i not in at_fault)
+
+
+def test_an_endpoint_that_embeds_no_query_says_why_and_is_not_asked_for_each(
+    benchmark_: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mrag_eval.retrieval._search._BATCH", 5)
     with serving() as endpoint:
         encoder = f"openai:org/encoder@{endpoint.url}"
         build_index(benchmark_.corpus or [], tmp_path / "index", embedder=encoder, progress=False)
         endpoint.embeddings = lambda payload: {}  # type: ignore[method-assign]
-        settings = validated(
-            Retrieval, {"mode": "all", "k": 2, "corpus": str(tmp_path / "index"), "embedder": encoder}, "test"
-        )
-        with pytest.raises(CorpusError, match="did not return 15 embeddings"):
-            retrieve(benchmark_.docs, settings)
+        asked = len(endpoint.requests)
+        with caplog.at_level(logging.ERROR, "lm_eval"):
+            found = retrieve(benchmark_.docs, embedded(tmp_path / "index", encoder))
+        assert len(endpoint.requests) == asked + 3
+    assert failures_of(found) == {i: ["search failed (malformed)"] for i in range(15)}
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert said.startswith("15 of 15 queries are not embedded: embedder openai:org/encoder")
+    assert "did not return 5 embeddings" in said
+
+
+def embedded(index: Path, encoder: str) -> Retrieval:
+    return validated(Retrieval, {"mode": "all", "k": 2, "corpus": str(index), "embedder": encoder}, "test")
 
 
 # ------------------------------------------------------------------ run folders

@@ -17,7 +17,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, make_table
 
 from mrag_eval.core import ConfigError, DataError, MragError
-from mrag_eval.harness import asked_tasks
+from mrag_eval.harness import loaded_together
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.task import RagTask
 from mrag_eval.task import _hook as task_module
@@ -81,28 +81,28 @@ def test_a_run_outside_a_git_repository_prints_nothing_of_git(
 def test_a_task_knows_all_that_are_loaded_with_it(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tasks / "other.yaml").write_text("include: small.yaml\ntask: other\ntag: some\n", "utf-8")
     (tasks / "both.yaml").write_text("group: both\ntask: [small, other]\n", "utf-8")
-    seen: list[list[str] | None] = []
+    seen: list[set[str]] = []
     real = RagTask.load_rows
 
     def load_rows(self: RagTask) -> list[dict[str, Any]]:
-        seen.append(asked_tasks())
+        seen.append(set(loaded_together() or ()))
         return real(self)
 
     monkeypatch.setattr(RagTask, "load_rows", load_rows)
     manager = TaskManager(include_path=str(tasks), include_defaults=False)
     path = str(tasks / "other.yaml")
     for asked, names in (
-        (["both"], ["both"]),
-        ("small", ["small"]),
-        (["small", "some"], ["small", "some"]),
-        ([path], [path]),
-        ([load_yaml(path, resolve_func=True), build(tasks)], ["other", "small"]),
+        (["both"], {"other", "small"}),
+        ("small", {"small"}),
+        (["small", "some"], {"other", "small"}),
+        ([path], {"other"}),
+        ([load_yaml(path, resolve_func=True), build(tasks)], {"other", "small"}),
     ):
         seen.clear()
         manager.load(asked)
         assert seen
         assert all(found == names for found in seen)
-    assert asked_tasks() is None
+    assert loaded_together() is None
 
 
 # ------------------------------------------------------------------ which rows are retrieved

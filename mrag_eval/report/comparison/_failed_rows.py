@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.scoring import MOST_FAILED_IN_LANGUAGE
+from mrag_eval.scoring import MOST_FAILED, MOST_FAILED_IN_LANGUAGE
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,12 @@ class FailedRows:
     def __add__(self, other: FailedRows) -> FailedRows:
         return FailedRows(Counter(self.failed) + Counter(other.failed), Counter(self.rows) + Counter(other.rows))
 
+    @property
+    def of_all(self) -> str | None:
+        """Return how many rows failed of all, if these are more than a headline may have."""
+        failed, rows = sum(self.failed.values()), sum(self.rows.values())
+        return f"{failed} of {rows} rows failed" if failed > MOST_FAILED * rows else None
+
     def marked(self) -> dict[str, str]:
         """Return the languages of which more rows failed than a score can be read without a mark, with how many."""
         return {
@@ -36,8 +42,11 @@ class FailedRows:
 
 
 def marks(runs: Mapping[str, FailedRows], languages: Collection[str] = ()) -> str | None:
-    """Return the marked languages of each run in one line; of all languages if none are given. None: no mark."""
-    found = [
+    """Return the marked languages of each run in one line; all rows, and all languages, if none are given. None: no
+    mark.
+    """
+    found = [f"all: {rows.of_all} in the {run}" for run, rows in runs.items() if rows.of_all and not languages]
+    found += [
         f"{language or 'no language'}: {share} in the {run}"
         for run, rows in runs.items()
         for language, share in rows.marked().items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import differences
+from mrag_eval.config import differences, dotted, harmless, shown
 from mrag_eval.core import DataError, did_you_mean
 from mrag_eval.datasets import declaration_of
 from mrag_eval.metrics import Estimate
@@ -30,6 +30,8 @@ _EQUAL = 1e-9
 _OF_THE_RUN = frozenset({"rows", "unscored"})
 # Settings that a note names.
 _NAMED = 3
+# Flags of the command in a record.
+_FLAGS = ("run", "gen_kwargs")
 # Settings that a group has if its tasks share them.
 _OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_content", "judges", "prompt")
 
@@ -214,11 +216,23 @@ def _marked(run: Run) -> Run:
 
 
 def _mark(leaf: LeafResult) -> str:
-    """Return how a task of the package was run otherwise than shipped; empty for tasks of others, and if it was not."""
-    found = [one for one in deviations(leaf.measurement) if one.key != "rows"] if shipped(leaf.task) else []
-    said = "; ".join(one.text for one in found[:_NAMED])
+    """Return how a task was run otherwise than its file says; empty if it was not."""
+    if shipped(leaf.task):
+        found = [one.text for one in deviations(leaf.measurement) if one.key != "rows"]
+    else:
+        found = [f"{key}={shown(value)}" for key, value in _given(leaf).items()]
+    said = "; ".join(found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return f"other settings: {said}{more}" if found else ""
+
+
+def _given(leaf: LeafResult) -> dict[str, Any]:
+    """Return what the command of a run set besides the task's file, which need not be on this machine."""
+    flags = {} if leaf.measurement is None else leaf.measurement.flat(["subject", "setting"])
+    given = {key: value for key, (_, value) in flags.items() if key.partition(".")[0] in _FLAGS}
+    given |= dotted(leaf.config.setting("provenance.overrides") or {})
+    decoding = {key for key in given if key.startswith("gen_kwargs.")}
+    return {key: value for key, value in sorted(given.items()) if harmless(key) is None or key in decoding}
 
 
 def _labelled(run: Run, modes: Mapping[tuple[str, str], set[str | None]]) -> Run:

@@ -148,7 +148,8 @@ def _scored(
     numbers = [_number(reply) for reply in sample.line.get("filtered_resps") or ()] if likely else []
     replied = bool(numbers) and not any(map(isnan, numbers)) if likely else bool(sample.reply)
     later = [one for one in record.failures if one.step in _OF_REPLY and not (one.step == "answer" and replied)]
-    failed = failed_in(later, {"answer"}) is not None
+    not_asked = not replied and failed_in(shown.failures, ANSWERED) is not None
+    failed = not_asked or failed_in(later, {"answer"}) is not None
     row = Scored(doc, "", shown.ranking, reranked=shown.reranked, failures=(*shown.failures, *later))
     if likely and not failed:
         text, values = most_likely(sample.line["doc"], [(number, False) for number in numbers])

@@ -62,16 +62,18 @@ class RowsHere:
 
 @dataclass(frozen=True)
 class TaskHere:
-    """Hold what this machine has of one task of a run. ``rows`` is None if its data are not here."""
+    """Hold what this machine has of one task of a run. ``rows`` is None if its data are not here, for a ``reason``."""
 
     leaf: LeafResult
     rows: RowsHere | None
+    reason: str = ""
 
     @classmethod
     def of(cls, leaf: LeafResult, copies: Sequence[Path] = ()) -> TaskHere:
         """Load what there is; ``copies`` are local copies of benchmarks."""
         blocks = (leaf.config.data, leaf.config.retrieval, leaf.config.agent)
-        return cls(leaf, _rows(*(json.dumps(to_json(block), sort_keys=True) for block in blocks), tuple(copies)))
+        found = _rows(*(json.dumps(to_json(block), sort_keys=True) for block in blocks), tuple(copies))
+        return cls(leaf, None, found) if isinstance(found, str) else cls(leaf, found)
 
     @cached_property
     def retrieval(self) -> Retrieval | None:
@@ -137,20 +139,26 @@ def _valid(kind: type[BlockT], block: Mapping[str, Any]) -> BlockT | None:
         return None
 
 
-def _benchmark(data: Mapping[str, Any], copies: Sequence[Path]) -> Benchmark | None:
-    """Return the benchmark of a recorded block, from the first copy that has it, else where the run read it."""
+def _benchmark(data: Mapping[str, Any], copies: Sequence[Path]) -> Benchmark | str:
+    """Return the benchmark of a recorded block, from the first copy that has it, else where the run read it; or why
+    there is none.
+    """
     places = [place for copy in copies for place in (copy, copy / str(data.get("benchmark"))) if place.exists()]
     blocks = [*({**data, "path": str(place)} for place in places), data]
-    found = (reload(block).benchmark for block in blocks)
-    return next((benchmark for benchmark in found if benchmark is not None), None)
+    found = None
+    for block in blocks:
+        found = reload(block)
+        if found.benchmark is not None:
+            return found.benchmark
+    return "" if found is None else found.reason
 
 
 # the tasks of several models have their rows in common
 @lru_cache(maxsize=16)
-def _rows(data: str, retrieval: str, agent: str, copies: tuple[Path, ...]) -> RowsHere | None:
+def _rows(data: str, retrieval: str, agent: str, copies: tuple[Path, ...]) -> RowsHere | str:
     benchmark = _benchmark(json.loads(data), copies)
-    if benchmark is None:
-        return None
+    if isinstance(benchmark, str):
+        return benchmark
     searched = _valid(Retrieval, json.loads(retrieval))
     try:
         again = None

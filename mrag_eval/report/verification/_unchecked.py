@@ -102,7 +102,7 @@ UNCHECKED = (
             *_under("results:", "config", "model_source", "model_name", "model_name_sanitized", "chat_template"),
             *_under("results:", "fewshot_as_multiturn", "max_length", "eot_token_id"),
             *_under("results:tokenizer_", "pad_token", "eos_token", "bos_token"),
-            *_under("results:configs.*.", "metadata", "measurement.subject"),
+            *_under("results:configs.*.", "answering", "metadata", "measurement.subject"),
         ),
     ),
     Unchecked(

@@ -120,8 +120,8 @@ def _of_task(
     findings = [*row_counts(file, here, records)]
     if here.rows is None:
         text = (
-            f"the data of {leaf.config.benchmark} are not on this machine, so questions and reference answers were not "
-            "compared: verify --data PATH reads a copy"
+            f"the data of {leaf.config.benchmark} are not on this machine ({here.reason}), so questions and reference "
+            "answers were not compared: verify --data PATH reads a copy"
         )
         findings.append(Finding(leaf.task, "note", text))
     scored = ScoredSamples.of(records)

@@ -37,7 +37,7 @@ from mrag_eval.core import (
     is_full,
     naming,
 )
-from mrag_eval.models import evaluating
+from mrag_eval.models import ASKED, evaluating
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 
@@ -45,6 +45,8 @@ from mrag_eval.retrieval.saved._folder import RunFolder
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 _PREFIX = "first-"
+# Cache keys of what the evaluated model was asked.
+_ASKED = "asked.json"
 _ROOM = "free some space there, or name another cache: export MRAG_CACHE=FOLDER"
 _BLOCKS: Mapping[str, type[BaseModel]] = {"retrieval": Retrieval, "agent": Agent, "prompt": Prompt, "judge": Judge}
 # Seconds that the process may take to end.
@@ -148,6 +150,7 @@ def _run(folder: Path) -> None:
         child.stdin.close()
         child.stdout.close()
     if code == 0:
+        ASKED.update(json.loads((folder / _ASKED).read_text(encoding="utf-8")))
         return
     if code in (130, -signal.SIGINT):
         raise KeyboardInterrupt
@@ -225,6 +228,7 @@ def _main(folder: Path) -> int:
     try:
         with ending_within(_GRACE), evaluating(**order["evaluated"]) if "evaluated" in order else nullcontext():
             _retrieve(folder, order["tasks"])
+        (folder / _ASKED).write_text(json.dumps(sorted(ASKED)), encoding="utf-8")
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # reported where the user sees it, with the run's exit code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,14 @@ class Retrieval:
     kept: int
     faults: Mapping[str, int]
     entry: TaskEntry
+
+    @property
+    def failed_everywhere(self) -> bool:
+        """Return whether a step failed for every row of the task in the folder."""
+        steps: Counter[str] = Counter()
+        for fault, count in self.faults.items():
+            steps[fault.partition(" failed (")[0]] += count
+        return bool(self.entry.rows) and self.entry.rows in steps.values()
 
 
 def retrieve_into(

@@ -164,8 +164,10 @@ def _by_pair(
                     wait.add(len(part))
 
             known |= made_once(missing, scored, store, _is_score, at_once=_CHUNK)
-    if isinstance(reranker, ApiReranker) and errors and not any(set(texts) <= known.keys() for texts in rows.values()):
-        raise reranker.fault(next(iter(errors.values())))
+    if isinstance(reranker, ApiReranker) and errors:
+        log.error(
+            "%d of %d rankings have no scores: %s", len(errors), len(rows), reranker.fault(next(iter(errors.values())))
+        )
     out: list[_Result] = []
     for query, context, row, row_keys in zip(queries, contexts, candidates, keys, strict=True):
         if known.keys() >= set(row_keys):

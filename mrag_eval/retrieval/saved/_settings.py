@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, differences
+from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, differences, harmless
 from mrag_eval.core import Retrieved, content_key, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
@@ -22,6 +22,8 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 # Says what may differ from a folder's own settings, and is none of these.
 _OF_THE_READER = ("retrieval.run_may_differ",)
+# Places that are no places of this machine.
+_ADDRESSES = ("base_url", "uri", "url")
 
 
 def settings_of_retrieval(
@@ -43,7 +45,19 @@ def settings_of_retrieval(
     }
     if translator is not None:
         out["translator"] = translator.as_dict()["identity"]
-    return {**out, **source}
+    return _portable({**out, **source})
+
+
+def _portable(settings: Mapping[str, Any], block: str = "") -> dict[str, Any]:
+    """Return settings without harmless ones, which may be places of this machine; addresses of services stay."""
+    out: dict[str, Any] = {}
+    for name, value in settings.items():
+        key = f"{block}{name}"
+        if isinstance(value, Mapping):
+            out[name] = _portable(value, f"{key}.")
+        elif harmless(key) is None or name in _ADDRESSES:
+            out[name] = value
+    return out
 
 
 def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:

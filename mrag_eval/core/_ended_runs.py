@@ -1,0 +1,45 @@
+"""Cached replies that only a repetition of their run may use: once a run has ended well, the next asks anew.
+
+The name and the address of a model say nothing of its weights, so a new checkpoint behind them must not be given the
+replies of the one before it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from mrag_eval.core._errors import MragError
+from mrag_eval.core._store import shared_store
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
+_ENDED: dict[Path, set[str]] = {}
+
+
+def run_ended(cache: Path, keys: Iterable[str]) -> None:
+    """Note that the run of these entries has ended well: they are removed once its results are written."""
+    _ENDED.setdefault(cache, set()).update(keys)
+
+
+def keep_for_repetition() -> None:
+    """Keep the entries after all: the results are not written, or a longer run follows."""
+    _ENDED.clear()
+
+
+def remove_ended() -> None:
+    """Remove the entries of runs that have ended. At its exit, a process does so by itself."""
+    while _ENDED:
+        cache, keys = _ENDED.popitem()
+        try:
+            shared_store(cache).remove(keys)
+        except (MragError, OSError, sqlite3.Error) as error:
+            log.warning("the cache %s: replies of an ended run are not removed (%s)", cache, error)
+
+
+# before the stores are closed, as it is registered after them
+atexit.register(remove_ended)
