@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import (
-    OPTIONAL,
-    DataError,
-    check_version,
-    content_key,
-    from_json,
-    json_value,
-    with_version,
-    write_whole,
-)
+from mrag_eval.core import OPTIONAL, content_key
 from mrag_eval.datasets import Label
+from mrag_eval.report.files._records import records_in, write_record
 
 _FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"
 
@@ -58,9 +49,8 @@ class LabelledRun:
 
 def write_labelled(folder: Path, samples: Path, run: LabelledRun) -> None:
     """Write the labels next to the labelled copy of ``samples``; each labeller with each prompt has its own file."""
-    text = json.dumps(with_version(run), ensure_ascii=False)
     labeller = content_key([run.by, run.prompts])[:8]
-    write_whole(folder / f"labels_{samples.stem.removeprefix('samples_')}_{labeller}.json", text)
+    write_record(folder / f"labels_{samples.stem.removeprefix('samples_')}_{labeller}.json", run)
 
 
 def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:
@@ -68,14 +58,4 @@ def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:
 
     Raises DataError for a file that is not one of labels, and for a faulty key.
     """
-    out = []
-    for file in (f for path in paths if path.is_dir() for f in sorted(path.rglob("labels_*.json"))):
-        try:
-            value = json_value(file.read_bytes())
-        except (OSError, ValueError) as err:
-            raise DataError(f"{file}: cannot be read ({err})", _FIX) from None
-        if not isinstance(value, dict):
-            raise DataError(f"{file}: holds no labels of a run", _FIX)
-        check_version(value, str(file))
-        out.append(from_json(LabelledRun, value, str(file), _FIX))
-    return out
+    return records_in(paths, "labels_*.json", LabelledRun, _FIX)
