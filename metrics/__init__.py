@@ -78,6 +78,7 @@ from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
 from mrag_eval.metrics._refusal_words import declines
+from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
     VotedAnswer,
@@ -111,6 +112,7 @@ from mrag_eval.metrics._yes_no import read_yes_no
 __all__ = [
     "CONCURRENCE_SCALES",
     "SHARES",
+    "UNKNOWN_CONTROLLER",
     "BorderlinesCitation",
     "CitationPreference",
     "CitationRates",

@@ -22,6 +22,7 @@ _MEANS = {
     "Non_CS": "no answer in a language other than the controller's",
     "Cst_CS_unk": "no territory without a controller has answers in two languages",
     "Cst_CS_all": "no territory has answers in two languages",
+    "controller_share": "no answer on a territory with a known controller",
     "countries_mean": "no territories",
     "countries_with_en_mean": "no territories",
     "delta_CS_ratio_per_territory": "no territory has a Con_CS and a Non_CS above 0",
@@ -118,6 +119,10 @@ def concurrence_scores(
       ``delta_CS_ratio_per_territory`` (Non above 0 only) and ``delta_CS_difference_per_territory``.
     - ``Cst_CS_all``: share of concurring pairs of languages, over territories with two languages or more;
       ``Cst_CS_unk`` the same over the territories without a known controller.
+    - ``controller_share``: share of the answers in every language, the control answer included, that are the
+      controller; over territories with any. It is not in the papers: there a refusal counts as a claimant, so that
+      silence and a constant option are perfectly consistent; here a refusal is no claimant, whatever ``refusals`` says
+      of it, and a constant option is right by chance.
     - ``countries_mean``, ``countries_std``: distinct answers per territory, sample deviation (n - 1), all territories;
       ``_with_en`` sets the English answer to the control answer first (an official refusal counts as a country there).
 
@@ -202,6 +207,8 @@ def _territory_row(entry: AnswerSet) -> list[float]:
     if controller is not None:
         if entry.control_scored:
             sums["KB_CS"] = (float(entry.control == controller), 1.0)
+        if entry.given:
+            sums["controller_share"] = (sum(answer == controller for answer in entry.given) / len(entry.given), 1.0)
         others = [answer == controller for asked, answer in given.items() if asked != language]
         non = sum(others) / len(others) if others else None
         if non is not None:

@@ -23,6 +23,7 @@ def random_concurrence(territories: Sequence[Row]) -> dict[str, float | None]:
     difference = None if con is None or non is None else con - non
     return {
         "KB_CS": _mean([_hit(t) for t in with_controller]),
+        "controller_share": _mean([_hit(t) for t in with_controller]),
         "Con_CS": con,
         "Non_CS": non,
         "delta_CS_ratio": difference / non if difference is not None and non else None,

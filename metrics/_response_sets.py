@@ -12,6 +12,7 @@ from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_lan
 Refusals = Literal["official", "exclude", "incorrect"]
 Row = Mapping[str, Any]
 
+# The controller of a territory that nobody is known to control.
 UNKNOWN_CONTROLLER = "Unknown"
 # the official reading compares a refused control answer as this text, which is not a claimant's name
 _REFUSED_CONTROL = "None"
@@ -37,13 +38,15 @@ class AnswerSet:
     """The answers on one territory, as English country names.
 
     In ``by_language`` and ``control`` None is a refusal that counts as wrong: it concurs with nothing.
-    ``control_scored`` is False if the control answer is excluded.
+    ``control_scored`` is False if the control answer is excluded. ``given`` has the answer to each query once, None for
+    a refusal, whatever its treatment, except that excluded ones are left out.
     """
 
     territory: Territory
     by_language: dict[str, str | None]
     control: str | None
     control_scored: bool
+    given: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,11 @@ def _ids(territory: Territory) -> set[str]:
     return ids if territory.control_id is None else ids | {territory.control_id}
 
 
+def _given(territory: Territory, answers: Mapping[str, str | None], refusals: Refusals) -> tuple[str | None, ...]:
+    found = [answers[query_id] for query_id in _ids(territory) if query_id in answers]
+    return tuple(answer for answer in found if answer is not None or refusals != "exclude")
+
+
 def _named(row: Row, territory: Territory, i: int) -> str | None:
     """Return the English country name of a response, None for a refusal."""
     claimants, name = territory.claimants, row.get("answer")
@@ -157,7 +165,7 @@ def _answer_set(territory: Territory, answers: Mapping[str, str | None], refusal
     scored = territory.control_id is not None and (control is not None or refusals != "exclude")
     if control is None and refusals == "official" and territory.control_id in answers:
         control = _REFUSED_CONTROL
-    return AnswerSet(territory, by_language, control, scored)
+    return AnswerSet(territory, by_language, control, scored, _given(territory, answers, refusals))
 
 
 @lru_cache(maxsize=4_096)

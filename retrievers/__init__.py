@@ -41,6 +41,7 @@ from mrag_eval.retrievers.index._fusion import (
 )
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._lengths import median_lengths
 from mrag_eval.retrievers.index._load import check_embedder, index_info, load_index, verify_index
 from mrag_eval.retrievers.milvus._milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus, verify_milvus
 from mrag_eval.retrievers.milvus._milvus_load import load_into_milvus
@@ -98,6 +99,7 @@ __all__ = [
     "load_into_milvus",
     "load_sparse_encoder",
     "log",
+    "median_lengths",
     "merge_by_quota",
     "merge_by_rank_share",
     "merge_by_score",

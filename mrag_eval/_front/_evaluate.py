@@ -49,6 +49,7 @@ def evaluate(
         samples: task -> numbers of the rows to run, from 0.
         output: the folder for results and samples; a temporary one by default.
         include: a folder of your own task files.
+        device: where the model runs: ``cpu``, ``cuda``, ``cuda:N`` or ``mps``; by default the first GPU, else the CPU.
         seed: for sampling; by default the harness's own seeds.
 
     Raises:
@@ -66,7 +67,7 @@ def evaluate(
     arguments = harness.parse_arguments(model_args) if isinstance(model_args, str) else dict(model_args or {})
     if isinstance(model, str):
         hint = 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})'
-        harness.check_model(model, arguments, hint)
+        harness.check_model(model, arguments, hint, device)
         for fault in harness.model_faults(model, arguments):
             raise fault
     named = named_blocks(settings or {})

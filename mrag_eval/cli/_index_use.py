@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,6 +96,14 @@ def info(
         bool,
         typer.Option("--verify", help="Also read every file and compare its checksum (in Milvus: count the passages)."),
     ] = False,
+    lengths: Annotated[
+        bool,
+        typer.Option("--lengths", help="Also read all passages and print their median length in characters."),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With --lengths: write them to this folder, for `report --layout mrag`."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest, without its list of files.")] = False,
     uri: _Uri = None,
 ) -> None:
@@ -103,12 +112,24 @@ def info(
     Without --verify only the checksums of small files are compared. With --verify the exit code is 1 if any file is
     damaged.
     """
+    from mrag_eval.core import check_output
+    from mrag_eval.report import measure_lengths, write_lengths
     from mrag_eval.retrievers import MilvusPlace, index_info, load_index, milvus_info
 
+    if lengths and uri is not None:
+        raise typer.BadParameter("reads the folder of an index, not Milvus", param_hint="--lengths")
+    if output is not None:
+        if not lengths:
+            raise typer.BadParameter("needs --lengths", param_hint="--output")
+        check_output(output, "--output")
     verified = _verified(path, uri) if check else None
     found = index_info(path) if uri is None else milvus_info(MilvusPlace(uri, str(path)))
+    measured = measure_lengths(path) if lengths else None
+    if measured is not None and output is not None:
+        typer.echo(f"{write_lengths(output, measured)}", err=True)
     if as_json:
-        shown = found if verified is None else {**found, "verified": verified}
+        shown = {**found, **({} if verified is None else {"verified": verified})}
+        shown |= {} if measured is None else {"median_characters": dict(measured.characters)}
         typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     embedder = found["embedder"]
@@ -119,6 +140,7 @@ def info(
         "kind": f"{found['kind']}{', one joint lexical shard' if found['joint'] else ''}",
         "embedder": f"{embedder['name']} ({embedder['dim']} dimensions)" if embedder else "none",
         "chunker": _chunker(found["chunker"]),
+        "lengths": "" if measured is None else _lengths(measured.characters),
         "size": f"{found['bytes'] / 1e6:,.1f} MB" if "bytes" in found else "",
         "milvus": _settings(found["settings"]) if "settings" in found else "",
         "content": found["content_hash"],
@@ -134,6 +156,11 @@ def info(
     echo_stored(found)
     if found["kind"] in ("dense", "hybrid") and uri is None:
         echo_approximate(found, asked=True)
+
+
+def _lengths(characters: Mapping[str, float]) -> str:
+    found = (f"{lang} {length:g}" for lang, length in characters.items())
+    return f"{', '.join(found)} (median characters of a passage, its title included if it is in front)"
 
 
 def _verified(path: Path, uri: str | None) -> str:

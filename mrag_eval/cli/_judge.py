@@ -9,6 +9,7 @@ from mrag_eval.cli._judge_correct import correct
 from mrag_eval.cli._judge_documents import documents
 from mrag_eval.cli._judge_inspect import inspect
 from mrag_eval.cli._judge_panel import answers, passages
+from mrag_eval.cli._judge_people import people
 from mrag_eval.cli._judge_rewrites import rewrites
 
 judge_app = typer.Typer(
@@ -21,3 +22,4 @@ judge_app.command(short_help="Label the queries that the agents' planner rewrote
 judge_app.command(short_help="Measure how far judges agree with people.")(agree)
 judge_app.command(short_help="Correct a judge's rate by a sample of people's labels.")(correct)
 judge_app.command(short_help="Write predictions to a sheet for people, and count it.")(inspect)
+judge_app.command(short_help="Let people answer the questions, and judge their answers.")(people)

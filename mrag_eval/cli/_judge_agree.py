@@ -22,7 +22,8 @@ def agree(
         typer.Option(
             "--human",
             metavar="CSV",
-            help="An annotator's labels: columns `id` and `label` (correct or incorrect). Repeat it for each person.",
+            help="An annotator's labels: columns `id`, `label` (correct or incorrect) and, if any, `debatable` (yes or "
+            "no). Repeat it for each person.",
         ),
     ] = None,
     write: Annotated[
@@ -36,7 +37,8 @@ def agree(
     """Compare a panel, and each of its judges, with people.
 
     Print Cohen's kappa with its 95 % interval, the share of equal verdicts, and the share called correct. With several
-    annotators, the majority's label of each answer counts, and their own agreement is printed (Fleiss' kappa).
+    annotators, the majority's label of each answer counts, and their own agreement is printed (Fleiss' kappa). The
+    panel's agreement is also printed by language, and without the answers that a person marked as debatable.
     """
     from mrag_eval.report import agreement, write_pooled_sheet
 
@@ -46,7 +48,9 @@ def agree(
         count = write_pooled_sheet(samples, write)
         typer.echo(f"{write}: {count} answers to label", err=True)
         typer.echo(
-            "fill in the column 'label' (correct or incorrect), a copy for each annotator; save as CSV", err=True
+            "fill in the column 'label' (correct or incorrect), and 'debatable' with yes where one could argue, a copy "
+            "for each annotator; save as CSV",
+            err=True,
         )
     if not human:
         return
@@ -78,6 +82,12 @@ def agree(
             whys.setdefault(rater.kappa.reason, []).append(name)
     for why, names in whys.items():
         typer.echo(f"kappa of {', '.join(names)}: {why}")
+    if len(found.by_language) > 1 or any(one.share.value for one in found.by_language.values()):
+        rows = [("panel", "agreement", "n", "without debatable", "n", "debatable")]
+        for cell, one in found.by_language.items():
+            every, clear = one.agreement, one.clear
+            rows.append((cell, percent(every), str(every.n), percent(clear), str(clear.n), percent(one.share)))
+        typer.echo("\n".join(columns(rows)))
     together = found.independence
     if together is not None:
         worth, reason = together.effective_size, together.reason or ""

@@ -19,7 +19,18 @@ def documents(
         typer.Option(help="The model of the config file that labels. The default counts the labels in the samples."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the labelled samples.")] = None,
-    zero_shot: Annotated[bool, typer.Option("--zero-shot", help="Prompt the model without examples.")] = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Count the published labels of the llm_annotations.tsv of BordIRlines, with its queries.tsv in the "
+            "same folder, instead of those in the samples.",
+        ),
+    ] = None,
+    zero_shot: Annotated[
+        bool,
+        typer.Option("--zero-shot", help="Prompt the model without examples, or count its published labels so made."),
+    ] = False,
     human: Annotated[
         Path | None,
         typer.Option(
@@ -39,5 +50,5 @@ def documents(
 
     if output is not None:
         check_output(output, "--output")
-    reports = annotate_files(samples, model, output, few_shot=not zero_shot, human=human)
+    reports = annotate_files(samples, model, output, few_shot=not zero_shot, human=human, labels=labels)
     typer.echo(json.dumps(reports, indent=2, ensure_ascii=False) if as_json else shown_reports(reports))

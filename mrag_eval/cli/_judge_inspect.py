@@ -31,13 +31,23 @@ def inspect(
     read: Annotated[
         Path | None, typer.Option(metavar="SHEET", help="Count a sheet that people have filled in.")
     ] = None,
+    triage: Annotated[
+        bool,
+        typer.Option(
+            "--triage", help="Sort every answer of people (judge people) that is incorrect: misjudged, wrong or noisy."
+        ),
+    ] = False,
     form: Annotated[str, typer.Option("--format", help="With --read: print the counts as md, csv or json.")] = "md",
 ) -> None:
     """Write a sheet on which people note what is wrong with predictions, in the categories of the mRAG paper's Table 8.
 
     With --read SHEET, the counts by language and category are printed with intervals. The exit code is 1 if rows of the
-    sheet are lost, altered or not filled in.
+    sheet are lost, altered or not filled in. With --triage, the categories are those of XRAG's section 5.2, and the
+    counts are shares of all judged answers, so that --read also takes the samples.
     """
+    if triage:
+        _triage(samples, read, output, form)
+        return
     if (read is None) == (not samples):
         raise typer.BadParameter("name the samples to draw from, or --read SHEET, and not both", param_hint="SAMPLES")
     if read is not None:
@@ -54,3 +64,19 @@ def inspect(
     typer.echo(f"{output}: {len(drawn)} predictions ({by_language}), seed {seed}")
     typer.echo("fill in the column 'categories' (numbers as in the column 'legend', 0: nothing to note), save as CSV")
     typer.echo(f"next       mrag-eval judge inspect --read {output}")
+
+
+def _triage(samples: list[Path] | None, read: Path | None, output: Path, form: str) -> None:
+    from mrag_eval.report import read_triage, render, write_triage
+
+    if not samples:
+        raise typer.BadParameter("name the judged answers: people_samples_*.jsonl", param_hint="SAMPLES")
+    if read is None:
+        drawn = write_triage(samples, output)
+        typer.echo(f"{output}: {len(drawn)} incorrect answers")
+        typer.echo("fill in the column 'categories' (one number of the column 'legend'), save as CSV")
+        typer.echo(f"next       mrag-eval judge inspect {' '.join(map(str, samples))} --triage --read {output}")
+        return
+    table, complete = read_triage(read, samples)
+    typer.echo(render([table], form))
+    raise typer.Exit(0 if complete else 1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
 
 _Samples = Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files of runs (samples_*.jsonl).")]
-_Panel = Annotated[
+Panel = Annotated[
     list[str] | None,
     typer.Option(
         "--panel",
@@ -43,7 +43,7 @@ _Json = Annotated[
 
 def answers(
     samples: _Samples,
-    panel: _Panel = None,
+    panel: Panel = None,
     prompt: _Prompt = None,
     tie: _Tie = None,
     language_check: Annotated[
@@ -75,7 +75,7 @@ def answers(
 
 def passages(
     samples: _Samples,
-    panel: _Panel = None,
+    panel: Panel = None,
     country: Annotated[
         str | None, typer.Option(help="The country in which the questions are asked, if the samples do not say it.")
     ] = None,
@@ -119,16 +119,22 @@ def _judge(
     """Judge each file and print its ``metrics``, and the panel's table on its answers or its contexts."""
     if output is not None and len(samples) > 1:
         raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
-    names = [name.strip() for given in panel or () for name in given.split(",") if name.strip()]
+    names = names_in(panel)
     for path in samples:
-        done = judge(path, output, panel=names or None, **settings)
+        done = judge(path, output, panel=names, **settings)
         if as_json:
             typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))
         else:
-            _show(path, done, metrics, on_contexts=on_contexts)
+            show(path, done, metrics, on_contexts=on_contexts)
 
 
-def _show(source: Path, done: Rejudged, metrics: Sequence[str], *, on_contexts: bool = False) -> None:
+def names_in(panel: Sequence[str] | None) -> list[str] | None:
+    """Return the judges that the option names; None for those of the run."""
+    return [name.strip() for given in panel or () for name in given.split(",") if name.strip()] or None
+
+
+def show(source: Path, done: Rejudged, metrics: Sequence[str], *, on_contexts: bool = False) -> None:
+    """Print the scores of judged samples, and the table of their panel."""
     from mrag_eval.scoring import panel_line
 
     scores = done.scores

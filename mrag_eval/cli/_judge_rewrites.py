@@ -25,8 +25,8 @@ def rewrites(
         list[Path] | None,
         typer.Option(
             metavar="CSV",
-            help="A person's labels: columns previous, rewritten, label. Give one file per person; two or more are "
-            "also compared with each other.",
+            help="A person's labels: columns previous, rewritten, label. Give one file per person. Those on which all "
+            "agree are final, and their shares are printed; two or more people are also compared with each other.",
         ),
     ] = None,
     write: Annotated[
@@ -37,7 +37,7 @@ def rewrites(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Count the planner's rewritten queries, and have a model label whether each narrows, paraphrases or expands."""
+    """Count the planner's rewritten queries, and the shares that narrow, paraphrase or expand, by people or a model."""
     from mrag_eval.report import rewrites_report, shown_report
 
     people = human or ()

@@ -42,6 +42,7 @@ from mrag_eval.config._measures import (
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown, upper_bound
+from mrag_eval.config._overlay import overlaid
 from mrag_eval.config._overrides import TaskNames, names_of
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
@@ -116,6 +117,7 @@ __all__ = [
     "mode_named",
     "names_in",
     "names_of",
+    "overlaid",
     "package_versions",
     "passages_shown",
     "portable",

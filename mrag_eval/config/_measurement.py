@@ -126,6 +126,8 @@ _OF_A_SEARCH = frozenset(
     {"candidates", "depth", "embedder", "k", "kind", "languages", "merge", "pool", "query_text", "query_translation",
      "query_vectors", "rerank", "run", "run_language", "segment", "simplified", "stem", "uri"}
 )  # fmt: skip
+# Keys that change nothing where an oracle's rows come with their passages: ``k`` of them are shown.
+_OF_A_LOOKUP = ("reranker", *sorted(f"retrieval.{key}" for key in _OF_A_SEARCH - {"k"}))
 # Keys of a task that only name it, or that its blocks replace.
 _NAMES = frozenset({"class", "dataset_name", "dataset_path", "include", "metadata", "metric_list", "tag", "task",
                     "task_alias", "test_split"})  # fmt: skip
@@ -182,9 +184,17 @@ class Measurement:
         return found
 
     @property
+    def idle(self) -> tuple[str, ...]:
+        """Return the keys, or blocks of them, that decide nothing: those of a search that no row of an oracle needs."""
+        mode = (self.setting.get("retrieval") or {}).get("mode")
+        searched = "index" in self.data or "corpus" in (self.data.get("source") or {})
+        return () if searched or mode_named(str(mode)).source != "gold" else _OF_A_LOOKUP
+
+    @property
     def sha256(self) -> str:
         """Return the hash of everything that decides the numbers, harmless keys left out."""
-        kept = {key: value for key, (_, value) in self.flat(DECIDING).items() if harmless(key) is None}
+        deciding, idle = self.flat(DECIDING), self.idle
+        kept = {k: value for k, (_, value) in deciding.items() if harmless(k) is None and not is_named(k, idle)}
         return content_key(portable(kept))
 
     def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
@@ -259,6 +269,8 @@ def differences(
     a, b = first.flat(roles), second.flat(roles)
     alone = {name for name in {*first.instrument, *second.instrument}
              if not (first.instrument.get(name) and second.instrument.get(name))}  # fmt: skip
+    # a search of one of them has settings that the other one does not follow
+    idle = first.idle if second.idle else ()
     # the settings of judges are compared if they are the same judges
     other_judges = a.get(JUDGES) != b.get(JUDGES)
     found = []
@@ -270,7 +282,7 @@ def differences(
         if which == "instrument" and (block in alone or (other_judges and block == JUDGES != key)):
             continue
         same = content_key(portable(mine)) == content_key(portable(theirs))
-        if not same and harmless(key) is None and not is_named(key, allowed):
+        if not same and harmless(key) is None and not is_named(key, (*idle, *allowed)):
             found.append(Differs(which, key, mine, theirs))
     return found
 

@@ -13,8 +13,8 @@ from mrag_eval.config._block import Device, Kind
 from mrag_eval.config._model import Variable, without_secret
 from mrag_eval.core import address_fault
 
-# Default models.
-_DEFAULT_MODELS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
+# Kinds whose weights are loaded here, with their default models.
+DEFAULT_RERANKERS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
 
 
 class _Rerank(Kind):
@@ -140,4 +140,4 @@ Rerank = Annotated[CrossEncoderRerank | BgeM3Rerank | ApiRerank | ListwiseRerank
 
 def reranker_name(block: Mapping[str, Any]) -> str:
     """Return the same name from a block in a results file."""
-    return str(block.get("model") or _DEFAULT_MODELS.get(block.get("kind", "cross-encoder")) or block.get("url"))
+    return str(block.get("model") or DEFAULT_RERANKERS.get(block.get("kind", "cross-encoder")) or block.get("url"))

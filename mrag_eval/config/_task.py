@@ -16,6 +16,7 @@ from mrag_eval.config._agent import Agent
 from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._judge import Judge
 from mrag_eval.config._measures import RERANKED, check_metrics, deepest_cutoff, rerank_measures
+from mrag_eval.config._overlay import overlaid
 from mrag_eval.config._overrides import KEPT_METADATA, METADATA, TaskNames, settings_given
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._retrieval import Retrieval
@@ -83,12 +84,12 @@ def split_config(
             METADATA,
         )
     own = {key: config[key] for key in BLOCKS if key in config}
-    files = deep_merge(*include_chain(metadata.get("config_source")), own)
+    files = overlaid(*include_chain(metadata.get("config_source")), own)
     if run is None:
         overrides = settings_given(metadata, TaskNames(task, benchmark_of(files), _holders(task, config)))
     else:
         overrides = settings_given(metadata, run[task], run.values())
-    merged = deep_merge(files, overrides)
+    merged = overlaid(files, overrides)
     defaults = (data or {}).get(benchmark_of(merged) or "", {})
     from_file = {key: value for key, value in defaults.items() if key not in merged["data"]}
     merged = deep_merge(merged, {"data": from_file} if from_file else {})

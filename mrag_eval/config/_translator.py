@@ -10,7 +10,8 @@ from mrag_eval.config._block import AbsolutePath, Device, Kind
 from mrag_eval.core import name_of_model
 
 DEFAULT_NLLB = "facebook/nllb-200-distilled-600M"
-_DEFAULT_MODELS = {"nllb": DEFAULT_NLLB}
+# Backends whose weights are loaded here, with their default models.
+DEFAULT_TRANSLATORS = {"nllb": DEFAULT_NLLB}
 
 
 class _Translator(Kind):
@@ -23,7 +24,7 @@ class _Translator(Kind):
     def described(self) -> str:
         """Return a description for messages: the backend and its model or file."""
         keys = self.model_dump()
-        model = keys["model"] or _DEFAULT_MODELS.get(self.backend)
+        model = keys["model"] or DEFAULT_TRANSLATORS.get(self.backend)
         what = keys["path"].name if keys["path"] else model and name_of_model(model)
         return f"{self.backend} {what}" if what else self.backend
 

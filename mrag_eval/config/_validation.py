@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -133,13 +133,23 @@ def _block_in(annotation: Any) -> Any:
     return next((found for arg in get_args(annotation) if (found := _block_in(arg)) is not None), None)
 
 
-def deep_merge(*blocks: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge blocks; later ones win key by key, nested mappings are merged, everything else is replaced."""
+def _all_of(_key: str, below: Mapping[str, Any], _above: Mapping[str, Any]) -> Mapping[str, Any]:
+    return below
+
+
+def deep_merge(
+    *blocks: Mapping[str, Any],
+    kept: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]] = _all_of,
+) -> dict[str, Any]:
+    """Merge blocks; later ones win key by key, nested mappings are merged, everything else is replaced.
+
+    ``kept`` is given the key of two nested mappings, and both, and returns what the later one is merged into.
+    """
     out: dict[str, Any] = {}
     for block in blocks:
         for key, value in block.items():
             if isinstance(value, Mapping) and isinstance(out.get(key), Mapping):
-                out[key] = deep_merge(out[key], value)
+                out[key] = deep_merge(kept(str(key), out[key], value), value, kept=kept)
             else:
                 out[key] = deep_merge(value) if isinstance(value, Mapping) else value
     return out

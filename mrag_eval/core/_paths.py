@@ -10,7 +10,7 @@ from pathlib import Path
 from mrag_eval.core._errors import ConfigError
 
 # The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
-_PREFIXES = re.compile(r"^(contexts_|judged_)*(samples_)?")
+_PREFIXES = re.compile(r"^(contexts_|judged_|people_)*(samples_)?")
 
 
 def task_and_date(samples: Path) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,8 @@ from mrag_eval.core._json_records import OPTIONAL, from_json, to_json
 
 # The critic's criteria, in the order of their scores.
 CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")
+# The fault of a question whether the documents are enough that was left without an answer.
+_UNDECIDED = re.compile(r"sufficiency: (.+) \(insufficient\)")
 _FIX = "run the task again, which writes its traces again"
 
 
@@ -76,7 +79,7 @@ class TracedHit:
 class TracedRound:
     """Hold one round: languages of the corpora, query, documents found, and how many valid ones it ``added``.
 
-    ``enough_documents`` and its ``reason`` are None if the critic was not asked. ``usage`` is by agent.
+    ``enough_documents`` and its ``reason`` are None if the critic gave no decision. ``usage`` is by agent.
     """
 
     round: int
@@ -88,6 +91,12 @@ class TracedRound:
     reason: str | None = field(default=None, metadata=OPTIONAL)
     faults: Mapping[str, int] = field(default_factory=dict, metadata=OPTIONAL)
     usage: Mapping[str, AgentUsage] = field(default_factory=dict)
+
+    @property
+    def undecided(self) -> str | None:
+        """Return why the critic was asked and gave no decision; None if it gave one, or was not asked."""
+        found = (_UNDECIDED.fullmatch(fault) for fault in self.faults)
+        return next((fault[1] for fault in found if fault is not None), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._borderlines import OWN_LANGUAGES, UNKNOWN, query_id
 from mrag_eval.datasets._bordirlines import subjects
-from mrag_eval.datasets._bordirlines_files import AskedRow, names_of_document, read_people
+from mrag_eval.datasets._bordirlines_files import AnnotatedBy, AskedRow, names_of_document, read_published_labels
 from mrag_eval.datasets._content import passages_hash
 from mrag_eval.datasets._declaration import (
     Citation,
@@ -40,6 +40,7 @@ __all__ = [
     "NOT_RELEVANT",
     "OWN_LANGUAGES",
     "UNKNOWN",
+    "AnnotatedBy",
     "AskedRow",
     "Benchmark",
     "Citation",
@@ -73,7 +74,7 @@ __all__ = [
     "query_id",
     "read_lines",
     "read_passages",
-    "read_people",
+    "read_published_labels",
     "read_relevance",
     "read_table",
     "read_viewpoint",

@@ -37,6 +37,7 @@ from mrag_eval.datasets._borderlines import (
     territories_file,
 )
 from mrag_eval.datasets._bordirlines_files import (
+    AnnotatedBy,
     Annotations,
     Documents,
     Hits,
@@ -65,7 +66,7 @@ BENCHMARK = Declaration(
     shareable=True,
     languages=tuple(sorted(normalize_language(code) for code in CODES)),
     breakdowns=("resource_group", "country"),
-    main_metric="concurrence.Cst_CS_all",
+    main_metric="concurrence.controller_share",
     citations=(
         Citation(
             key="li2025multilingual",
@@ -116,7 +117,7 @@ class BordirlinesBlock(DataBlock):
     embedder: Literal["openai", "m3"] | None = None
     documents: Literal["all", "relevant", "non_relevant"] = "all"
     flip: bool = False
-    annotations: Literal["human", "llm_zeroshot", "llm_fewshot"] = "llm_fewshot"
+    annotations: AnnotatedBy = "llm_fewshot"
     persona: Personas = "plain"
     languages: Languages | None = None
     territories: Names | None = None
@@ -357,6 +358,8 @@ def _labels(
     notes.append(f"{len(out)} pairs of query and document have {block.annotations} labels")
     if found.contradictory or found.undecided:
         notes.append(f"left out: {found.contradictory} contradictory labels, {found.undecided} pairs without majority")
+    if found.unclear:
+        notes.append(f"{found.unclear} relevant pairs have no majority for a viewpoint, and so none")
     return out
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mrag_eval.core import DataError, Passage, is_language, normalize_language
 from mrag_eval.datasets._borderlines import Question
@@ -190,16 +190,20 @@ class Annotations:
     """Annotations as read. ``labels``: (row id, the file's document id) -> label.
 
     ``contradictory`` counts people's labels that were left out (BordIRlines, H.1.3), ``undecided`` the pairs whose
-    remaining labels have no majority, ``blank`` the lines without a label.
+    remaining labels have no majority for relevance, ``unclear`` the relevant ones with none for a viewpoint, and
+    ``blank`` the lines without a label.
     """
 
     labels: Mapping[tuple[str, str], Label]
     contradictory: int
     undecided: int
+    unclear: int
     blank: int
 
 
-_COLUMNS = {
+# Whose labels: people's, or those of a model prompted without or with examples.
+AnnotatedBy = Literal["human", "llm_zeroshot", "llm_fewshot"]
+_COLUMNS: Mapping[AnnotatedBy, tuple[str, str, str]] = {
     "human": ("human_annotations.tsv", "relevant", "territory"),
     "llm_zeroshot": ("llm_annotations.tsv", "relevant_zeroshot", "territory_zeroshot"),
     "llm_fewshot": ("llm_annotations.tsv", "relevant_fewshot", "territory_fewshot"),
@@ -207,7 +211,7 @@ _COLUMNS = {
 
 
 def read_annotations(
-    root: Path, who: str, joined: Mapping[str, str], questions: Mapping[str, Question], hashes: dict[str, str]
+    root: Path, who: AnnotatedBy, joined: Mapping[str, str], questions: Mapping[str, Question], hashes: dict[str, str]
 ) -> Annotations | None:
     """Return the labels of people (by majority for a pair with several) or of a model; None without a file."""
     name, relevance, viewpoint = _COLUMNS[who]
@@ -233,7 +237,8 @@ def read_annotations(
     else:
         contradictory = 0
         labels = {pair: listed[-1] for pair, listed in given.items()}
-    return Annotations(labels, contradictory, len(given) - len(labels), blank)
+    unclear = sum(not label.viewpoint for label in labels.values())
+    return Annotations(labels, contradictory, len(given) - len(labels), unclear, blank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +253,7 @@ class AskedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedLabel:
-    """A line of ``human_annotations.tsv`` as given, with its place in the file and the row that it belongs to."""
+    """A line of a file of annotations as given, with its place in the file and the row that it belongs to."""
 
     where: str
     row: str
@@ -257,13 +262,13 @@ class PublishedLabel:
     viewpoint: str
 
 
-def read_people(file: Path, rows: Sequence[AskedRow]) -> Iterator[PublishedLabel]:
-    """Yield the labels of ``human_annotations.tsv`` on the questions of the rows, without lines that have none.
+def read_published_labels(file: Path, who: AnnotatedBy, rows: Sequence[AskedRow]) -> Iterator[PublishedLabel]:
+    """Yield the labels of a published file on the questions of the rows, without lines that have none.
 
-    Questions are found as in :func:`read_queries`. Raises DataError if ``queries.tsv`` is not in the same folder, or
-    lacks a query.
+    ``who`` selects the columns. Questions are found as in :func:`read_queries`. Raises DataError if ``queries.tsv`` is
+    not in the same folder, or lacks a query, and for a file without the columns.
     """
-    _, relevant, viewpoint = _COLUMNS["human"]
+    _, relevant, viewpoint = _COLUMNS[who]
     if not (file.parent / "queries.tsv").is_file():
         raise DataError(
             f"{file}: no queries.tsv in the same folder, so its query ids are unknown",

@@ -86,8 +86,10 @@ def _places(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple
 
 
 def _cited(outputs: Any, where: str) -> Iterator[tuple[str, int | None]]:
+    """Yield the sources of answers; one without an answer does not count, as in the mRAG authors' list of pages."""
     for output in _records(outputs, where, "output"):
-        for source in _records(output.get("provenance"), where, "provenance"):
+        sources = _records(output.get("provenance"), where, "provenance")
+        for source in sources if output.get("answer") else ():
             page = source.get("wikipedia_id")
             if page in (None, ""):
                 continue

@@ -25,7 +25,7 @@ _IRRELEVANT = {"", "not relevant", "irrelevant", "non-relevant", "n/a", "na", "n
 class Label:
     """One annotation: ``viewpoint`` is a claimant's English name, :data:`NEUTRAL` or :data:`NOT_RELEVANT`.
 
-    It is "" for a question that is not about a territory.
+    It is "" for a question that is not about a territory, and where people have no majority for any.
     """
 
     relevant: bool
@@ -76,16 +76,15 @@ def read_viewpoint(value: str, claimants: Sequence[str], where: str, native: Seq
 
 
 def majority(labels: Sequence[Label]) -> Label | None:
-    """Return the labels of more than half of the annotators, for either question; None without a majority.
+    """Return what more than half of the annotators say, for each of the two questions (BordIRlines, section 3.3).
 
-    Contradictory labels are ignored. A majority for relevance without one for a viewpoint does not give a label.
+    Contradictory labels are ignored. Returns None without a majority for relevance. A relevant document on whose
+    viewpoint no majority agrees keeps its relevance, and its viewpoint is "".
     """
     sound = [label for label in labels if not label.contradictory]
     relevant = _most(Counter(label.relevant for label in sound), len(sound))
     viewpoint = _most(Counter(label.viewpoint for label in sound), len(sound))
-    if relevant is None or viewpoint is None:
-        return None
-    return Label(relevant, viewpoint)
+    return None if relevant is None else Label(relevant, viewpoint or "")
 
 
 def _most(counts: Mapping[T, int], n: int) -> T | None:

@@ -22,6 +22,7 @@ from mrag_eval.core import (
     keep_secrets_of,
     key_in,
     key_variable_of,
+    present_device,
 )
 
 # Model types whose weights are loaded here.
@@ -61,17 +62,19 @@ def known_model_types() -> list[str]:
     return list(registry.model_registry.keys())
 
 
-def check_model(name: str, args: Mapping[str, Any], hint: str) -> None:
+def check_model(name: str, args: Mapping[str, Any], hint: str, device: str | None = None) -> None:
     """Raise ConfigError for an evaluated model that cannot be built or called.
 
-    That is a name of no model type (with the closest one and a ``hint``), a missing argument, and what
-    :func:`check_keys` refuses.
+    That is a name of no model type (with the closest one and a ``hint``), a missing argument, a GPU that is not there,
+    and what :func:`check_keys` refuses.
     """
     if name not in registry.model_registry:
         raise ConfigError(f"no model type '{name}'{did_you_mean(name, known_model_types())}", hint)
     required = _REQUIRED.get(name)
     if required and not args.get(required):
         raise ConfigError(f"--model {name}: its argument '{required}' is missing", f"--model_args {required}=...")
+    if name in LOCAL_TYPES and (device or "").startswith(("cuda", "mps")):
+        present_device("mps" if device == "mps:0" else str(device))
     check_keys(name, args)
 
 

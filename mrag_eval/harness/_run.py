@@ -74,12 +74,17 @@ def run_settings(args: Namespace) -> tuple[dict[str, Any], Any]:
 def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | None) -> dict[str, Any] | None:
     """Run ``lm_eval.simple_evaluate`` and write its result files as the harness's own command does.
 
+    Without a device, the model takes the command's: the first GPU if there is one, else the CPU.
+
     Returns the results with their samples, None on every rank but the first. Raises UnwrittenError, after printing
     the scores, if the files cannot be written.
     """
     from lm_eval import simple_evaluate
+    from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.loggers import EvaluationTracker
 
+    if settings.get("device") is None and "device" not in (settings.get("model_args") or {}):
+        settings = {**settings, "device": EvaluatorConfig().device}
     # without a path: it would only log what it cannot write
     tracker = EvaluationTracker()
     with _last_wait_named():

@@ -31,6 +31,7 @@ from mrag_eval.models._spec import (
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
+from mrag_eval.models.translate._reply_size import longest_piece
 from mrag_eval.models.translate._table import write_table
 from mrag_eval.models.translate._translator import Translation, Translator, total_counts
 
@@ -62,6 +63,7 @@ __all__ = [
     "identity",
     "json_objects",
     "key_variable",
+    "longest_piece",
     "may_pass",
     "name_of",
     "named_spec",

@@ -13,8 +13,16 @@ from math import ceil
 
 from mrag_eval.config import SUFFICIENCY, VERDICTS, ListwiseRerank, ModelSpec, load_config
 from mrag_eval.core import MragError
+from mrag_eval.models import longest_piece
 from mrag_eval.planning._corpora import searches_itself
-from mrag_eval.planning._models import agents_of, judged_metrics, judges_of, labels_by_panel, translates
+from mrag_eval.planning._models import (
+    agents_of,
+    articles_in_english,
+    judged_metrics,
+    judges_of,
+    labels_by_panel,
+    translates,
+)
 from mrag_eval.planning._need import Cost
 from mrag_eval.planning._tasks import Leaf
 
@@ -219,6 +227,11 @@ def _others(leaf: Leaf) -> Iterator[tuple[str, str, Spent]]:
         yield "reranker", rerank.model, Spent(lists, lists * (_ORDERING + _QUESTION + shown * _PASSAGE), lists * _LIST)
     spec = retrieval.translator or load_config().translator
     if translates(leaf) and spec is not None and spec.backend == "lm":
-        texts = (retrieval.queries_in != "none") + retrieval.k * (retrieval.documents_in != "none")
-        long = retrieval.k * _PASSAGE * (retrieval.documents_in != "none") + _QUESTION
+        model = load_config().models.get(spec.model, ModelSpec(model=spec.model))
+        piece = longest_piece(spec.max_tokens or model.generation.max_tokens)
+        questions = int(retrieval.queries_in != "none")
+        passages = retrieval.k * (retrieval.documents_in != "none")
+        articles = leaf.expected.given_tokens if articles_in_english(leaf) else 0
+        texts = questions + passages * ceil(_PASSAGE / piece) + ceil(articles / piece)
+        long = questions * _QUESTION + passages * _PASSAGE + articles
         yield "translator", spec.model, Spent(texts, texts * _TRANSLATING + long, long, bound=True)

@@ -167,12 +167,17 @@ def _translator(leaf: Leaf) -> Iterator[Need]:
 
 def translates(leaf: Leaf) -> bool:
     """Return whether a task needs a translator: for queries, for passages, or for answers."""
-    retrieval, data = leaf.blocks.retrieval, leaf.data
-    given = {*getattr(data, "english", ())} - {"question"} and getattr(data, "translations", None) is None
+    retrieval, given = leaf.blocks.retrieval, articles_in_english(leaf)
     answers = {*TRANSLATED} & {*leaf.blocks.metrics} or leaf.blocks.judge.relevance.labels == "translated"
     into_english = retrieval.queries_in == "en" and retrieval.documents_in == "none"
     idle = into_english and leaf.expected.languages == ("en",)
     return bool(answers or (retrieval.run_folder is None and ((retrieval.translates and not idle) or given)))
+
+
+def articles_in_english(leaf: Leaf) -> bool:
+    """Return whether articles that come with the rows are translated."""
+    data = leaf.data
+    return bool({*getattr(data, "english", ())} - {"question"}) and getattr(data, "translations", None) is None
 
 
 def _reranker(leaf: Leaf) -> Iterator[Need]:

@@ -13,9 +13,9 @@ from mrag_eval.config import (
     Differs,
     Measurement,
     TaskNames,
-    deep_merge,
     differences,
     harmless,
+    overlaid,
     portable,
     read_task_yaml,
     setting_of,
@@ -59,7 +59,7 @@ def _shipped(task: str, path: Path, _modified: int, changes: str) -> Shipped | N
     raw = read_task_yaml(path)
     if raw.get("task") != task:
         return None
-    raw = deep_merge(raw, undotted(json_value(changes)))
+    raw = overlaid(raw, undotted(json_value(changes)))
     metadata = {**(raw.get("metadata") or {}), "config_source": str(path)}
     rest, blocks = split_config({**raw, "metadata": metadata}, METRIC_NAMES, run={task: TaskNames(task)})
     data = validate_data(blocks.data).model_dump(mode="json")

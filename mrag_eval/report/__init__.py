@@ -13,6 +13,7 @@ from mrag_eval.report.comparison._gate_rules import read_rules
 from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
 from mrag_eval.report.exports._export import Options, Sender
 from mrag_eval.report.exports._formats import EXPORTS, export
+from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.files._scored_rows import read_once
@@ -22,9 +23,11 @@ from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, 
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
 from mrag_eval.report.labels._panel_agreement import agreement, write_pooled_sheet
+from mrag_eval.report.labels._people import judge_people, write_questions
 from mrag_eval.report.labels._rejudge import Rejudged, judge_contexts, judge_samples
 from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
+from mrag_eval.report.labels._triage import read_triage, write_triage
 from mrag_eval.report.page._score_table import score_table, score_tables
 from mrag_eval.report.page._write import write_report
 from mrag_eval.report.tables._case import read_case, shown_case
@@ -60,9 +63,11 @@ __all__ = [
     "github_annotations",
     "inspection_table",
     "judge_contexts",
+    "judge_people",
     "judge_samples",
     "junit",
     "load_results",
+    "measure_lengths",
     "percent_cell",
     "read_case",
     "read_inspection",
@@ -71,6 +76,7 @@ __all__ = [
     "read_results",
     "read_rules",
     "read_samples",
+    "read_triage",
     "read_verdicts",
     "render",
     "repeated",
@@ -90,6 +96,9 @@ __all__ = [
     "write_baseline",
     "write_inspection",
     "write_label_sheet",
+    "write_lengths",
     "write_pooled_sheet",
+    "write_questions",
     "write_report",
+    "write_triage",
 ]

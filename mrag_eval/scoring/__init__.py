@@ -5,11 +5,8 @@ from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, referen
 from mrag_eval.scoring._failure_table import bounds_with, failure_line
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
-    DECLINED,
-    EMPTY,
     METRIC_NAMES,
     METRICS,
-    NO_ANSWERS,
     REPLY_METRICS,
     LanguageRule,
     measured_on,
@@ -18,8 +15,9 @@ from mrag_eval.scoring._metrics import (
     score_rows,
     value_names,
 )
-from mrag_eval.scoring._panel_table import HumanAgreement, against_human, panel_line
+from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
+from mrag_eval.scoring._reasons import DECLINED, EMPTY, NO_ANSWERS
 from mrag_eval.scoring._relevance_table import label_line
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
@@ -50,6 +48,7 @@ from mrag_eval.scoring._task_level import (
     ANSWERED,
     TASK_MEASURES,
     check_task_scores,
+    concurrence_table,
     refusal_in,
     reported_measures,
     skipped_territories,
@@ -74,6 +73,7 @@ __all__ = [
     "AnswerRecord",
     "CitationTable",
     "HumanAgreement",
+    "HumanLabel",
     "JudgedRecord",
     "LabelRecord",
     "LabelTable",
@@ -92,6 +92,7 @@ __all__ = [
     "against_human",
     "bounds_with",
     "check_task_scores",
+    "concurrence_table",
     "failure_line",
     "halved_metrics",
     "judged_ids",

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrag_eval.core import BEFORE, failed_in
-from mrag_eval.scoring._metrics import UNDEFINED, needs_of, scale_of
+from mrag_eval.scoring._metrics import needs_of, scale_of
+from mrag_eval.scoring._reasons import UNDEFINED
 from mrag_eval.scoring._row_records import RowRecord
 from mrag_eval.scoring._score_records import FailureCounts, LanguageFailures, TaskScores
 

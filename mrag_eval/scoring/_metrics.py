@@ -53,17 +53,22 @@ from mrag_eval.metrics import (
     word_precision,
     word_recall,
 )
-from mrag_eval.scoring._ranking import (
-    NO_RELEVANT,
-    NOT_HELD,
-    NOT_LABELLED,
-    QUOTA,
-    RANKED,
-    REORDERED,
-    published_name,
-    ranking_columns,
-    rerank_columns,
-    shown,
+from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
+from mrag_eval.scoring._reasons import (
+    DECLINED,
+    EMPTY,
+    NO_ALIASES,
+    NO_ANSWERS,
+    NO_CHECK,
+    NO_CHOICES,
+    NO_PANEL,
+    NO_SUFFICIENCY,
+    NO_TAG,
+    NO_TRANSLATION,
+    NO_VOTES,
+    NO_WAY_TO_DECLINE,
+    NOT_YES_NO,
+    UNDEFINED,
 )
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES, read_option
 
@@ -88,23 +93,6 @@ class Metric:
     needs: frozenset[str]
 
 
-NO_ANSWERS = "the row has no reference answer"
-NO_VOTES = "the benchmark knows no votes for its answers"
-NO_ALIASES = "the benchmark knows no further spellings of its answers"
-NO_CHOICES = "the row has no choices"
-NOT_YES_NO = "the reference answer is neither yes nor no"
-DECLINED = "the model declined to answer"
-EMPTY = "the answer is empty"
-NO_PANEL = "no panel judged the row"
-NO_CHECK = "the judge block asks for no language check"
-NO_TRANSLATION = "the reply was not translated"
-NO_TAG = "the prompt asks for no answer tag"
-NO_WAY_TO_DECLINE = "the prompt offers no way to decline"
-NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
-# Reasons for which a row has no value of a metric, whatever happened on the way.
-UNDEFINED = frozenset(
-    {NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO, NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE}
-) | {NO_RELEVANT, NOT_HELD, NOT_LABELLED, QUOTA}
 _JUDGED = way_to("answer", "judge")
 _TRANSLATED = way_to("translation of answers")
 

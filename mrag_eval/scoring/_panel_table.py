@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mrag_eval.core import OPTIONAL, VOTED
 from mrag_eval.metrics import Estimate
@@ -192,6 +192,25 @@ class Independence:
     reason: str | None = field(default=None, metadata=OPTIONAL)
 
 
+class HumanLabel(NamedTuple):
+    """A person's label of an answer: whether it is correct, and whether one could argue about that."""
+
+    correct: bool
+    debatable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Debatable:
+    """Hold the share of answers that a person marked as debatable, and the panel's agreement on all and on the others.
+
+    The Cross-Lingual Cost, Appendix A.1.1.
+    """
+
+    share: Estimate
+    agreement: Estimate
+    clear: Estimate
+
+
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
     """Hold a panel and its judges against human labels.
@@ -199,7 +218,8 @@ class HumanAgreement:
     ``rows`` were compared. ``unlabelled`` counts rows of the panel without a label, ``unmatched`` labels without a row,
     ``unjudged`` rows with a label and no verdict, ``split`` rows without a majority of the labels. ``human_correct`` is
     the humans' share of "correct". ``between_people`` is Fleiss' kappa of ``annotators`` people, on the rows that all
-    of them labelled.
+    of them labelled. ``by_language`` holds the panel's agreement by language of the question, and over all (cell
+    ``all``).
     """
 
     rows: int
@@ -213,19 +233,24 @@ class HumanAgreement:
     split: int = 0
     annotators: int = 1
     between_people: Estimate | None = field(default=None, metadata=OPTIONAL)
+    by_language: Mapping[str, Debatable] = field(default_factory=dict)
 
 
 def against_human(
-    records: Sequence[RowRecord], labels: Mapping[str, Mapping[str, bool]], seed: int = 0
+    records: Sequence[RowRecord], labels: Mapping[str, Mapping[str, HumanLabel]], seed: int = 0
 ) -> HumanAgreement:
-    """Compare the panel and each judge with the majority of human labels (row id -> annotator -> correct)."""
+    """Compare the panel and each judge with the majority of human labels (row id -> annotator -> label).
+
+    An answer that one annotator calls debatable is debatable.
+    """
     from mrag_eval.metrics import effective_panel_size, fleiss_kappa
 
     judged = list({r.row: (r, r.judge) for r in records if r.judge is not None and r.judge.votes}.values())
     labelled = [(row, verdict) for row, verdict in judged if row.row in labels]
     people = list(dict.fromkeys(name for given in labels.values() for name in given))
-    by_all = [tuple(labels[row.row].values()) for row, _ in labelled if len(labels[row.row]) == len(people)]
-    majorities = {row.row: _majority(tuple(labels[row.row].values())) for row, _ in labelled}
+    given = {row.row: tuple(label.correct for label in labels[row.row].values()) for row, _ in labelled}
+    by_all = [found for found in given.values() if len(found) == len(people)]
+    majorities = {row: _majority(found) for row, found in given.items()}
     compared = [(row, verdict) for row, verdict in labelled if majorities[row.row] is not None]
     rows = [row for row, _ in compared]
     human = [bool(majorities[row.row]) for row in rows]
@@ -251,7 +276,36 @@ def against_human(
         split=len(labelled) - len(rows),
         annotators=len(people),
         between_people=fleiss_kappa(by_all, n_resamples=RESAMPLES, seed=seed) if len(people) > 1 else None,
+        by_language=_by_language(rows, panel, human, labels, seed),
     )
+
+
+def _by_language(
+    rows: Sequence[RowRecord],
+    panel: Sequence[bool | None],
+    human: Sequence[bool],
+    labels: Mapping[str, Mapping[str, HumanLabel]],
+    seed: int,
+) -> dict[str, Debatable]:
+    """Return the agreement of each language of questions, after that of all if there are several."""
+    cells: dict[str, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        cells[row.query_lang or "no language"].append(i)
+    every = {"all": [*range(len(rows))]} if len(cells) != 1 else {}
+    marked = [any(label.debatable for label in labels[row.row].values()) for row in rows]
+    equal = _equal(panel, human)
+
+    def share(where: Sequence[int], values: Sequence[bool | None]) -> Estimate:
+        return _share([rows[i] for i in where], [values[i] for i in where], seed)
+
+    return {
+        cell: Debatable(share(where, marked), share(where, equal), share([i for i in where if not marked[i]], equal))
+        for cell, where in {**every, **dict(sorted(cells.items()))}.items()
+    }
+
+
+def _equal(verdicts: Sequence[bool | None], human: Sequence[bool]) -> list[bool | None]:
+    return [None if verdict is None else verdict == label for verdict, label in zip(verdicts, human, strict=True)]
 
 
 def _majority(labels: Sequence[bool]) -> bool | None:
@@ -264,7 +318,6 @@ def _compared(rows: Sequence[RowRecord], verdicts: Sequence[bool | None], human:
     from mrag_eval.metrics import cohen_kappa
 
     groups = [row.resampled_with for row in rows]
-    equal = [None if verdict is None else verdict == label for verdict, label in zip(verdicts, human, strict=True)]
     return Rater(
         kappa=cohen_kappa(
             verdicts,
@@ -273,6 +326,6 @@ def _compared(rows: Sequence[RowRecord], verdicts: Sequence[bool | None], human:
             n_resamples=RESAMPLES,
             seed=seed,
         ),
-        agreement=_share(rows, equal, seed),
+        agreement=_share(rows, _equal(verdicts, human), seed),
         correct=_share(rows, verdicts, seed),
     )

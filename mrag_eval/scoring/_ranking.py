@@ -6,12 +6,8 @@ from collections.abc import Sequence
 
 from mrag_eval.config import RANKING_MEASURE, RERANKED
 from mrag_eval.core import Hit, Labels, RagDoc, Ranked, Scored, Value, document_of, is_relevant, way_to
+from mrag_eval.scoring._reasons import NO_RELEVANT, NO_RERANKING, NOT_HELD, NOT_LABELLED, QUOTA
 
-NO_RELEVANT = "no relevant document is known"
-NOT_HELD = "the corpus holds no relevant document"
-NOT_LABELLED = "the passages shown were not labelled"
-NO_RERANKING = "the row was not reranked"
-QUOTA = "this mode has no ranking; see shown@k"
 # The steps on the way to the measures of the retrieved list, of the reranked one, and of the passages shown.
 RANKED, REORDERED = way_to("search", "label"), way_to("rerank", "label")
 # Measures that depend on the order of the list at any depth; the others only at a depth below that of the list.

@@ -9,6 +9,7 @@ from typing import Any
 from mrag_eval.core import OPTIONAL, can_be_score, check_version, from_json, not_finite, with_version
 from mrag_eval.metrics import ErrorAttribution, Estimate, LanguageCitations
 from mrag_eval.models import Ledger
+from mrag_eval.scoring._reasons import BY_SETTINGS
 from mrag_eval.scoring._row_records import PromptCounts
 
 Counts = Mapping[str, int]
@@ -360,9 +361,14 @@ class TaskScores:
     def unscored_share(self) -> float:
         """Return the largest share of rows that a metric could not score.
 
-        ``correct_language`` does not count: its rule leaves short replies out, which is no failure.
+        Rows that a rule leaves out are no failures, and do not count: short replies for ``correct_language``, and
+        every row where the run's settings leave nothing to measure (:data:`BY_SETTINGS`).
         """
-        counts = (sum(reasons.values()) for name, reasons in self.unscored.items() if name != "correct_language")
+        counts = (
+            sum(rows for reason, rows in reasons.items() if reason not in BY_SETTINGS)
+            for name, reasons in self.unscored.items()
+            if name != "correct_language"
+        )
         return max(counts, default=0) / max(self.rows, 1)
 
     @property

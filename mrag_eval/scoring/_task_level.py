@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale, way_to
-from mrag_eval.metrics import CONCURRENCE_SCALES, Estimate
+from mrag_eval.metrics import CONCURRENCE_SCALES, UNKNOWN_CONTROLLER, Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, Territory, TerritoryAnswer
 from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, SkippedQuestions
@@ -120,7 +120,7 @@ def _one_blas_thread() -> Iterator[None]:
 @_one_blas_thread()
 def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> ConcurrenceTable | None:
     """Return the concurrence over territories, which are resampled together; None if no row is about one."""
-    from mrag_eval.metrics import SHARES, concurrence_intervals, concurrence_scores, random_concurrence
+    from mrag_eval.metrics import SHARES, concurrence_intervals, concurrence_scores, random_concurrence, undefined
 
     asked, left, lost = _territories(records)
     if not asked:
@@ -134,7 +134,9 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     shares = Counter(SHARES[row.outcome] for row in answers)
 
     def intervals(**reading: Any) -> Mapping[str, Estimate]:
-        return concurrence_intervals(territories, rows, n_resamples=RESAMPLES, seed=seed, **reading)
+        found = concurrence_intervals(territories, rows, n_resamples=RESAMPLES, seed=seed, **reading)
+        blank = {} if reading.get("refusals") == "exclude" else _without_control(left)
+        return {**found, **{name: undefined(reason, found[name].method) for name, reason in blank.items()}}
 
     table = ConcurrenceTable(
         scores=scores.as_dict(),
@@ -174,6 +176,15 @@ def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], l
     return asked, list({row.query_id: row for row in skipped if row.query_id not in known}.values()), lost
 
 
+def _without_control(left: Sequence[Territory]) -> dict[str, str]:
+    """Return the scores that a mode cannot have, with the reason, if it leaves out control questions.
+
+    They would count as wrong: BordIRlines' Table 4 leaves the KB CS of swap_docs blank.
+    """
+    n = sum(bool(row.control_query) and row.controller != UNKNOWN_CONTROLLER for row in left)
+    return {"KB_CS": f"the mode leaves out {n} English control questions, which would count as wrong"} if n else {}
+
+
 def _as_row(record: Territory) -> dict[str, Any]:
     """Return the fields; ``dataclasses.asdict`` would copy every value."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
@@ -186,10 +197,14 @@ def territory_values(records: Sequence[RowRecord]) -> dict[str, dict[str, float]
     asked, left, _ = _territories(records)
     if not asked:
         return {}
-    rows = [_as_row(row) for row in asked]
+    rows, blank = [_as_row(row) for row in asked], _without_control(left)
     found = concurrence_by_territory([*rows, *map(_as_row, left)], rows)
     return {
-        territory: {name: value for key, value in values.items() if (name := f"concurrence.{key}") in TASK_MEASURES}
+        territory: {
+            name: value
+            for key, value in values.items()
+            if key not in blank and (name := f"concurrence.{key}") in TASK_MEASURES
+        }
         for territory, values in found.items()
     }
 
@@ -261,8 +276,9 @@ class TaskMeasure:
 
 
 def _measures() -> Iterator[TaskMeasure]:
-    better = {"KB_CS": True, "Cst_CS_unk": True, "Cst_CS_all": True, "read": True, "unread": False}
-    in_results = ("KB_CS", "Con_CS", "Non_CS", "delta_CS_ratio", "delta_CS_difference", "Cst_CS_unk", "Cst_CS_all")
+    better = {**dict.fromkeys(("controller_share", "KB_CS", "Cst_CS_unk", "Cst_CS_all", "read"), True), "unread": False}
+    papers = ("KB_CS", "Con_CS", "Non_CS", "delta_CS_ratio", "delta_CS_difference", "Cst_CS_unk", "Cst_CS_all")
+    in_results = ("controller_share", *papers)
     for name in (*in_results, "read", "refused", "unread", *CONCURRENCE_SCALES):
         scale = CONCURRENCE_SCALES.get(name, SHARE)
         yield TaskMeasure(f"concurrence.{name}", scale, better.get(name), name in in_results, needs=ANSWERED)

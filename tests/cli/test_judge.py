@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -262,7 +263,7 @@ def test_labels_may_be_written_in_several_ways(tmp_path: Path) -> None:
     words = {"a": "Correct", "b": "0", "c": "TRUE", "d": "no", "e": "1", "f": "incorrect"}
     path = write_labels(tmp_path / "labels.csv", words, header="\ufeffid,label")
     right = {"a": True, "b": False, "c": True, "d": False, "e": True, "f": False}
-    assert read_labels([path]) == {name: {str(path): label} for name, label in right.items()}
+    assert read_labels([path]) == {name: {str(path): (label, False)} for name, label in right.items()}
 
 
 def _pool(samples: Path, models: tuple[str, ...]) -> list[Path]:
@@ -356,4 +357,72 @@ def test_an_id_that_several_runs_have_needs_the_run(
 def test_annotators_may_share_a_sheet(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("id,annotator,label\na,ida,correct\na,ulf,incorrect\nb,ida,\n", encoding="utf-8")
-    assert read_labels([path]) == {"a": {"ida": True, "ulf": False}}
+    assert read_labels([path]) == {"a": {"ida": (True, False), "ulf": (False, False)}}
+
+
+# ------------------------------------------------------------------ debatable answers
+
+
+# The Cross-Lingual Cost, A.1.1: of 100 answers in a language, 20 are debatable. Equal verdicts on the others, and on
+# these: 76 of 80 and 6 of 20 in English, 82 of 100; 78 of 80 and 7 of 20 in Arabic, 85 of 100.
+EQUAL = {"en": (76, 6), "ar": (78, 7)}
+
+
+def check_by_people(folder: Path) -> tuple[Path, Path]:
+    """Write a judged run of 200 answers that the judge calls correct, and a person's sheet."""
+    samples, sheet = [], ["id,label,debatable"]
+    for lang, (clear, debatable) in EQUAL.items():
+        for n in range(100):
+            key = f"{lang}{n}"
+            doc = {"id": key, "query": f"question {key}", "query_lang": lang, "answers": ["x"]}
+            record = {"row": key, "cell": {"query_lang": lang}, "values": {"judge_correct": 1.0}}
+            record["judge"] = {"verdict": True, "outcome": "unanimous", "votes": {"claude": True}}
+            samples.append({"doc_id": len(samples), "doc": doc, "filtered_resps": ["x"], "rows": record})
+            equal = n < clear if n < 80 else n - 80 < debatable
+            sheet.append(f"{key},{'correct' if equal else 'incorrect'},{'yes' if n >= 80 else ''}")
+    path = folder / "judged_samples_check_2026-01-01T00-00-00.000000.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in samples), encoding="utf-8")
+    (folder / "human.csv").write_text("\n".join(sheet) + "\n", encoding="utf-8")
+    return path, folder / "human.csv"
+
+
+def test_agreement_without_the_debatable_answers_of_each_language(tmp_path: Path) -> None:
+    samples, human = check_by_people(tmp_path)
+    found = agreement([samples], [human]).by_language
+    for lang, every, clear in (("en", 82 / 100, 76 / 80), ("ar", 85 / 100, 78 / 80), ("all", 167 / 200, 154 / 160)):
+        one = found[lang]
+        assert (one.agreement.value, one.clear.value, one.share.value) == pytest.approx((every, clear, 0.2))
+        assert (one.agreement.n, one.clear.n) == ((200, 160) if lang == "all" else (100, 80))
+    done = cli("judge", "agree", str(samples), "--human", str(human))
+    rows = [re.sub(r" \[.*?\]", "", line).split() for line in done.output.splitlines()]
+    assert [row for row in rows if row and row[0] in ("all", "ar", "en")] == [
+        ["all", "83.5", "200", "96.2", "160", "20.0"],
+        ["ar", "85.0", "100", "97.5", "80", "20.0"],
+        ["en", "82.0", "100", "95.0", "80", "20.0"],
+    ]
+
+
+def test_one_persons_mark_makes_an_answer_debatable_and_an_unjudged_one_is_no_disagreement(tmp_path: Path) -> None:
+    samples, human = check_by_people(tmp_path)
+    second = tmp_path / "second.csv"
+    # the second person agrees with the first, and marks en0 alone
+    text = human.read_text("utf-8").replace(",yes", ",no")
+    second.write_text(text.replace("en0,correct,\n", "en0,correct,TRUE\n"), "utf-8")
+    rows = lines(samples)
+    rows[1]["rows"]["judge"] = {"verdict": None, "outcome": "unjudged", "votes": {"claude": "timeout"}}
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    english = agreement([samples], [human, second]).by_language["en"]
+    assert english.share.value == 0.21
+    # 79 are clear, of which one is unjudged
+    assert (english.clear.value, english.clear.n) == (pytest.approx(74 / 78), 78)
+    assert english.agreement.n == 99
+
+
+def test_all_debatable_leaves_nothing_to_agree_on(tmp_path: Path) -> None:
+    samples, human = check_by_people(tmp_path)
+    human.write_text(re.sub(r"(correct),(yes)?", r"\1,yes", human.read_text("utf-8")), "utf-8")
+    (found,) = {(one.clear.value, one.clear.n) for one in agreement([samples], [human]).by_language.values()}
+    assert found == (None, 0)
+    human.write_text("id,label,debatable\nen0,correct,perhaps\n", "utf-8")
+    with pytest.raises(DataError, match="line 2: debatable is 'perhaps', neither yes nor no"):
+        agreement([samples], [human])

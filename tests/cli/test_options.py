@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from typer.testing import CliRunner
 
 from mrag_eval.cli._app import Session, app
 from mrag_eval.cli._renamed import RENAMED
+from mrag_eval.config import Retrieval
 
 
 def said(command: str) -> tuple[int, str]:
@@ -41,6 +44,15 @@ def test_options_that_do_not_fit_are_named(command: str, fault: str) -> None:
     code, text = said(command)
     assert code == 2
     assert fault in text
+
+
+@pytest.mark.parametrize("command", ["corpus wikipedia", "corpus kilt", "corpus bordirlines", "index build"])
+def test_the_help_names_every_kind_of_index(command: str) -> None:
+    kinds = set(get_args(get_args(Retrieval.model_fields["kind"].annotation)[0])) - {"milvus", "precomputed"}
+    code, text = said(f"{command} --help")
+    told = text.partition("--kind")[2].partition("--")[0]
+    assert code == 0
+    assert kinds == {kind for kind in kinds if kind in told}
 
 
 def test_the_help_of_run_is_about_retrieval_and_names_the_harness_s() -> None:

@@ -28,7 +28,7 @@ from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.datasets._blend_saq import SOURCES, why_invalid
 from mrag_eval.prompts import load_template
 from mrag_eval.scoring import check_task_scores, row_record, score_rows, summarize
-from mrag_eval.scoring._metrics import NO_VOTES
+from mrag_eval.scoring._reasons import NO_VOTES
 from tests.task.test_hook import run
 from tests.worlds.small import ScriptedLM
 

@@ -285,22 +285,49 @@ def test_people_decide_by_majority_and_contradictions_are_dropped(test_data: Pat
         [*pair, "TRUE", "Russia"],
         [*pair, "TRUE", "Russia"],
         [*pair, "FALSE", "Russia"],  # contradictory
+        # relevant, and no majority for a viewpoint
         [pair[0], "1103_p1", "TRUE", "Russia"],
         [pair[0], "1103_p1", "TRUE", "Ukraine"],
+        [pair[0], "1103_p2", "TRUE", "Russia"],
+        [pair[0], "1103_p2", "FALSE", ""],
     ]
     text = "\n".join("\t".join(row) for row in [["query_id", "doc_id", "relevant", "territory"], *rows])
     (tmp_path / "c" / "data" / "human_annotations.tsv").write_text(text + "\n", encoding="utf-8")
     benchmark = read(test_data, path=str(tmp_path / "c"), embedder="m3", annotations="human")
     assert benchmark.published is not None
-    assert dict(benchmark.published.labels) == {("Crimea_ru", "ru:1103_p0"): {"relevant": "yes", "viewpoint": "Russia"}}
+    assert dict(benchmark.published.labels) == {
+        ("Crimea_ru", "ru:1103_p0"): {"relevant": "yes", "viewpoint": "Russia"},
+        ("Crimea_ru", "ru:1103_p1"): {"relevant": "yes"},
+    }
     assert "left out: 1 contradictory labels, 1 pairs without majority" in benchmark.notes
+    assert "1 relevant pairs have no majority for a viewpoint, and so none" in benchmark.notes
 
 
-def test_majority_needs_more_than_half() -> None:
-    spain, neutral = Label(True, "Spain"), Label(True, "Neutral")
-    assert majority([spain, spain, neutral]) == spain
-    assert majority([spain, neutral]) is None
-    assert majority([Label(True, "Not relevant"), spain]) == spain
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["yes Spain", "yes Spain", "yes Neutral"], "yes Spain"),
+        # each question has a majority of its own
+        (["yes Spain", "yes Neutral"], "yes"),
+        (["yes Spain", "yes Morocco", "yes Neutral"], "yes"),
+        (["yes Spain", "yes Morocco", "no Not relevant"], "yes"),
+        (["no Not relevant", "no Not relevant", "yes Spain"], "no Not relevant"),
+        # one against one is none
+        (["yes Spain", "no Not relevant"], None),
+        # contradictory labels do not count
+        (["yes Not relevant", "yes Spain"], "yes Spain"),
+        (["yes Not relevant", "no Spain"], None),
+        ([], None),
+        # questions about no territory have no viewpoint
+        (["yes", "no", "yes"], "yes"),
+    ],
+)
+def test_majority_needs_more_than_half(labels: list[str], expected: str | None) -> None:
+    def label(text: str) -> Label:
+        relevant, _, viewpoint = text.partition(" ")
+        return Label(relevant == "yes", viewpoint)
+
+    assert majority([label(text) for text in labels]) == (None if expected is None else label(expected))
 
 
 def test_viewpoints_are_read_in_either_language() -> None:

@@ -102,7 +102,7 @@ def test_rows_as_the_hub_has_them(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
     def rows(repo: str, config: str, **_: object) -> Rows:
         if config == "nq":
-            output = {"answer": ["x", ""], "provenance": [[{"wikipedia_id": "7"}], {"wikipedia_id": ["9", "7"]}]}
+            output = {"answer": ["x", "y"], "provenance": [[{"wikipedia_id": "7"}], {"wikipedia_id": ["9", "7"]}]}
             return Rows([{"id": str(example_id(0)), "output": output}])
         found = []
         for n in range(3):
@@ -238,6 +238,20 @@ def test_a_question_without_a_page_is_counted(folder: Path) -> None:
     loaded = read(folder, kilt=str(folder / "pageless.jsonl"))
     assert [doc.relevant_ids for doc in loaded.docs] == [()] * 4
     assert "KILT names no page for 4 of them" in loaded.notes
+
+
+@pytest.mark.parametrize("given", [{}, {"answer": None}, {"answer": ""}])
+@pytest.mark.parametrize("gold", ["page", "paragraph"])
+def test_a_source_without_an_answer_does_not_count(gold: str, given: dict[str, Any], folder: Path) -> None:
+    """Of four questions, the first two have an answer with a source; the second and third a source alone."""
+    answered = {"answer": "1907", "provenance": [{"wikipedia_id": "100", "start_paragraph_id": 1}]}
+    bare = {**given, "provenance": [{"wikipedia_id": "107", "start_paragraph_id": 1}]}
+    outputs = [[answered], [bare, answered], [bare], [{"answer": "1907"}]]
+    records = [{"id": str(example_id(n)), "output": each} for n, each in enumerate(outputs)]
+    write_jsonl(folder / "bare.jsonl", records)
+    loaded = read(folder, kilt=str(folder / "bare.jsonl"), gold=gold, paragraphs=str(folder))
+    assert [doc.relevant_ids for doc in loaded.docs] == [("100",), ("100",), (), ()]
+    assert f"KILT names no {gold} for 2 of them" in loaded.notes
 
 
 @pytest.mark.parametrize("language", ["ar", "de", "en", "ko", "th", "zh"])

@@ -18,6 +18,7 @@ from mrag_eval.core import DataError
 from mrag_eval.metrics import ranking_metrics
 from mrag_eval.report import compare
 from tests.worlds.small import BASE, write_task
+from tests.worlds.tiny_families import byte_tokenizer
 
 RETRIEVAL = {"mode": "qlang", "k": 2}
 ROWS = [
@@ -93,6 +94,43 @@ def test_the_numbers_are_those_of_the_command(small: Path, tmp_path: Path) -> No
     assert (whole["name"], whole.value, whole.n) == ("small", 1.0, 9)
     columns = ["value", "low", "high", "n", "cell"]
     assert found.frame[columns].equals(load_results(tmp_path / "a")[columns])
+
+
+@pytest.fixture
+def causal(tmp_path: Path) -> str:
+    """The folder of a tiny causal model with untrained weights."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    tokenizer = byte_tokenizer(["<pad>", "<s>", "</s>"], before="<s>")
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    return str(tmp_path / "model")
+
+
+@pytest.mark.parametrize("args", [{}, {"device": "cpu"}])
+def test_a_local_model_runs_on_the_device_that_the_command_chooses(
+    small: Path, causal: str, tmp_path: Path, args: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    found = evaluate(
+        "hf", "bare", model_args={"pretrained": causal, **args}, include=small, limit=1, apply_chat_template=False
+    )
+    flags = ["--model", "hf", "--model_args", f"pretrained={causal}", "--tasks", "bare", "--include_path", str(small)]
+    command.run([*flags, "--limit", "1", "--output_path", str(tmp_path / "out"), "--no-retrieve-first"])
+    (path,) = (tmp_path / "out").rglob("results_*.json")
+    placed = [json.loads(one.read_text("utf-8"))["config"]["device"] for one in (found.path, path)]
+    assert placed == [None if args else placed[1], placed[1]]
+
+
+def test_a_gpu_that_is_not_there_is_named_before_the_model_is_loaded(small: Path, causal: str) -> None:
+    with pytest.raises(MragError, match="device 'cuda:99': this machine has no such GPU"):
+        evaluate("hf", "bare", model_args={"pretrained": causal}, include=small, device="cuda:99")
 
 
 def test_results_show_themselves_in_a_notebook_and_a_terminal(small: Path) -> None:

@@ -187,6 +187,7 @@ def test_none_is_an_answer_where_the_prompt_offers_no_way_to_decline(
     assert results["results"]["judged"]["judge_correct,none"] == 1.0
     assert "declined,none" not in results["results"]["judged"]
     assert scores_of(results)["unscored"]["declined"] == {"the prompt offers no way to decline": 1}
+    assert results["results"]["judged"]["unscored,none"] == 0.0
 
 
 def test_the_wrong_language_is_wrong_if_the_panel_judges(judged_tasks: Path, seat: Callable[..., Judges]) -> None:

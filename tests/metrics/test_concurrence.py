@@ -79,6 +79,61 @@ def test_reference_sets(name: str, test_data: Path, reference: Path) -> None:
         assert value == (values[key] if isinstance(value, str) else pytest.approx(values[key], abs=1e-12)), key
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_the_share_of_answers_that_name_the_controller(name: str, test_data: Path) -> None:
+    """Over territories with a controller: of the answers given in any language, those whose country is the controller.
+
+    A refusal names nobody, and counts in the denominator.
+    """
+    queries = read(test_data / "borderlines" / "queries_720.jsonl")
+    given = {r["query_id"]: r for r in read(test_data / "borderlines" / "responses_synthetic" / f"{name}.jsonl")}
+    shares = []
+    for place in {q["territory"] for q in queries if q["controller"] != "Unknown"}:
+        answered = [q for q in queries if q["territory"] == place and q["query_id"] in given]
+        named = [q["claimants"][i] if (i := given[q["query_id"]]["claimant_ind"]) >= 0 else None for q in answered]
+        if named:
+            shares.append(named.count(answered[0]["controller"]) / len(named))
+    found = concurrence_scores(queries, [*given.values()])
+    assert found["controller_share"] == pytest.approx(sum(shares) / len(shares), abs=1e-12)
+    assert found.denominators["controller_share"] == len(shares)
+
+
+def test_silence_and_a_constant_option_do_not_win(test_data: Path) -> None:
+    """Both agree perfectly in the papers' consistency. Silence names no controller, the first option one by chance."""
+    queries = read(test_data / "borderlines" / "queries_720.jsonl")
+    silent, first, right = (
+        concurrence_scores(queries, [{"query_id": q["query_id"], "claimant_ind": index(q)} for q in queries])
+        for index in (
+            lambda q: -1,
+            lambda q: 0,
+            lambda q: q["claimants"].index(q["controller"]) if q["controller"] in q["claimants"] else 0,
+        )
+    )
+    assert (silent["Cst_CS_all"], first["Cst_CS_all"]) == (1.0, 1.0)
+    assert silent["controller_share"] == 0
+    # 62 of 161 territories are held by their first claimant
+    assert first["controller_share"] == pytest.approx(62 / 161)
+    # one controller is no claimant
+    assert right["controller_share"] == pytest.approx(160 / 161)
+    assert (silent.denominators["controller_share"], first.denominators["controller_share"]) == (161, 161)
+
+
+def test_controller_share_by_hand() -> None:
+    """P has a controller, Ara; Q has none. Refused: the control question, and the one in Hindi."""
+    given = [*answer(P, -1, 0, -1), *answer(Q, 1, 0)]
+    for refusals, share in (("official", 1 / 3), ("incorrect", 1 / 3), ("exclude", 1.0)):
+        found = concurrence_scores(P + Q, given, refusals=refusals)  # type: ignore[arg-type]
+        assert found["controller_share"] == pytest.approx(share), refusals
+    # the control question of a territory where English is a claimant's language counts once
+    english = territory("E", {"Eng": "en", "Ara": "ar"}, "Eng", ["ar"])
+    assert concurrence_scores(english, answer(english, 0, 1))["controller_share"] == 0.5
+    # a question that was not asked is no answer
+    assert concurrence_scores(english, answer(english[1:], 0))["controller_share"] == 1.0
+    none = concurrence_scores(Q, answer(Q, 1, 0))
+    assert none["controller_share"] is None
+    assert none.reasons["controller_share"] == "no answer on a territory with a known controller"
+
+
 def test_scores_by_hand() -> None:
     # P: English says Ara (right), Arabic says Ara, Hindi says Hin. Q: English says Eng, Arabic says Ara.
     found = concurrence_scores(P + Q, answer(P, 0, 0, 1) + answer(Q, 1, 0))

@@ -15,6 +15,7 @@ def test_values_by_hand() -> None:
     assert concurrence_by_territory(P + Q, answer(P, 0, 0, 1) + answer(Q, 1, 0)) == {
         "P": {
             "KB_CS": 1.0,
+            "controller_share": 2 / 3,
             "Con_CS": 1.0,
             "Non_CS": 0.0,
             "Cst_CS_all": 0.0,

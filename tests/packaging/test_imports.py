@@ -38,25 +38,6 @@ def test_every_public_function_and_class_is_documented(room: ModuleType) -> None
             assert (found.__doc__ or "").strip(), name
 
 
-def test_every_package_folder_is_packaged() -> None:
-    """setuptools needs the packages by name, so a new folder must be added too."""
-    if sys.version_info < (3, 11):
-        pytest.skip("tomllib came with Python 3.11")
-    import tomllib
-
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    folders = {"mrag_eval": ROOT / "mrag_eval", "mrag_eval.metrics": ROOT / "metrics"}
-    folders["mrag_eval.retrievers"] = ROOT / "retrievers"
-    found = set()
-    for package, folder in folders.items():
-        for file in folder.rglob("*.py"):
-            parts = file.relative_to(folder).parent.parts
-            if package == "mrag_eval" and parts[:1] in (("metrics",), ("retrievers",)):
-                continue  # the symbolic links
-            found.add(".".join((package, *parts)))
-    assert found <= set(declared["packages"])
-
-
 @pytest.fixture(scope="module")
 def readme_commands() -> dict[str, str]:
     script = ROOT / "scripts" / "readme_command.py"

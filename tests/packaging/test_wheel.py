@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -42,6 +43,38 @@ def environment(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempP
     pip = folder / "bin" / "pip"
     call(pip, "install", "-q", "-c", ROOT / "constraints.txt", distributions[1], cwd=folder)
     return folder / "bin"
+
+
+def test_the_wheel_of_the_source_distribution_is_that_of_the_tree(
+    distributions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    call(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT, cwd=tmp_path)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert _contents(wheel) == _contents(distributions[1])
+
+
+def _contents(wheel: Path) -> dict[str, int]:
+    """Return the checksum of each file by name."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {entry.filename: entry.CRC for entry in archive.infolist()}
+
+
+def test_an_editable_install_reads_the_task_files_of_the_tree(tmp_path: Path) -> None:
+    tree, folder = tmp_path / "tree", tmp_path / "environment"
+    for name in filter(None, call("git", "ls-files", "-z", cwd=ROOT).split("\0")):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
+    call(sys.executable, "-m", "venv", folder, cwd=tmp_path)
+    call(folder / "bin" / "pip", "install", "-q", "-c", ROOT / "constraints.txt", "-e", tree, cwd=tmp_path)
+    program = folder / "bin" / "mrag-eval"
+    assert call(program, "tasks", "--path", cwd=tmp_path).strip() == str(tree / "tasks")
+    task = tree / "tasks" / "demo" / "mrag_demo_norag.yaml"
+    task.write_text(task.read_text("utf-8").replace("task: mrag_demo_norag", "task: mrag_demo_edited"), "utf-8")
+    flags = ("--model", "dummy", "--tasks", "mrag_demo_edited", "--limit", "1")
+    env = {"HF_HUB_OFFLINE": "1", "MRAG_CACHE": str(tmp_path / "cache")}
+    assert "mrag_demo_edited" in call(program, "run", *flags, cwd=tmp_path, **env)
+    stock = call(folder / "bin" / "lm_eval", *flags, "--include_path", tree / "tasks", cwd=tmp_path, **env)
+    assert "mrag_demo_edited" in stock
 
 
 def test_source_distribution_holds_what_a_build_and_the_tests_need(distributions: tuple[Path, Path]) -> None:

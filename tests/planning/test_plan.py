@@ -284,6 +284,14 @@ def test_calls_of_the_loop_are_rows_times_rounds_times_candidates(
     assert found == {"evaluated": (335, "exact"), "planner": (planner, "at most"), "critic": (critic, "at most")}
 
 
+@pytest.mark.parametrize(("longest", "pieces"), [(1024, 31), (4096, 8), (32_768, 1)])
+def test_articles_are_translated_in_pieces_that_fit_a_reply(bare: Path, longest: int, pieces: int) -> None:
+    model = f"{(SERVED % 'm')[:-1]}, generation: {{max_tokens: {longest}}}}}"
+    (bare / "mrag.yaml").write_text(f"models: {{m: {model}}}\ntranslator: {{backend: lm, model: m}}\n", "utf-8")
+    # 20,000 tokens of articles a row; a reply holds two thirds of its limit, without the tags around it
+    assert costs(planned(["xrag_multi_eqesed_de"]))["translator"] == (300 * pieces, "at most")
+
+
 def test_calls_of_judges_are_rows_times_repeats_for_each_and_cost_what_the_user_says(bare: Path) -> None:
     cheap = f"{(SERVED % 'j')[:-1]}, price: {{input: 2, output: 10}}}}"
     (bare / "mrag.yaml").write_text(f"models: {{one: {cheap}, two: {SERVED % 'k'}}}\njudges: [one, two]\n", "utf-8")

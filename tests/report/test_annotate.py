@@ -12,8 +12,9 @@ from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import Label
 from mrag_eval.models import Reply
 from mrag_eval.report import Sample, annotate_files, read_case, shown_reports
-from mrag_eval.report.labels._agreement import HumanLabels, agreement, read_human
+from mrag_eval.report.labels._agreement import HumanLabels, agreement, human_labels, read_human
 from mrag_eval.report.labels._documents import Shown, annotate, documents_of, relevance_shares
+from mrag_eval.report.labels._labelled import read_labelled
 from mrag_eval.scoring import RowRecord
 from tests.worlds.judges import ScriptedJudge
 
@@ -95,6 +96,55 @@ def test_agreement_by_hand() -> None:
     assert found["alpha_relevance"]["value"] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("lang", "tp", "fp", "fn", "tn", "split", "f1"),
+    [
+        # 38 / 99 = .384 without the documents that people find relevant and disagree on otherwise; two are a TP, one FN
+        ("en", 19, 29, 32, 20, (2, 1), 42 / 104),
+        ("hi", 1, 2, 5, 45, (0, 3), 2 / 12),
+        ("zh-Hant", 5, 11, 11, 30, (0, 4), 10 / 36),
+        ("zh-Hans", 7, 40, 25, 10, (2, 0), 18 / 83),
+        ("es", 1, 7, 7, 0, (0, 4), 2 / 20),
+    ],
+)
+def test_relevance_has_a_majority_without_one_for_a_viewpoint(
+    lang: str, tp: int, fp: int, fn: int, tn: int, split: tuple[int, int], f1: float
+) -> None:
+    """Of three people two or three find a document relevant, and each names another claimant.
+
+    F1 = 2 TP / (2 TP + FP + FN): .404, .167, .278, .217 and .100; every pair keeps a label.
+    """
+    yes, no = Label(True, "Spain"), Label(False, "Not relevant")
+    apart = (Label(True, "Spain"), Label(True, "Morocco"), Label(True, "Neutral"))
+    planted = [
+        *[(yes, (yes,) * 3)] * tp,
+        *[(yes, (no,) * 3)] * fp,
+        *[(no, (yes,) * 3)] * fn,
+        *[(no, (no,) * 3)] * tn,
+        *[(yes, apart)] * split[0],
+        *[(no, (apart[0], apart[1], no))] * split[1],
+    ]
+    shown = [document(i, "x", lang=lang) for i in range(len(planted))]
+    model = {d.pair: label for d, (label, _) in zip(shown, planted, strict=True)}
+    given = {d.pair: people for d, (_, people) in zip(shown, planted, strict=True)}
+    found = agreement(shown, model, human_labels(given))["all"]
+    assert found["relevance"]["f1"]["value"] == pytest.approx(f1)
+    assert (found["pairs_before"], found["pairs_after"], found["pairs"]) == (len(planted),) * 3
+    # nobody's viewpoint is taken for one of the majority
+    assert sum(found["viewpoint_confusion"].values()) == tp + fp + fn
+
+
+def test_a_pair_without_a_sound_label_is_left_out() -> None:
+    """Table 6 counts pairs that keep a label: one that ties is kept, though it decides nothing."""
+    yes, no = Label(True, "Spain"), Label(False, "Not relevant")
+    shown = [document(i, "x") for i in range(3)]
+    labels = ((yes, yes), (yes, no), (Label(True, "Not relevant"), Label(False, "Spain")))
+    given = {d.pair: two for d, two in zip(shown, labels, strict=True)}
+    found = agreement(shown, {d.pair: yes for d in shown}, human_labels(given))["all"]
+    assert (found["pairs_before"], found["pairs_after"], found["pairs"]) == (3, 2, 1)
+    assert agreement([], {}, human_labels({})) == {}
+
+
 def test_human_labels_name_what_is_wrong(tmp_path: Path) -> None:
     shown = [document(1, "x")]
     file = tmp_path / "human.tsv"
@@ -130,6 +180,53 @@ def test_the_published_labels_of_people_are_read_as_they_are(tmp_path: Path) -> 
     file.write_text(PUBLISHED + "Q9\tp1\tTRUE\tRussia\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"row 1: query 'Q9' is not in queries\.tsv"):
         annotate_files([run], None, None, human=file)
+
+
+LLM = "query_id\tdoc_id\trelevant_zeroshot\trelevant_fewshot\tterritory_zeroshot\tterritory_fewshot\n"
+
+
+def test_the_published_labels_of_a_model_are_counted_without_asking_it(tmp_path: Path) -> None:
+    """p1 is relevant in both, p2 without examples alone, p3 has no label with examples; p99 is not shown."""
+    run, file, out = write_run(tmp_path / "run"), tmp_path / "llm_annotations.tsv", tmp_path / "labelled"
+    (tmp_path / "queries.tsv").write_text(QUERIES, encoding="utf-8")
+    lines = ["Q7\tp1\tYes\tYes\tX) Neutral\tA) Spain", "Q7\tp2\tYes\tNo\tMorocco\t", "Q7\tp3\tNo\t\t\t",
+             "Q7\tp99\tYes\tYes\tSpain\tSpain", "Q8\tp1\tYes\tYes\tRussia\tRussia"]  # fmt: skip
+    file.write_text(LLM + "\n".join(lines) + "\n", encoding="utf-8")
+    (few,) = annotate_files([run], None, out, labels=file)
+    (zero,) = annotate_files([run], None, out, labels=file, few_shot=False)
+    assert (few["prompts"], few["labelled"], few["asked"], few["relevant"]["overall"]["value"]) == (
+        "few-shot",
+        2,
+        0,
+        0.5,
+    )
+    assert (zero["prompts"], zero["labelled"]) == ("zero-shot", 3)
+    assert zero["relevant"]["viewpoints"] == {"Neutral": 1, "Morocco": 1, "Not relevant": 1}
+    # the labels of both are kept, and the samples have those asked for last
+    kept = read_labelled([out])
+    assert {(one.by, one.prompts): sum(p.label is not None for p in one.pairs) for one in kept} == {
+        ("published labels", "few-shot"): 2,
+        ("published labels", "zero-shot"): 3,
+    }
+    assert read_case("Ceuta", [out]).runs[0].documents["es"] == {"Neutral": 1, "Morocco": 1, "Not relevant": 1}
+
+
+def test_published_labels_name_what_is_wrong(tmp_path: Path) -> None:
+    run, file = write_run(tmp_path / "run"), tmp_path / "llm_annotations.tsv"
+    with pytest.raises(ConfigError, match=r"--labels .* and --model gpt: both label the documents"):
+        annotate_files([run], "gpt", tmp_path / "out", labels=file)
+    (tmp_path / "queries.tsv").write_text(QUERIES, encoding="utf-8")
+    with pytest.raises(DataError, match=r"llm_annotations\.tsv"):
+        annotate_files([run], None, None, labels=file)
+    for content, why in (
+        (PUBLISHED + "Q7\tp1\tYes\tSpain\n", "relevant_fewshot"),
+        (LLM + "Q7\tp1\tYes\tperhaps\tSpain\tSpain\n", "row 1: relevance label 'perhaps' is neither yes nor no"),
+        (LLM + "Q7\tp1\tYes\tYes\tSpain\tPeru\n", "row 1: viewpoint label 'Peru' is not one of this query's"),
+        (LLM, "no label is of a document that the run shows"),
+    ):
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(DataError, match=why):
+            annotate_files([run], None, None, labels=file)
 
 
 def write_run(folder: Path) -> Path:

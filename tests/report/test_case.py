@@ -11,6 +11,7 @@ import pytest
 from mrag_eval.core import DataError
 from mrag_eval.report import read_case, shown_case
 from tests.tables import single_spaced
+from tests.worlds.measured import with_records
 
 
 def sample(lang: str, index: int, views: tuple[str, ...] = (), territory: str = "Islet") -> dict[str, Any]:
@@ -34,14 +35,15 @@ def sample(lang: str, index: int, views: tuple[str, ...] = (), territory: str = 
     return {"doc": doc, "rows": rows, "filtered_resps": [f"reply in {lang}"]}
 
 
-def write(folder: Path, task: str, mode: str, samples: list[dict[str, Any]]) -> None:
+def write(folder: Path, task: str, mode: str, samples: list[dict[str, Any]], **data: Any) -> None:
     folder.mkdir(exist_ok=True)
     text = "".join(json.dumps(s) + "\n" for s in samples)
     (folder / f"samples_{task}_2026-01-01.jsonl").write_text(text, encoding="utf-8")
     file = folder / "results_2026-01-01.json"
     content = json.loads(file.read_text("utf-8")) if file.is_file() else {"configs": {}, "model_name": "org/tiny"}
     content["config"] = {"model": "hf", "model_args": {"pretrained": "org/tiny"}}
-    content["configs"][task] = {"retrieval": {"mode": mode}}
+    config = {"retrieval": {"mode": mode, **({"corpus": "published"} if data else {})}, "data": data}
+    content["configs"][task] = with_records({task: config})[task]
     file.write_text(json.dumps(content), encoding="utf-8")
 
 
@@ -78,6 +80,45 @@ def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs:
     text = single_spaced(shown_case(read_case("Islet", [runs])))
     assert "| org/tiny | no_ir | likelihood | Peru | Peru |" in text
     assert "| org/tiny | qlang | likelihood | Peru | Spain* |" in text
+
+
+def test_runs_of_one_mode_are_told_apart(tmp_path: Path) -> None:
+    """Both retrievers' documents, those of one with another filter, and no documents: each run is named."""
+    published = {"benchmark": "bordirlines"}
+    write(tmp_path / "a", "bordirlines_no_ir_direct", "no_ir", [sample("en", 0)], **published)
+    for folder, embedder, answer, view, more in (
+        ("a", "openai", 0, "Peru", {}),
+        ("a", "m3", 1, "Spain", {}),
+        ("b", "openai", 1, "Neutral", {"documents": "relevant"}),
+    ):
+        data = {**published, "embedder": embedder, **more}
+        write(
+            tmp_path / folder, f"bordirlines_qlang_direct_{embedder}", "qlang", [sample("en", answer, (view,))], **data
+        )
+    case = read_case("Islet", [tmp_path])
+    text = single_spaced(shown_case(case))
+    for label, answer, views in (
+        ("qlang (m3)", "Peru*", "1 | 0 | 0"),
+        ("qlang (openai, documents=all)", "Spain", "0 | 1 | 0"),
+        ("qlang (openai, documents=relevant)", "Peru*", "0 | 0 | 1"),
+    ):
+        assert f"| org/tiny | {label} | direct | {answer} |" in text
+        assert f"| {label} | en | {views} |" in text
+    assert "| org/tiny | no_ir | direct | Spain |" in text
+    assert {(run.retriever, run.variant) for run in case.runs} >= {(None, ""), ("m3", "")}
+    assert len({json.dumps(run["retriever"]) + run["variant"] + run["mode"] for run in case.as_dict()["runs"]}) == 4
+
+
+def test_runs_without_results_are_numbered(tmp_path: Path) -> None:
+    """Two runs of which nothing is known but their samples."""
+    for number in (0, 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        line = json.dumps(sample("en", number)) + "\n"
+        (folder / "samples_bordirlines_qlang_direct_m3_2026-02-01.jsonl").write_text(line, "utf-8")
+    text = single_spaced(shown_case(read_case("Islet", [tmp_path])))
+    assert "| unnamed model | ? (identity=unknown #1) | direct | Spain |" in text
+    assert "| unnamed model | ? (identity=unknown #2) | direct | Peru |" in text
 
 
 def test_the_documents_that_each_language_cites(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def changed(run: Path, change: Any) -> Path:
 
 
 def test_the_headline_is_the_benchmark_s_main_metric_not_the_first_of_a_list(tmp_path: Path) -> None:
-    """BordIRlines lists option_read; its main metric is the consistency over all territories."""
-    table = {"Cst_CS_all": cell(0.6, 20), "KB_CS": cell(0.5, 20)}
+    """BordIRlines lists option_read and the papers' scores; its main metric is one that silence cannot win."""
+    table = {"Cst_CS_all": cell(1.0, 20), "KB_CS": cell(0.5, 20), "controller_share": cell(0.6, 20)}
     scores: dict[str, Any] = {"metrics": {"option_read": cell(1.0)}, "concurrence": {"intervals": table}}
     more = {"metrics": ["concurrence", "option_read"], "source": {"hub": "borderlines/bordirlines"}}
     run = write_run(tmp_path / "run", benchmark="bordirlines", scores=scores, **more)

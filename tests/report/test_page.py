@@ -186,6 +186,22 @@ def test_every_declared_chart_is_drawn_in_its_section(tmp_path: Path) -> None:
     assert [anchor for anchor in anchors if f'id="{anchor}"' not in text] == []
 
 
+def test_a_critic_without_a_decision_is_counted_apart(tmp_path: Path) -> None:
+    """Of 48 first rounds, 24 are said to be enough; of the other 24 the first is made one without a decision."""
+    path = write_full_run(tmp_path / "out", mode="coral", loop=True)
+    samples = next(file for file in path.rglob("samples_*.jsonl") if "trace" in file.read_text("utf-8"))
+    lines = [json.loads(line) for line in samples.read_text("utf-8").splitlines()]
+    rounds = next(line["doc"]["trace"]["rounds"] for line in lines if len(line["doc"]["trace"]["rounds"]) == 2)
+    del rounds[0]["enough_documents"], rounds[0]["reason"]
+    rounds[0]["faults"] = {"sufficiency: unreadable (asked again)": 1, "sufficiency: unreadable (insufficient)": 1}
+    samples.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    data = page_data([path])
+    said = {(p["round"], p["verdict"]): p["n"] for p in data.points["sufficiency"]}
+    ends = {(1, "enough"): 24, (1, "not enough"): 23, (1, "no decision"): 1, (2, "ended: max rounds"): 24}
+    assert said == ends
+    assert '"no decision"' in json.dumps(charts(data)["sufficiency"])
+
+
 def test_what_the_agents_did_is_counted_by_round(tmp_path: Path) -> None:
     data = page_data([write_full_run(tmp_path / "out", mode="coral", loop=True)])
     planned = {(p["question"], p["round"], p["language"]): (p["times"], p["share"]) for p in data.points["planned"]}

@@ -23,10 +23,12 @@ from mrag_eval.report.labels._rewrites import (
     RewriteLabels,
     agreement,
     drawn,
+    final_labels,
     label_rewrites,
     read_people,
     read_type,
     rewrites_of,
+    shares,
     with_model,
     write_pairs,
 )
@@ -217,6 +219,92 @@ def test_kappa_between_two_people_needs_no_model(tmp_path: Path, capsys: pytest.
     assert "ben.csv: kappa 0.64" in capsys.readouterr().out
 
 
+# CORAL, section 5.4: 158 rewritings of 100 questions, of which 53.8 % narrow and 32.9 % paraphrase.
+COUNTS = {"narrow": 85, "paraphrase": 52, "expand": 21}
+
+
+def section_5_4(folder: Path) -> tuple[Path, Path, Path]:
+    """Write traces, and the labels of two people.
+
+    58 questions have two rewritings, 42 have one: 2 x 58 + 42 = 158. The query names its type. The second person takes
+    the first ten that narrow for paraphrases.
+    """
+    types = [name for name, count in COUNTS.items() for _ in range(count)]
+    queries = [f"{name} {n}" for n, name in enumerate(types)]
+    left = iter(queries)
+    traces = [trace(f"r{n}", "q", *(next(left) for _ in range(2 if n < 58 else 1))) for n in range(100)]
+    (folder / "t.jsonl").write_text("".join(json.dumps(line.to_dict()) + "\n" for line in traces), encoding="utf-8")
+    pairs = [rewrite.pair for rewrite in rewrites_of(traces)]
+    assert len(pairs) == 158
+    for name, first in (("ann", "narrow"), ("ben", "paraphrase")):
+        labels = [first if n < 10 else types[n] for n in range(158)]
+        rows = [f"{before},{after},{label}\n" for (before, after), label in zip(pairs, labels, strict=True)]
+        (folder / f"{name}.csv").write_text("previous,rewritten,label\n" + "".join(rows), encoding="utf-8")
+    return folder / "t.jsonl", folder / "ann.csv", folder / "ben.csv"
+
+
+def test_shares_of_final_labels_from_one_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """85, 52 and 21 of 158."""
+    traces, ann, _ = section_5_4(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main(["judge", "rewrites", str(traces), "--human", str(ann)])
+    shown = capsys.readouterr().out
+    (line,) = [line for line in shown.splitlines() if line.strip().startswith("overall")]
+    assert [re.sub(r" \[.*?\]", "", part).strip() for part in line.partition("overall")[2].split("·")] == [
+        "narrow 53.8",
+        "paraphrase 32.9",
+        "expand 13.3  (n = 158)",
+    ]
+    report = rewrites_report([traces], people=[ann])
+    assert {name: e["value"] for name, e in report["final"]["shares"]["overall"].items()} == pytest.approx(
+        {name: count / 158 for name, count in COUNTS.items()}
+    )
+    # of 58 second rewritings, all of the first 116: the odd ones of 85 narrow, 31 paraphrase
+    assert report["final"]["shares"]["by_round"]["3"]["narrow"]["value"] == pytest.approx(42 / 58)
+    assert report["final"]["unlabelled"] == {}
+    assert report["people"] == []
+
+
+def test_two_peoples_labels_are_final_where_they_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """148 of 158 are equal: 75, 52 and 21. p_e = (85 x 75 + 52 x 62 + 21 x 21) / 158^2 = 10040 / 24964, and kappa is
+    (148 x 158 - 10040) / (24964 - 10040) = 13344 / 14924.
+    """
+    traces, ann, ben = section_5_4(tmp_path)
+    report = rewrites_report([traces], people=[ann, ben])
+    overall = report["final"]["shares"]["overall"]
+    assert {name: e["value"] for name, e in overall.items()} == pytest.approx(
+        {"narrow": 75 / 148, "paraphrase": 52 / 148, "expand": 21 / 148}
+    )
+    assert overall["narrow"]["n"] == 148
+    assert report["final"]["unlabelled"] == {"people disagree": 10}
+    (between,) = report["people"]
+    assert between["kappa"]["value"] == pytest.approx(13344 / 14924)
+    assert "  no label: 10 (people disagree)" in shown_report(report)
+    # a row that one of them left out is not final, nor one that both left out
+    text = ben.read_text("utf-8").splitlines()
+    ben.write_text("\n".join([*text[:-2], f"{text[-2].rpartition(',')[0]},"]) + "\n", "utf-8")
+    lines = ann.read_text("utf-8").splitlines()
+    ann.write_text("\n".join(lines[:-1]) + "\n", "utf-8")
+    report = rewrites_report([traces], people=[ann, ben])
+    assert report["final"]["unlabelled"] == {"people disagree": 10, "labelled by 1 of 2": 1, "not labelled": 1}
+
+
+def test_final_labels_survive_a_spreadsheet_and_count_each_occurrence() -> None:
+    """One pair occurs twice, in other white space; right-to-left queries are queries like any other."""
+    found = rewrites_of([trace("a", "q", "ما  هو\r\nالطبق"), trace("b", "q", "ما  هو\r\nالطبق"), trace("c", "q", "x")])
+    labels = final_labels(found, [{("What is eaten?", "ما هو الطبق"): "narrow"}])
+    assert shares(found, labels)["overall"]["narrow"]["n"] == 2
+    assert labels.failed == {("What is eaten?", "x"): "not labelled"}
+    assert shares([], final_labels([], [{}]))["overall"]["narrow"]["value"] is None
+
+
+def test_labels_of_other_pairs_leave_the_traces_without_one(tmp_path: Path) -> None:
+    traces, *_ = section_5_4(tmp_path)
+    report = rewrites_report([traces], people=[BY_HAND])
+    assert report["final"]["unlabelled"] == {"not labelled": 158}
+    assert "overall  no label" in shown_report(report)
+
+
 def test_pairs_are_written_blind_and_read_back(tmp_path: Path) -> None:
     found = rewrites_of([trace(str(i), "q", f"rewritten, {i % 9}") for i in range(12)])
     path = tmp_path / "pairs.csv"
@@ -271,4 +359,4 @@ def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, caps
     with pytest.raises(SystemExit) as failed:
         main(["judge", "rewrites", traces, "--human", pairs])
     assert failed.value.code not in (0, None)
-    assert "there is nothing to compare one person's labels with" in capsys.readouterr().err
+    assert "no row has a label" in capsys.readouterr().err

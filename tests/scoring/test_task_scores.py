@@ -12,7 +12,7 @@ import pytest
 from mrag_eval.core import DataError, Failure
 from mrag_eval.report import TaskConfig
 from mrag_eval.report.files._results import LeafResult
-from mrag_eval.scoring import RowRecord, Territory, summarize, territory_values
+from mrag_eval.scoring import RowRecord, Territory, _reasons, summarize, territory_values
 from mrag_eval.scoring._row_records import TerritoryAnswer
 from tests.task.test_hook import build, run
 from tests.worlds.small import BASE, ScriptedLM, write_task
@@ -90,6 +90,32 @@ def test_a_question_without_an_answer_takes_its_territory_out_of_the_scores() ->
     assert part.unscored["concurrence.KB_CS"] == {"answer failed (server)": 1}
     assert territory_values(rows(failed=True)).keys() == {"U"}
     assert summarize(rows(failed=False)).to_dict().keys() & {"failures", "outcomes", "by_language"} == set()
+
+
+# every reason that rows may have
+REASONS = {name: value for name, value in vars(_reasons).items() if name.isupper() and isinstance(value, str)}
+
+
+@pytest.mark.parametrize("reason", REASONS.values(), ids=REASONS)
+def test_only_what_the_settings_leave_out_is_not_unscored(reason: str) -> None:
+    """Three rows of four lack a value: 0.75 of them are unscored, unless the settings leave nothing to measure."""
+    rows = [RowRecord(str(i), {"query_lang": "en"}, {"f1": 1.0}, unscored={"declined": reason}) for i in range(3)]
+    scores = summarize([*rows, RowRecord("3", {"query_lang": "en"}, {"f1": 0.0})])
+    settings = {"NO_CHECK", "NO_TAG", "NO_WAY_TO_DECLINE", "QUOTA"}
+    assert scores.unscored_share == (0.0 if reason in {REASONS[name] for name in settings} else 0.75)
+    # the reason is told either way
+    assert scores.unscored == {"declined": {reason: 3}}
+
+
+def test_two_reasons_of_one_metric_count_apart() -> None:
+    """Of ten rows, four have no way to decline, and one failed to be read: 0.1."""
+    reasons = [_reasons.NO_WAY_TO_DECLINE] * 4 + [_reasons.EMPTY] + [None] * 5
+    rows = [
+        RowRecord(str(i), {"query_lang": "en"}, {"f1": 1.0}, unscored={} if why is None else {"declined": why})
+        for i, why in enumerate(reasons)
+    ]
+    assert summarize(rows).unscored_share == pytest.approx(0.1)
+    assert summarize([]).unscored_share == 0.0
 
 
 def test_concurrence_names_missing_fields_before_anything_runs(tasks: Path) -> None:

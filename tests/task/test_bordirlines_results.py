@@ -12,7 +12,7 @@ import pytest
 
 from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.harness import score_table
-from mrag_eval.report import compare, comparison_text, gate, read_rules, unsupported, write_baseline
+from mrag_eval.report import compare, comparison_text, gate, read_rules, starter_rules, unsupported, write_baseline
 from tests.task.test_bordirlines_task import answers_of, lines, replay
 from tests.task.test_hook import run
 from tests.worlds.bordirlines import real_queries
@@ -131,6 +131,24 @@ def test_a_gate_takes_scores_over_territories(
     assert {check.verdict for check in gate([a], [written(before, tmp_path / "c")], read_rules(path)).checks} == {
         "pass"
     }
+
+
+def test_a_first_gate_stops_silence_and_a_constant_option(
+    test_data: Path, before: dict[str, Any], tmp_path: Path
+) -> None:
+    """Both have a Cst of 1, as the model before them. The rules of a first gate are on the main metric."""
+    a = written(before, tmp_path / "before")
+    rules = tmp_path / "gate.yaml"
+    rules.write_text(starter_rules([a]), "utf-8")
+    assert [rule.metric for rule in read_rules(rules).rules] == ["concurrence.controller_share"]
+    for name, reply in (("silent", ""), ("only_a", "A)")):
+        results = run(tasks_folder(), TASK, lm=ScriptedLM(lambda _, reply=reply: reply), metadata=lines(test_data))
+        assert results["results"][TASK]["concurrence.Cst_CS_all,none"] == 1.0
+        (check,) = gate([a], [written(results, tmp_path / name)], read_rules(rules)).checks
+        assert (check.verdict, check.n) == ("FAIL", 161), name
+        # one controller is no claimant
+        assert check.baseline == pytest.approx(160 / 161)
+        assert check.candidate == pytest.approx(0.0 if name == "silent" else 62 / 161)
 
 
 def test_a_floor_counts_the_rows_that_its_metric_is_of(before: dict[str, Any], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import ConfigError, DataError
+from mrag_eval.scoring import RowRecord, territory_values
 from tests.task.test_hook import build, run
 from tests.worlds.bordirlines import TERRITORIES, real_queries, write_bordirlines
 from tests.worlds.small import ScriptedLM
@@ -121,7 +122,17 @@ def test_published_documents_by_mode(test_data: Path, copy: Path) -> None:
             # in six of the eight territories no claimant speaks English
             assert config["left_out"]["skipped_by_mode"] == 6
             assert config["scores"]["concurrence"]["skipped"] == {"queries": 6, "territories": 0}
-            assert config["scores"]["concurrence"]["deflated"] == ["KB_CS", "countries_mean"]
+            table = config["scores"]["concurrence"]
+            assert table["deflated"] == ["KB_CS", "countries_mean"]
+            # three of the six are on territories with a controller; those that are asked name nobody by themselves
+            why = "the mode leaves out 3 English control questions, which would count as wrong"
+            for reading in ("intervals", "incorrect"):
+                assert (table[reading]["KB_CS"].get("value"), table[reading]["KB_CS"]["reason"]) == (None, why), reading
+                assert table[reading]["controller_share"]["value"] is not None
+            assert table["exclude"]["KB_CS"]["n"] == 2
+            assert results["results"][name]["concurrence.KB_CS,none"] is None
+            records = [RowRecord.from_dict(line["rows"]) for line in results["samples"][name]]
+            assert "KB_CS" not in str(territory_values(records))
         else:
             assert config["left_out"] == {"skipped_by_mode": 0, "without_documents": 720 - 26}
     assert {short: dict(count) for short, count in langs.items()} == {

@@ -20,7 +20,7 @@ from mrag_eval.judging import Panel
 from mrag_eval.models import Reply, Translation, Translator
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import METRICS, RowRecord, TaskScores, needs_of
-from mrag_eval.scoring._metrics import UNDEFINED
+from mrag_eval.scoring._reasons import UNDEFINED
 from tests.programs import Programs
 from tests.retrieval.test_rerank import ByLength, by_length  # noqa: F401 - a fixture
 from tests.task.test_hook import knows_everything, run, run_ranks

@@ -369,6 +369,7 @@ def test_quota_modes_have_no_ranking(tasks: Path) -> None:
     assert "hit@5,none" in leaf
     reasons = results["configs"]["small"]["scores"]["unscored"]["mrr@2"]
     assert sum(reasons.values()) == 15
+    assert leaf["unscored,none"] == 0.0
 
 
 # ------------------------------------------------------------------ configuration

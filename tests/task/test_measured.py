@@ -114,6 +114,37 @@ def test_each_field_of_each_block_arrives(mode: str, name: str, path: str) -> No
     assert key in keys(one, two) or harmless(key), f"{key} is compared nowhere, and not declared harmless"
 
 
+# What decides how passages that come with their rows are shown, or which rows run.
+_WITHOUT_A_SEARCH = {
+    "k",
+    "mode",
+    "document_translation",
+    "seed",
+    "shuffle",
+    "given.subset",
+    "given.n",
+    "run_may_differ",
+}
+
+
+@pytest.mark.parametrize("path", [path for name, path in _FIELDS if name == "retrieval"])
+def test_settings_of_a_search_count_for_an_oracle_that_searched(path: str) -> None:
+    """Its rows come with their passages, or an index or the benchmark's own corpus was searched for them."""
+    blocks = TaskBlocks(Retrieval(mode="oracle"), Agent(), Prompt(), Judge(), {"benchmark": "x"}, ("match",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = replace(blocks, retrieval=_changed(blocks.retrieval, path))
+        if path == "mode":
+            other = replace(blocks, retrieval=Retrieval(mode="all"))
+        one, two = (Measurement("t", setting=setting_of(each, {}, {}, {})) for each in (blocks, other))
+    key = f"retrieval.{path}"
+    for data in ({"index": {"kind": "bm25"}}, {"source": {"corpus": {"place": "here"}}}):
+        assert (key in keys(replace(one, data=data), replace(two, data=data))) == (harmless(key) is None)
+    left = keys(one, two)
+    assert (key in left) == (path in _WITHOUT_A_SEARCH and harmless(key) is None)
+    assert (one.sha256 == two.sha256) == (not left)
+
+
 @pytest.mark.parametrize("benchmark", sorted(LOADERS))
 def test_each_field_of_each_benchmark_s_data_arrives(benchmark: str) -> None:
     block = LOADERS[benchmark].block

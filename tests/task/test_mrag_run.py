@@ -10,8 +10,10 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import ConfigError, DataError
 from mrag_eval.metrics._language_detection import bundled_model
+from mrag_eval.planning import deviations
 from mrag_eval.prompts import system_prompts
 from mrag_eval.retrievers import build_index, read_jsonl
 from tests.worlds.mkqa import LANGS, answer, kilt_pages, page_id, question, write_all, write_jsonl
@@ -103,6 +105,22 @@ def test_the_oracle_shows_the_paragraph_that_kilt_names_and_nothing_else_of_its_
     # the pages' other passages are the oracle of another name
     pages = run(folder, "mkqa_oracle_pages_ko")["samples"]["mkqa_oracle_pages_ko"]
     assert all(any("Trams" in shown["text"] for shown in sample["doc"]["passages"]) for sample in pages)
+
+
+def test_an_oracle_that_searches_nothing_has_no_other_reranker(folder: Path) -> None:
+    """The passages come with the rows: neither reranker nor index decides anything, but how many are shown does."""
+
+    def unlike(task: str, **retrieval: Any) -> list[str]:
+        paragraphs = {"paragraphs": str(folder)} if task.startswith("mkqa_oracle_ko") else {}
+        config = run(folder, task, data=paragraphs, retrieval=retrieval)["configs"][task]
+        record = Measurement.from_dict(config["measurement"], "here")
+        return [found.key for found in deviations(record) if found.role == "setting"]
+
+    for task in ("mkqa_oracle_ko", "tydi_oracle_en"):
+        assert unlike(task) == []
+        assert unlike(task, depth=9, rerank={"max_length": 16}) == []
+        assert unlike(task, k=1) == ["retrieval.k"]
+    assert "retrieval.rerank.model" in unlike("mkqa_oracle_pages_ko")
 
 
 def test_the_oracle_says_what_it_needs(folder: Path, tmp_path: Path) -> None:

@@ -212,11 +212,12 @@ def test_groups_hold_no_class_and_their_members_exist(configs: dict[str, dict[st
 
 
 # In 1.0, a judge's abstention was a vote, choices and refusals were read otherwise, and system prompts were other ones.
+# In 1.1, a page counted for a question of MKQA though KILT names it without an answer.
 _VERSIONS = {
     "xrag": 1.2,
     "xlcost": 1.2,
     "blend": 1.1,
-    "bordirlines": 1.1,
+    "bordirlines": 1.2,
     "click": 1.1,
     "mkqa": 1.2,
     "tydi": 1.1,
@@ -454,7 +455,8 @@ def test_mkqa_and_tydi_have_the_papers_settings(
         assert retrieval.rerank is not None
         # the paper's Table 7: SPLADE is coupled with MiniLM
         model = "cross-encoder/ms-marco-MiniLM-L-6-v2" if variant == "sparse_trag_" else "BAAI/bge-reranker-v2-m3"
-        assert (retrieval.rerank.model, retrieval.rerank.max_length) == (model, 256)
+        length = 512 if variant == "sparse_trag_" else 256
+        assert (retrieval.rerank.model, retrieval.rerank.max_length) == (model, length)
         assert (retrieval.kind, retrieval.corpus) == (
             ("sparse", "wikipedia_splade") if variant == "sparse_trag_" else (None, "wikipedia")
         )

@@ -181,6 +181,12 @@ def check_everywhere(
         _check(form, read(file.read_text("utf-8")), tasks)
 
 
+def every_place(folder: Path) -> Iterator[tuple[str, list[Figure]]]:
+    """Yield what each export and form of the report shows, after :func:`check_everywhere` has written them."""
+    yield from ((name, [*READERS[name](folder)]) for name in EXPORTS)
+    yield from ((form, [*read((folder / f"report.{form}").read_text("utf-8"))]) for form, read in FORMS.items())
+
+
 def _check(place: str, figures: Iterable[Figure], expected: Expected) -> None:
     found: dict[tuple[str, str], list[Figure]] = defaultdict(list)
     for figure in figures:

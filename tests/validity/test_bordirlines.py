@@ -26,7 +26,7 @@ import pytest
 from mrag_eval.cli._catalog import tasks_folder
 from tests.programs import Programs
 from tests.tables import single_spaced
-from tests.validity.everywhere import check_everywhere, plain_name
+from tests.validity.everywhere import check_everywhere, every_place, plain_name
 from tests.worlds.bordirlines import real_queries, write_bordirlines
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
@@ -38,6 +38,7 @@ TASKS = (
     "bordirlines_en_only_direct_openai",
     "bordirlines_rel_langs_direct_openai",
     "bordirlines_rel_langs_direct_m3",
+    "bordirlines_swap_docs_direct_openai",
     "bordirlines_qlang_citation_openai",
     "bordirlines_qlang_en_citation_openai",
     "bordirlines_rel_langs_citation_openai",
@@ -55,6 +56,7 @@ CLOSED_BOOK = {
     "Falkland_Islands_en": "B) United Kingdom",
     "Falkland_Islands_es": "Answer: B",
 }
+_NO_KB = "the mode leaves out 2 English control questions, which would count as wrong"
 # All other citation replies cite nothing.
 CITED = {"Crimea_ru": "<doc0> <doc1>", "Ceuta_es": "<doc2>"}
 
@@ -148,20 +150,22 @@ def test_table_4(run: Run) -> None:
     Non: ar Morocco 0, uk refused = Russia 1, es unread = Argentina 0: 1/3. Delta: (1 - 1/3) / (1/3) = 2; 2/3.
     Cst: Ceuta 0 (es, ar), Crimea 1 (ru, uk), Falklands 0 (en, es): 1/3; every territory has a holder, so no 'unk'.
     Countries: 2, 1, 2: mean 5/3, deviation sqrt(((1/3)^2 + (2/3)^2 + (1/3)^2) / 2) = 0.577.
-    Of eight replies five are read, one declines, two cannot be read.
+    The controller is named by two of Ceuta's three replies, none of Crimea's, one of the Falklands': 7/18.
+    Of eight replies five are read, one declines, two cannot be read. swap_docs does not ask the control questions on
+    Ceuta and Crimea, as nobody there speaks English.
     """
     unknown = "no territory without a controller has answers in two languages"
     assert run.table("4") == {
         "no_ir / planted": [
             *("66.7", "100.0", "33.3", "200.0", "66.7", unknown, "33.3", "1.667", "0.577"),
-            *("62.5", "12.5", "25.0"),
+            *("38.9", "62.5", "12.5", "25.0"),
         ],
         **{
             f"{mode} / planted": [
-                *("100.0", "100.0", "100.0", "0.0", "0.0", unknown, "100.0", "1.000", "0.000"),
-                *("100.0", "0.0", "0.0"),
+                *(kb, "100.0", "100.0", "0.0", "0.0", unknown, "100.0", "1.000", "0.000"),
+                *("100.0", "100.0", "0.0", "0.0"),
             ]
-            for mode in ("qlang", "en_only", "rel_langs")
+            for mode, kb in (("qlang", "100.0"), ("en_only", "100.0"), ("rel_langs", "100.0"), ("swap_docs", _NO_KB))
         },
     }
 
@@ -174,11 +178,17 @@ def test_every_form_and_export_has_the_same_figures(run: Run, programs: Programs
         (task, "concurrence.delta_CS_ratio"): (2.0, "200.0", 3),
         (task, "concurrence.Cst_CS_all"): (1 / 3, "33.3", 3),
         (task, "concurrence.countries_mean"): (5 / 3, "1.7", 3),
+        (task, "concurrence.controller_share"): (7 / 18, "38.9", 3),
         (task, "option_read"): (5 / 8, "62.5", 8),
         (task, "option_refused"): (1 / 8, "12.5", 8),
         (task, "option_unread"): (2 / 8, "25.0", 8),
     }
     check_everywhere(programs, run.folder, tmp_path, expected)
+    # no form and no export has a KB CS of swap_docs, and each has its other scores
+    for place, figures in every_place(tmp_path):
+        metrics = {f.metric for f in figures if plain_name(f.task) == "bordirlines_swap_docs_direct_openai"}
+        assert "concurrence.KB_CS" not in metrics, place
+        assert "concurrence.controller_share" in metrics, place
     # with documents one country is chosen on every territory, which does not make the number a share
     lines = csv.DictReader(io.StringIO((tmp_path / "csv").read_text("utf-8")))
     found = {(plain_name(line["task"]), line["metric"]): line for line in lines if not line["dimension"]}
@@ -229,27 +239,39 @@ def test_figure_6(run: Run) -> None:
     """With documents every answer is the holder, so KB and Cst are 1 and the delta is 0, whatever is filtered.
 
     rel_langs shows relevant documents alone (0 to 4), so there is no run with the others. The runs with the relevant
-    ones ask about two territories of three.
+    ones ask about two territories of three, so every row is over their six questions, with two controllers.
     """
     all_right = ["100.0", "100.0", "0.0", "1.000"]
-    rows = run.table("Figure 6", run.folder.parent / "filtered")
+    folders = (run.folder, run.folder.parent / "filtered")
+    rows = run.table("Figure 6", folders[1])
     filled = {label: figures for label, figures in rows.items() if all(x.replace(".", "").isdigit() for x in figures)}
-    assert filled == {
-        f"{condition} / planted": all_right
-        for condition in (
-            "qlang, all",
-            "qlang, relevant",
-            "qlang, not relevant",
-            "rel_langs, all",
-            "rel_langs, relevant",
-        )
-    }
-    printed = single_spaced(
-        run.command("report", str(run.folder), str(run.folder.parent / "filtered"), "--layout", "bordirlines")
-    )
-    for condition, n in (("relevant", 2), ("not relevant", 3)):
-        line = rf"\| qlang, {condition} \| planted \| this run[^|]* \| 100\.0 \(n={n}\) \| 100\.0 \(n={n}\) \|"
+    conditions = ("qlang, all", "qlang, relevant", "qlang, not relevant", "rel_langs, all", "rel_langs, relevant")
+    assert filled == {f"{condition} / planted": all_right for condition in conditions}
+    printed = single_spaced(run.command("report", *map(str, folders), "--layout", "bordirlines"))
+    assert "planted: over the 6 questions to which every run of this table has an answer" in printed
+    for condition in conditions:
+        line = rf"\| {condition} \| planted \| this run[^|]* \| 100\.0 \(n=2\) \| 100\.0 \(n=2\) \|"
         assert re.search(line, printed), condition
+
+
+def test_figure_5(run: Run) -> None:
+    """Documents in rel_langs come in turn from each language: openai's from English first, m3's from the question's.
+
+    Ten to a question. openai shows English 4 times to six questions and 5 times to two, 34 of 80; m3 4 times to two
+    (in English), 3 to four, 5 to the two on the Falklands, 30 of 80. Ceuta in Arabic: en 4, ar 3, es 3 or 3, 4, 3.
+    """
+    found = run.table("Figure 5")
+    assert found["all questions, English"] == ["42.5", "37.5", "34", "30"]
+    assert {label: cells for label, cells in found.items() if label.startswith("Arabic, ")} == {
+        "Arabic, English": ["40.0", "30.0", "4", "3"],
+        "Arabic, Arabic": ["30.0", "40.0", "3", "4"],
+        "Arabic, Spanish": ["30.0", "30.0", "3", "3"],
+    }
+    # English questions: Ceuta and Crimea 4, the Falklands 5 of 10
+    assert found["English, English"] == ["43.3", "43.3", "13", "13"]
+    assert "English, Greek" not in found
+    for at in (0, 1):
+        assert sum(float(c[at]) for label, c in found.items() if label.startswith("Russian, ")) == pytest.approx(100)
 
 
 def test_figure_10(run: Run) -> None:
@@ -280,24 +302,28 @@ def test_figures_15_and_16(run: Run) -> None:
 
 
 def test_tables_6_7_9_and_10(run: Run, tmp_path: Path) -> None:
-    """People label documents of Crimea_ru (0, 1, 2, 4, 5, 6) and Crimea_uk (0) in qlang, three each, in agreement.
+    """People label documents of Crimea_ru (0 to 6) and Crimea_uk (0) in qlang, three each, in agreement but for ru 3.
 
     document   published         people               relevance        viewpoint
     ru 0       yes, Russia       yes, Russia          TP               TP
     ru 1       yes, Russia       yes, Ukraine         TP               FP
     ru 2       yes, Ukraine      no                   FP               FP
+    ru 3       yes, Ukraine      yes, three apart     TP               -
     ru 4       yes, Neutral      contradictory        -                -
     ru 5       no                yes, Neutral         FN               FN
     ru 6       no                no                   TN               -
     uk 0       yes, Russia       yes, Russia          TP               TP
 
-    ru: relevance 2/3, 2/3, F1 2/3; viewpoint 1/3, 1/2, F1 2/(2 + 2 + 1) = 0.4. uk: 1. Means weighted by TP + FN:
-    relevance 3 and 1, (3 x 2/3 + 1) / 4 = 0.75; viewpoint 2 and 1, (2 x 0.4 + 1) / 3 = 0.6.
+    ru: relevance 3/4, 3/4, F1 3/4; viewpoint 1/3, 1/2, F1 2/(2 + 2 + 1) = 0.4. uk: 1. Means weighted by TP + FN:
+    relevance 4 and 1, (4 x 3/4 + 1) / 5 = 0.8; viewpoint 2 and 1, (2 x 0.4 + 1) / 3 = 0.6.
+    Alpha of viewpoints in ru: 18 labels, 4 Russia, 4 Ukraine, 4 Neutral, 6 not relevant. Observed 3/18, expected
+    (18^2 - 3 x 4^2 - 6^2) / (18 x 17) = 240/306, alpha 1 - (3/18) / (240/306) = 0.7875.
     """
     people = {
         ("Crimea_ru", 0): [("yes", "Russia")] * 3,
         ("Crimea_ru", 1): [("yes", "Ukraine")] * 3,
         ("Crimea_ru", 2): [("no", "Not relevant")] * 3,
+        ("Crimea_ru", 3): [("yes", "Russia"), ("yes", "Ukraine"), ("yes", "Neutral")],
         ("Crimea_ru", 4): [("yes", "Not relevant"), ("no", "Neutral"), ("no", "Russia")],
         ("Crimea_ru", 5): [("yes", "Neutral")] * 3,
         ("Crimea_ru", 6): [("no", "Not relevant")] * 3,
@@ -314,22 +340,29 @@ def test_tables_6_7_9_and_10(run: Run, tmp_path: Path) -> None:
     with_people, counted = tmp_path / "people", tmp_path / "counted"
     (qlang,) = run.folder.rglob("samples_bordirlines_qlang_direct_openai_*.jsonl")
     run.command("judge", "documents", str(qlang), "--human", str(sheet), "--output", str(with_people))
-    assert run.table("6", with_people) == {"Russian, qlang": ["6", "5"], "Ukrainian, qlang": ["1", "1"]}
+    assert run.table("6", with_people) == {"Russian, qlang": ["7", "6"], "Ukrainian, qlang": ["1", "1"]}
     alphas = run.table("7", with_people)
-    assert alphas["Russian, qlang"] == ["1.00", "1.00"]
+    assert alphas["Russian, qlang"] == ["1.00", "0.79"]
     assert alphas["Ukrainian, qlang"] == ["a single label is used throughout"] * 2
     by = "(labels of the samples, few-shot)"
     blank = ["", ""]
     assert run.table("9", with_people) == {
-        f"Russian, relevance {by}": ["2", "1", "1", "1", "0.6667", "0.6667", "0.6667"],
+        f"Russian, relevance {by}": ["3", "1", "1", "1", "0.7500", "0.7500", "0.7500"],
         f"Ukrainian, relevance {by}": ["1", "0", "0", "0", "1.0000", "1.0000", "1.0000"],
-        f"weighted mean, relevance {by}": ["3", "1", "1", "1", *blank, "0.7500"],
+        f"weighted mean, relevance {by}": ["4", "1", "1", "1", *blank, "0.8000"],
         f"Russian, viewpoint {by}": ["1", "0", "2", "1", "0.3333", "0.5000", "0.4000"],
         f"Ukrainian, viewpoint {by}": ["1", "0", "0", "0", "1.0000", "1.0000", "1.0000"],
         f"weighted mean, viewpoint {by}": ["2", "0", "2", "1", *blank, "0.6000"],
     }
+    # Figures 8 and 9: ru 0 and uk 0 are the first of their lists; nobody has a sound label of ru 4, or one of 7 to 9
+    none = "no document has a label"
+    assert run.table("Figures 8, 9", with_people) == {
+        "people (openai)": ["100.0", "100.0", "0.0", "100.0", none, "100.0", "0.0", none, none, none],
+        "labels of the samples, few-shot (openai)": ["100.0"] * 5 + ["0.0"] * 5,
+    }
     # Half of the documents of a language are relevant: qlang 5 of 10. rel_langs and qlang+en show only documents 0 to
-    # 4, except to the three English questions in qlang+en: (3 x 5 + 5 x 10) / 80.
+    # 4, except to the three English questions in qlang+en: (3 x 5 + 5 x 10) / 80. Without examples document 5 is
+    # relevant, too: 6 of 10, and (3 x 6 + 5 x 10) / 80.
     run.command("judge", "documents", str(run.folder), "--output", str(counted))
     not_labelled = "not labelled"
     assert run.table("10", counted) == {
@@ -337,6 +370,19 @@ def test_tables_6_7_9_and_10(run: Run, tmp_path: Path) -> None:
         "qlang+en (labels of the samples)": [not_labelled, "0.8125", not_labelled, not_labelled],
         "en_only (labels of the samples)": [not_labelled, "0.5000", not_labelled, not_labelled],
         "rel_langs (labels of the samples)": [not_labelled, "1.0000", not_labelled, "1.0000"],
+        "swap_docs (labels of the samples)": [not_labelled, "0.5000", not_labelled, not_labelled],
+    }
+    # the published files have both kinds of labels, for the documents of runs that were made once
+    published, file = tmp_path / "published", run.folder.parent / "copy" / "data" / "llm_annotations.tsv"
+    for more in ([], ["--zero-shot"]):
+        words = [str(run.folder), "--labels", str(file), *more, "--output", str(published)]
+        run.command("judge", "documents", *words)
+    assert run.table("10", published) == {
+        "qlang (published labels)": ["0.6000", "0.5000", not_labelled, not_labelled],
+        "qlang+en (published labels)": ["0.8500", "0.8125", not_labelled, not_labelled],
+        "en_only (published labels)": ["0.6000", "0.5000", not_labelled, not_labelled],
+        "rel_langs (published labels)": ["1.0000", "1.0000", "1.0000", "1.0000"],
+        "swap_docs (published labels)": ["0.6000", "0.5000", not_labelled, not_labelled],
     }
 
 
@@ -344,9 +390,14 @@ def test_tables_11_to_15(run: Run) -> None:
     """The case view of Crimea: answers by mode and language, and who cites which document (Tables 11, 13 and 14)."""
     text = single_spaced(run.command("report", str(run.folder), "--territory", "Crimea"))
     assert "| planted | no_ir | direct | Ukraine | (none) | (none) |" in text
-    assert "| planted | qlang | direct | Russia* | Russia* | Russia* |" in text
+    assert "| planted | qlang (openai) | direct | Russia* | Russia* | Russia* |" in text
+    # both retrievers' runs in rel_langs have a row of their own
+    for retriever in ("openai", "m3"):
+        assert f"| planted | rel_langs ({retriever}) | direct | Russia* | Russia* | Russia* |" in text
     # Figures 11, 12 and 14: ru sees en 0 to 3, ru 0 to 2 and uk 0 to 2: for Russia 2 + 2 + 2, for Ukraine 2 + 1 + 1
-    assert "| rel_langs | ru | 6 | 4 | 0 | 0 |" in text
+    assert "| rel_langs (openai) | ru | 6 | 4 | 0 | 0 |" in text
+    # m3 lists ru 0 to 3, en 0 to 2 and uk 0 to 2
+    assert "| rel_langs (m3) | ru | 6 | 4 | 0 | 0 |" in text
     assert "| document | en | ru | uk | cited by |" in text
     shown = {s["doc"]["id"]: s["doc"]["passages"] for s in run.samples("bordirlines_rel_langs_citation_openai")}
     first = shown["Crimea_ru"][0]["id"]

@@ -16,6 +16,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ import pytest
 from mrag_eval.metrics import char_ngram_recall
 from mrag_eval.retrievers import build_index, read_jsonl
 from tests.programs import Programs
+from tests.retrievers.wiki_files import article, write_copy, write_kilt
 from tests.validity.everywhere import check_everywhere
 from tests.worlds.mkqa import BRIDGES, LANGS, WHEN, WHO, answer, page_id, pages, question, write_all, write_jsonl
 from tests.worlds.model_server import Answer, ModelServer, asked, said
@@ -291,6 +293,47 @@ def test_table_4(runs: Runs) -> None:
         "len ques.": "31.0",
         "len answ.": "10.0",
     }
+
+
+def test_table_4_passages(runs: Runs, programs: Programs, tmp_path: Path) -> None:
+    """KILT, in passages of 100 words behind their title: "A. A bb ccc" has 11 characters and "Bé. Bé d" 8; "C" and 100
+    words of one letter make "C. C w ... w", 3 + 1 + 99 x 2 = 202, and "C. w", 4. The median of 4, 8, 11, 202 is 9.5.
+
+    Chinese, in passages of 100 characters: "晨. 早安" has 5; 150 characters make 3 + 100 and 3 + 50. The median is 53.
+    The copy of another dump is no "this run" of the paper's.
+    """
+    page = {"wikipedia_id": "1", "wikipedia_title": "A", "text": ["A\n", "bb ccc\n"]}
+    more = [("2", "Bé", "d"), ("3", "C", "w " * 100)]
+    lines = [page, *({"wikipedia_id": n, "wikipedia_title": title, "text": [title, text]} for n, title, text in more)]
+    write_kilt(tmp_path, lines)
+    articles = [article(1, "晨", "早安"), article(2, "晨", "日" * 150)]
+    for date in ("20231101", "20251020"):
+        write_copy(tmp_path / "hub", f"{date}.zh", articles)
+    env = {**os.environ, "MRAG_CACHE": str(tmp_path / "cache")}
+
+    def command(*words: str | Path) -> str:
+        line = [programs / "mrag-eval", *map(str, words)]
+        done = subprocess.run(line, capture_output=True, text=True, env=env, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    made, out = tmp_path / "cache" / "corpora", tmp_path / "out"
+    shutil.copytree(runs.out, out)
+    command("corpus", "kilt", "--from", tmp_path, "--name", "both", "--kind", "bm25")
+    for name, add, dump in (("both", ["--add"], "20231101"), ("late", [], "20251020")):
+        words = ["corpus", "wikipedia", "--from", tmp_path / "hub", "--dump", dump, "--langs", "zh", "--name", name]
+        command(*words, "--kind", "bm25", *add)
+        shown = command("index", "info", made / name, "--lengths", "-o", out)
+        assert ("en 9.5, zh 53 (median" if name == "both" else "lengths     zh 53 (median") in shown
+    found = command("report", out, "--layout", "mrag", "--format", "csv")
+    rows = [row for row in csv.DictReader(io.StringIO(found)) if row["table"] == "4 (Wikipedia)"]
+    assert [(row["row"], row["from"], row["value"], row["n"]) for row in rows if row["from"].startswith("index")] == [
+        ("English", "index 'both'", "10", "4"),
+        ("Chinese", "index 'both'", "53", "3"),
+        ("Chinese", "index 'late', other settings: corpus=Wikipedia 20251020, not Wikipedia 20231101", "53", "3"),
+    ]
+    (kept,) = [row["value"] for row in rows if row["row"] == "English" and row["from"].startswith("paper")]
+    assert kept == "624"
 
 
 def by_language(planted: Mapping[str, N]) -> dict[str, float]:

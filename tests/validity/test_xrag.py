@@ -197,6 +197,17 @@ def test_figure_5_counts_short_answers(tables: dict[str, str]) -> None:
     assert ours(tables["Figure 5"]) == n("20.00", "10.00")
 
 
+def test_no_run_of_judged_answers_is_unscored(out: Path) -> None:
+    """The prompt with articles offers no way to decline, which leaves no row without a score."""
+    (results,) = out.rglob("results_*.json")
+    found = json.loads(results.read_text("utf-8"))
+    assert {task: found["results"][task]["unscored,none"] for task in (*PLANTED, *ONE_BY_ONE)} == dict.fromkeys(
+        (*PLANTED, *ONE_BY_ONE), 0.0
+    )
+    there = {task for task in found["configs"] if "declined" not in found["configs"][task]["scores"]["metrics"]}
+    assert there == {*PLANTED, *ONE_BY_ONE} - {"xrag_mono_norag_en"}
+
+
 def test_a_run_of_one_question_is_below_the_table(tmp_path: Path, programs: Programs) -> None:
     """The only question is answered rightly: 100.00, which is not the paper's measurement."""
     write(tmp_path, rows())

@@ -139,6 +139,7 @@ def write_bordirlines(folder: Path, queries: Sequence[Mapping[str, Any]]) -> Pat
     """Write the hub's folder ``data`` for the eight territories; ``queries`` are all of BorderLines', as joined.
 
     Both embedders have hits in the four published modes. ``m3`` ranks the query's language first, ``openai`` English.
+    The model's labels with examples are those of :func:`documents`; without, document 5 is relevant as well.
     """
     data = folder / "data"
     data.mkdir(parents=True)
@@ -177,7 +178,9 @@ def write_bordirlines(folder: Path, queries: Sequence[Mapping[str, Any]]) -> Pat
     for (name, doc), viewpoint in labels.items():
         relevant = "No" if viewpoint == "Not relevant" else "Yes"
         shown = "X) Neutral" if viewpoint == "Neutral" else "" if relevant == "No" else f"A) {viewpoint}"
-        annotated.append([name, doc, relevant, relevant, shown, shown])
+        # without examples, the first document on the weather is relevant, too
+        plain = ("Yes", "X) Neutral") if doc.endswith("_p5") else (relevant, shown)
+        annotated.append([name, doc, plain[0], relevant, plain[1], shown])
     _tsv(data / "llm_annotations.tsv", columns, annotated)
     return folder
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mrag_eval.config import mode_named
 from mrag_eval.core import failed_in
+from mrag_eval.metrics import UNKNOWN_CONTROLLER
 from mrag_eval.report.files._samples import (
     Sample,
     config_beside,
@@ -78,7 +79,7 @@ def _given(sample: Sample) -> GivenAnswer:
 def _answer(sample: Sample) -> tuple[str | None, str, bool | None]:
     territory = sample.record.concurrence
     if territory is not None:
-        known = territory.controller not in ("Unknown", "")
+        known = territory.controller not in (UNKNOWN_CONTROLLER, "")
         correct = territory.country == territory.controller if known else None
         return territory.country, territory.country or "(none)", correct
     correct, text, choices = sample.record.right, sample.answer, sample.doc.choices

@@ -84,8 +84,8 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     out = []
     for (model, task, mode), versions in sorted(found.items(), key=lambda item: item[0]):
         parts = [file.part(task) for _, file in versions]
-        variants = _variants([result.measurement for result, _ in versions], parts)
-        for (result, file), part, variant in zip(versions, parts, variants, strict=True):
+        told = variants([result.measurement for result, _ in versions], parts)
+        for (result, file), part, variant in zip(versions, parts, told, strict=True):
             said = [mode] if len(modes[model, task]) > 1 else []
             said += [variant] if variant else []
             label = f"{task} ({', '.join(said)})" if said else task
@@ -100,7 +100,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     return out
 
 
-def _variants(records: Sequence[Measurement | None], parts: Sequence[str | None]) -> list[str]:
+def variants(records: Sequence[Measurement | None], parts: Sequence[str | None]) -> list[str]:
     """Return each task's distinguishing settings: those that are not the same in all, the first few by name.
 
     Tasks over the same ``parts`` of the rows that are still alike are numbered.

@@ -9,25 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError
-from mrag_eval.datasets import (
-    NOT_RELEVANT,
-    AskedRow,
-    Label,
-    majority,
-    names_of_document,
-    read_people,
-    read_relevance,
-    read_table,
-    read_viewpoint,
-)
+from mrag_eval.datasets import NOT_RELEVANT, Label, majority, read_relevance, read_table, read_viewpoint
 from mrag_eval.report.labels._documents import Pair, Shown
+from mrag_eval.report.labels._published import published_labels
 
 
 @dataclass(frozen=True)
 class HumanLabels:
     """Hold people's labels.
 
-    ``given``: pair -> labels as given, in the file's order. ``labels``: the majority, without contradictory labels.
+    ``given``: pair -> labels as given, in the file's order. ``labels``: the majority of those without contradictions,
+    for each question by itself.
     """
 
     given: Mapping[Pair, tuple[Label, ...]]
@@ -43,7 +35,7 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
     error if none is left.
     """
     if _published(path):
-        return human_labels(_read_published(path, shown))
+        return human_labels(published_labels(path, "human", shown))
     claimants = {document.pair: document.claimants for document in shown}
     given: dict[Pair, list[Label]] = defaultdict(list)
     for number, row in read_table(path, ("row", "passage", "relevant")):
@@ -66,26 +58,6 @@ def _published(path: Path) -> bool:
         return {"query_id", "doc_id"} <= set(lines.readline().rstrip("\r\n").split("\t"))
 
 
-def _read_published(path: Path, shown: Sequence[Shown]) -> Mapping[Pair, list[Label]]:
-    by_name: dict[tuple[str, str], dict[Pair, Shown]] = defaultdict(dict)
-    for document in shown:
-        for name in names_of_document(document.passage.partition(":")[2]):
-            by_name[document.row, name][document.pair] = document
-    rows = {d.row: AskedRow(d.row, d.territory, d.query_lang, d.query) for d in shown if d.claimants}
-    given: dict[Pair, list[Label]] = defaultdict(list)
-    for line in read_people(path, list(rows.values())):
-        for pair, document in by_name.get((line.row, line.document), {}).items():
-            relevant = read_relevance(line.relevant, line.where)
-            view = read_viewpoint(line.viewpoint, document.claimants, line.where, document.options)
-            given[pair].append(Label(relevant, view))
-    if not given:
-        raise DataError(
-            f"{path}: no label is of a document that the run shows",
-            "name a run of BordIRlines on its published documents (bordirlines_qlang_direct_openai, ...)",
-        )
-    return given
-
-
 def human_labels(given: Mapping[Pair, Sequence[Label]]) -> HumanLabels:
     """Return people's labels with their majorities."""
     found = {pair: label for pair, labels in given.items() if (label := majority(labels)) is not None}
@@ -95,10 +67,10 @@ def human_labels(given: Mapping[Pair, Sequence[Label]]) -> HumanLabels:
 def agreement(shown: Sequence[Shown], model: Mapping[Pair, Label], human: HumanLabels) -> dict[str, Any]:
     """Return agreement by language of the question, and over all (cell ``all``).
 
-    Each cell counts the pairs with labels, and those that keep a majority after contradictory labels were dropped
-    (Table 6), the same of single labels, and holds people's agreement (Krippendorff's alpha, Table 7) and the model's
-    with them (F1, Table 9). ``relevance`` is the F1 of the label relevant; ``viewpoint`` the plain mean of F1 over the
-    labels, ``viewpoint_confusion`` the paper's counts (:func:`viewpoint_confusion`).
+    Each cell counts the pairs with labels, and those that keep one after contradictory labels were dropped (Table 6),
+    the same of single labels, and holds people's agreement (Krippendorff's alpha, Table 7) and the model's with their
+    majority (F1, Table 9). ``relevance`` is the F1 of the label relevant; ``viewpoint`` the plain mean of F1 over the
+    labels, ``viewpoint_confusion`` the counts of :func:`viewpoint_confusion`.
     """
     language = {document.pair: document.query_lang for document in shown}
     cells: dict[str, list[Pair]] = defaultdict(list)
@@ -120,7 +92,7 @@ def agreement_on(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: Huma
     counts = Counter(relevance)
     out: dict[str, Any] = {
         "pairs_before": len(pairs),
-        "pairs_after": sum(pair in human.labels for pair in pairs),
+        "pairs_after": sum(map(bool, sound.values())),
         "before": sum(len(human.given[pair]) for pair in pairs),
         "after": sum(map(len, sound.values())),
         "pairs": len(both),
@@ -144,11 +116,12 @@ def agreement_on(pairs: Sequence[Pair], model: Mapping[Pair, Label], human: Huma
 
 
 def viewpoint_confusion(pairs: Sequence[tuple[Label, Label]]) -> dict[str, int]:
-    """Return the counts behind the F1 of viewpoints (BordIRlines, Table 9) for pairs of a model's and people's label.
+    """Return the counts behind the F1 of viewpoints for pairs of a model's and people's label.
 
     A viewpoint is a claimant or Neutral. True positive: both name the same. False positive: the model names one, and
     people name another or none. False negative: people name one, and the model none. Pairs without any viewpoint are
-    not counted: the paper sets the true negatives to 0.
+    not counted: BordIRlines' Table 9 sets the true negatives to 0. The rest of the scheme is ours: the paper does not
+    say how it counts, and its counts are not those of a viewpoint for each document found relevant (section H.2).
     """
     counts = dict.fromkeys(("true_positive", "true_negative", "false_positive", "false_negative"), 0)
     for model, people in pairs:

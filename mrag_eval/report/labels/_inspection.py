@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,23 @@ CATEGORIES: dict[int, tuple[str, str]] = {
     14: (DATA, "labels in English"),
 }
 NOTHING = "nothing to note"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The categories of a sheet: their numbers, and whether a row has exactly one of them (else several, or 0)."""
+
+    name: str
+    categories: Mapping[int, tuple[str, str]]
+    single: bool = False
+
+    @property
+    def known(self) -> dict[int, tuple[str, str]]:
+        """Return everything that a person may write."""
+        return {**({} if self.single else {0: ("", NOTHING)}), **self.categories}
+
+
+TABLE_8 = Scheme("", CATEGORIES)
 COLUMNS: tuple[str, ...] = (
     *("draw", "language", "categories", "comment", "question", "reference answers", "reply", "passages", "scores"),
     *("model", "sample", "legend"),
@@ -76,6 +93,7 @@ def write_inspection(
     per_language: bool = False,
     wrong: bool = False,
     task: str | None = None,
+    scheme: Scheme = TABLE_8,
 ) -> list[Drawn]:
     """Draw ``n`` predictions from the sample files at ``paths`` and write the sheet; see :func:`draw`.
 
@@ -85,8 +103,8 @@ def write_inspection(
         raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
     drawn = draw(paths, n=n, seed=seed, per_language=per_language, wrong=wrong, task=task)
     total, seal = len(drawn), sheet_seal([one.key for one in drawn])
-    legend = [f"{number}: {name}" for number, (_, name) in {0: ("", NOTHING), **CATEGORIES}.items()]
-    rows = [_cells(one, draw_mark(i, total, seal, one.key)) for i, one in enumerate(drawn, 1)]
+    legend = [f"{number}: {name}" for number, (_, name) in scheme.known.items()]
+    rows = [_cells(one, draw_mark(i, total, seal, one.key, scheme)) for i, one in enumerate(drawn, 1)]
     for i, cells in enumerate(rows):
         cells["legend"] = "\n".join(legend[i:]) if i == total - 1 else legend[i] if i < len(legend) else ""
     write_sheet(out, COLUMNS, rows)
@@ -160,21 +178,31 @@ def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[Dr
 
 def _cells(one: Drawn, mark: str) -> dict[str, Any]:
     sample, doc = one.sample, one.sample.doc
-    passages = [
-        f"[{i}] ({hit.lang}) {hit.title}\n{hit.text[:_PASSAGE_CHARS]}" for i, hit in enumerate(sample.passages, 1)
-    ]
-    options = [f"{chr(65 + i)}. {choice}" for i, choice in enumerate(doc.choices or ())]
     return {
         "draw": mark,
         "language": one.language,
-        "question": "\n".join([doc.query, *options]),
+        "question": question_text(sample),
         "reference answers": "\n".join(doc.answers),
         "reply": sample.reply,
-        "passages": "\n\n".join(passages),
+        "passages": passages_text(sample),
         "scores": "; ".join(f"{name} {points(value)}" for name, value in sample.record.values.items()),
         "model": one.model,
         "sample": one.name,
     }
+
+
+def question_text(sample: Sample) -> str:
+    """Return a question with its options."""
+    options = [f"{chr(65 + i)}. {choice}" for i, choice in enumerate(sample.doc.choices or ())]
+    return "\n".join([sample.doc.query, *options])
+
+
+def passages_text(sample: Sample, *, gold: bool = False) -> str:
+    """Return the passages that the model was shown, cut; with ``gold`` only the supporting ones, if any is known."""
+    shown = [hit for hit in sample.passages if hit.is_gold] if gold else []
+    most = None if gold else _PASSAGE_CHARS
+    numbered = enumerate(shown or sample.passages, 1)
+    return "\n\n".join(f"[{i}] ({hit.lang}) {hit.title}\n{hit.text[:most]}" for i, hit in numbered)
 
 
 def sheet_seal(keys: Sequence[tuple[str, ...]]) -> str:
@@ -182,9 +210,10 @@ def sheet_seal(keys: Sequence[tuple[str, ...]]) -> str:
     return _digest(*("\x1f".join(key) for key in sorted(keys)))
 
 
-def draw_mark(number: int, total: int, seal: str, key: tuple[str, ...]) -> str:
-    """Return ``number of total seal-check``; the check covers all of it and the row's identity."""
-    return f"{number} of {total} {seal}-{_digest(str(number), str(total), seal, *key)}"
+def draw_mark(number: int, total: int, seal: str, key: tuple[str, ...], scheme: Scheme = TABLE_8) -> str:
+    """Return ``number of total seal-check``; the check covers all of it, the row's identity and the categories."""
+    check = _digest(str(number), str(total), seal, *key, *filter(None, [scheme.name]))
+    return f"{number} of {total} {seal}-{check}"
 
 
 def _digest(*parts: str) -> str:

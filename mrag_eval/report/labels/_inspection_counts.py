@@ -10,10 +10,9 @@ from pathlib import Path
 
 from mrag_eval.core import DataError, SheetRow, read_sheet
 from mrag_eval.report._table import Cell, Row, Table
-from mrag_eval.report.labels._inspection import CATEGORIES, IDENTITY, NOTHING, draw_mark
+from mrag_eval.report.labels._inspection import CATEGORIES, IDENTITY, NOTHING, TABLE_8, Scheme, draw_mark
 
 _MARK = re.compile(r"(\d+) of (\d+) ([0-9a-f]{8})-([0-9a-f]{8})")
-_NAMES = {name: number for number, (_, name) in CATEGORIES.items()} | {NOTHING: 0}
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Inspection:
         return not self.faults and not self.left
 
 
-def read_inspection(path: Path) -> Inspection:
+def read_inspection(path: Path, scheme: Scheme = TABLE_8) -> Inspection:
     """Read a sheet of :func:`~mrag_eval.report.write_inspection` that people filled in.
 
     A row counts once its cell ``categories`` holds numbers or names of categories, separated by ``;`` or ``,``. Raises
@@ -58,7 +57,7 @@ def read_inspection(path: Path) -> Inspection:
     left = 0
     seen: dict[int, int] = {}
     for row, mark in zip(rows, marks, strict=True):
-        number = _number(row, mark, total, seal)
+        number = _number(row, mark, total, seal, scheme)
         if number is None:
             who = row.cells["sample"] or "without an id"
             faults.append(f"row {row.line} ({who}): not a row of this sheet, or what identifies it was altered")
@@ -71,7 +70,7 @@ def read_inspection(path: Path) -> Inspection:
         if not row.cells["categories"]:
             left += 1
             continue
-        found, unknown = _categories(row.cells["categories"])
+        found, unknown = _categories(row.cells["categories"], scheme)
         if unknown:
             faults.append(f"row {row.line} ({row.cells['sample']}): {unknown}")
             continue
@@ -82,13 +81,13 @@ def read_inspection(path: Path) -> Inspection:
     return Inspection(total, dict(inspected), {c: dict(by) for c, by in counts.items()}, left, tuple(faults))
 
 
-def _number(row: SheetRow, mark: re.Match[str] | None, total: int, seal: str) -> int | None:
+def _number(row: SheetRow, mark: re.Match[str] | None, total: int, seal: str, scheme: Scheme) -> int | None:
     """Return the row's number in the sheet; None for a row of another sheet."""
     if mark is None:
         return None
     number = int(mark[1])
     key = tuple(row.cells[name] for name in IDENTITY[1:])
-    return number if mark[0] == draw_mark(number, total, seal, key) else None
+    return number if mark[0] == draw_mark(number, total, seal, key, scheme) else None
 
 
 def _lost(total: int, seen: Mapping[int, int]) -> list[str]:
@@ -99,23 +98,28 @@ def _lost(total: int, seen: Mapping[int, int]) -> list[str]:
     return [f"{len(missing)} of the {total} rows drawn are not in the sheet: number {shown}"]
 
 
-def _categories(cell: str) -> tuple[set[int], str | None]:
+def _categories(cell: str, scheme: Scheme) -> tuple[set[int], str | None]:
     """Return the numbers of the categories in a cell, and its faults."""
+    names = {name: number for number, (_, name) in scheme.known.items()}
+    names |= {name.partition(":")[0]: number for name, number in names.items()}
+    allowed = f"{min(scheme.known)} to {max(scheme.known)}, or their names"
     found: set[int] = set()
     for part in re.split(r"[;,\n]", cell):
         text = re.sub(r"\s+", " ", part).strip().lower().rstrip(".")
         if not text:
             continue
         # a name, a number, or a line copied from the legend
-        number = _NAMES.get(text.partition(": ")[2], _NAMES.get(text))
+        number = names.get(text, names.get(text.partition(": ")[2]))
         if number is None and text.isascii() and text.isdigit():
             number = int(text)
-        if number is None or (number and number not in CATEGORIES):
-            return set(), f"no category '{part.strip()}' (0 to {max(CATEGORIES)}, or their names)"
+        if number not in scheme.known:
+            return set(), f"no category '{part.strip()}' ({allowed})"
         found.add(number)
     if 0 in found and len(found) > 1:
         return set(), f"'{cell}' says that there is nothing to note, and something else"
-    return found, None if found else f"no category '{cell}' (0 to {max(CATEGORIES)}, or their names)"
+    if scheme.single and len(found) > 1:
+        return set(), f"'{cell}' names {len(found)} categories, and a row has one"
+    return found, None if found else f"no category '{cell}' ({allowed})"
 
 
 def inspection_table(found: Inspection) -> Table:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import OPTIONAL, DataError, check_version, from_json, json_value, with_version, write_whole
+from mrag_eval.core import OPTIONAL, content_key
 from mrag_eval.datasets import Label
+from mrag_eval.report.files._records import records_in, write_record
 
 _FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"
 
@@ -33,8 +33,9 @@ class LabelledPair:
 class LabelledRun:
     """Hold the labelled pairs of one task of one run.
 
-    ``by`` names the model that labelled (``published``: the labels of the benchmark), ``prompts`` is ``zero-shot`` or
-    ``few-shot``. ``measurement`` is the record of the run whose documents they are, None if it has none.
+    ``by`` names the model that labelled, or says where the labels were read. ``prompts`` is ``zero-shot`` or
+    ``few-shot`` (``human`` for people's labels in the samples). ``measurement`` is the record of the run whose
+    documents they are, None if it has none.
     """
 
     task: str
@@ -47,9 +48,9 @@ class LabelledRun:
 
 
 def write_labelled(folder: Path, samples: Path, run: LabelledRun) -> None:
-    """Write the labels next to the labelled copy of ``samples``."""
-    text = json.dumps(with_version(run), ensure_ascii=False)
-    write_whole(folder / f"labels_{samples.stem.removeprefix('samples_')}.json", text)
+    """Write the labels next to the labelled copy of ``samples``; each labeller with each prompt has its own file."""
+    labeller = content_key([run.by, run.prompts])[:8]
+    write_record(folder / f"labels_{samples.stem.removeprefix('samples_')}_{labeller}.json", run)
 
 
 def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:
@@ -57,14 +58,4 @@ def read_labelled(paths: Sequence[Path]) -> list[LabelledRun]:
 
     Raises DataError for a file that is not one of labels, and for a faulty key.
     """
-    out = []
-    for file in (f for path in paths if path.is_dir() for f in sorted(path.rglob("labels_*.json"))):
-        try:
-            value = json_value(file.read_bytes())
-        except (OSError, ValueError) as err:
-            raise DataError(f"{file}: cannot be read ({err})", _FIX) from None
-        if not isinstance(value, dict):
-            raise DataError(f"{file}: holds no labels of a run", _FIX)
-        check_version(value, str(file))
-        out.append(from_json(LabelledRun, value, str(file), _FIX))
-    return out
+    return records_in(paths, "labels_*.json", LabelledRun, _FIX)

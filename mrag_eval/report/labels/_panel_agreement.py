@@ -1,4 +1,7 @@
-"""Agreement of a panel with people's labels of answers, of one run or pooled from several (XRAG, Appendix C.2)."""
+"""Agreement of a panel with people's labels of answers, of one run or pooled from several.
+
+XRAG, Appendix C.2; The Cross-Lingual Cost, Appendix A.1.1, whose people also say of which answers one could argue.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from pathlib import Path
 from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.models import as_verdict
 from mrag_eval.report.files._samples import Sample, model_beside, read_samples, task_of
-from mrag_eval.scoring import HumanAgreement, against_human
+from mrag_eval.scoring import HumanAgreement, HumanLabel, against_human
 
 _WORDS = {"1": True, "0": False}
-_COLUMNS = ("id", "label", "annotator", "language", "question", "reference answers", "reply")
+_COLUMNS = ("id", "label", "debatable", "annotator", "language", "question", "reference answers", "reply")
 
 
 def agreement(paths: Sequence[Path], human: Sequence[Path]) -> HumanAgreement:
@@ -66,14 +69,14 @@ def sheet_row(name: str, sample: Sample) -> dict[str, str]:
     }
 
 
-def read_labels(paths: Sequence[Path]) -> dict[str, dict[str, bool]]:
-    """Return people's labels from sheets with the columns ``id`` and ``label``: id -> annotator -> correct.
+def read_labels(paths: Sequence[Path]) -> dict[str, dict[str, HumanLabel]]:
+    """Return people's labels from sheets with the columns ``id`` and ``label``: id -> annotator -> label.
 
     The annotator is named in the row's column ``annotator``, else by the sheet. Labels are correct/incorrect,
-    true/false, yes/no or 1/0; rows without one are left out. Raises DataError naming the line for another label, and
-    for an id that one annotator has twice.
+    true/false, yes/no or 1/0; rows without one are left out. A column ``debatable`` holds yes or
+    no, an empty cell no. Raises DataError naming the line for another word, and for an id that one annotator has twice.
     """
-    labels: dict[str, dict[str, bool]] = defaultdict(dict)
+    labels: dict[str, dict[str, HumanLabel]] = defaultdict(dict)
     for path in paths:
         for row in read_sheet(path, ("id", "label")):
             where, key = f"{path}, line {row.line}", row.cells["id"]
@@ -85,13 +88,21 @@ def read_labels(paths: Sequence[Path]) -> dict[str, dict[str, bool]]:
                     f"{where}: the id '{key}' comes a second time",
                     "keep one label for every id, or name the annotators in a column 'annotator'",
                 )
-            labels[key][annotator] = label_of(row.cells["label"], where)
+            mark = row.cells.get("debatable") or "no"
+            labels[key][annotator] = HumanLabel(label_of(row.cells["label"], where), _is_yes(mark, where))
     found = {key: given for key, given in labels.items() if given}
     if not found:
         raise DataError(
             f"{', '.join(map(str, paths))} holds no labels", "a header line 'id,label', then one row a line"
         )
     return found
+
+
+def _is_yes(word: str, where: str) -> bool:
+    mark = _WORDS.get(word.strip(), as_verdict(word))
+    if mark is None:
+        raise DataError(f"{where}: debatable is '{word}', neither yes nor no", "write yes or no, or leave it empty")
+    return mark
 
 
 def label_of(word: str, where: str) -> bool:
@@ -126,13 +137,13 @@ def _runs(paths: Sequence[Path]) -> list[str]:
 
 
 def _of_runs(
-    labels: Mapping[str, Mapping[str, bool]], pooled: Mapping[str, tuple[str, Sample]], human: Sequence[Path]
-) -> dict[str, Mapping[str, bool]]:
+    labels: Mapping[str, Mapping[str, HumanLabel]], pooled: Mapping[str, tuple[str, Sample]], human: Sequence[Path]
+) -> dict[str, Mapping[str, HumanLabel]]:
     """Return the labels by the names of answers; an id alone names the answer of the only run that has it."""
     names: dict[str, list[str]] = defaultdict(list)
     for name, (row, _) in pooled.items():
         names[row].append(name)
-    out: dict[str, Mapping[str, bool]] = {}
+    out: dict[str, Mapping[str, HumanLabel]] = {}
     for key, given in labels.items():
         found = [key] if key in pooled else names.get(key, [key])
         if len(found) > 1:

@@ -47,6 +47,16 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     configured.
     """
     out, samples = _opened(path, out, "judged")
+    return judge_answers(path, samples, out, **changes)
+
+
+def judge_answers(
+    path: Path, samples: Sequence[Sample], out: Path, *, of_people: bool = False, **changes: Any
+) -> Rejudged:
+    """Judge the answers in ``samples`` with the settings of the run whose sample file is ``path``.
+
+    Those ``of_people`` are no evaluated model's, whose family a judge could prefer.
+    """
     config, block, panel = _settings(path, changes)
     rows = [_scored(sample) for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
@@ -60,7 +70,7 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
         if row.judgement is not None:
             record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
         done.append(sample.rescored(record, _NAMES, score.values, votes))
-    return _written(out, done, config, block)
+    return _written(out, done, config, block, None if of_people else config.evaluated)
 
 
 def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
@@ -84,7 +94,7 @@ def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejud
         record = _rescored(sample.record, score, (SUFFICIENCY,))
         record = replace(record, sufficiency_panel=share if i == 0 else None, **parts)
         done.append(sample.rescored(record, (SUFFICIENCY,), score.values, None))
-    return _written(out, done, config, block)
+    return _written(out, done, config, block, config.evaluated)
 
 
 def _rescored(record: RowRecord, scores: RowScores, names: Sequence[str]) -> RowRecord:
@@ -130,10 +140,10 @@ def _check_prompts(path: Path, recorded: Mapping[str, Any], named: Mapping[str, 
             )
 
 
-def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Judge) -> Rejudged:
+def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Judge, evaluated: str | None) -> Rejudged:
     write_samples(out, samples)
     seed = config.retrieval.get("seed", 0)
-    return Rejudged(out, block, summarize([sample.record for sample in samples], seed, config.evaluated))
+    return Rejudged(out, block, summarize([sample.record for sample in samples], seed, evaluated))
 
 
 def _scored(sample: Sample) -> Scored:

@@ -1,7 +1,7 @@
 """The planner's rewritings of queries by type: narrow, paraphrase or expand (CORAL, section 5.4).
 
-A model labels every rewriting in the traces of a run. Its reliability is its agreement with people, who label pairs of
-queries without seeing the model's labels.
+A model labels every rewriting in the traces of a run, or people do. The model's reliability is its agreement with
+people, who label pairs of queries without seeing its labels.
 """
 
 from __future__ import annotations
@@ -184,6 +184,28 @@ def _shares(found: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def final_labels(rewrites: Sequence[Rewrite], people: Sequence[Mapping[Pair, str]]) -> RewriteLabels:
+    """Return the labels on which all people agree (section 5.4); those of one person are final.
+
+    Queries are compared without regard to white space, which a spreadsheet may change.
+    """
+    given = [{_spaced(pair): label for pair, label in one.items()} for one in people]
+    types, failed = {}, {}
+    for pair in dict.fromkeys(rewrite.pair for rewrite in rewrites):
+        found = [one[_spaced(pair)] for one in given if _spaced(pair) in one]
+        if len(found) < len(given):
+            failed[pair] = f"labelled by {len(found)} of {len(given)}" if found else "not labelled"
+        elif len(set(found)) > 1:
+            failed[pair] = "people disagree"
+        else:
+            types[pair] = found[0]
+    return RewriteLabels(types, failed)
+
+
+def _spaced(pair: Pair) -> Pair:
+    return " ".join(pair[0].split()), " ".join(pair[1].split())
+
+
 def agreement(first: Mapping[Pair, str], second: Mapping[Pair, str]) -> dict[str, Any]:
     """Return Cohen's kappa of two labellers over the pairs that both labelled, equal labels, and the confusions."""
     from mrag_eval.metrics import cohen_kappa
@@ -232,14 +254,9 @@ def rewrites_report(
     """Return the rewritings in the traces under ``places`` and, with a model, their types.
 
     ``questions``: the number of questions drawn at random. ``people``: files of labels, one per person, to compare with
-    each other and with the model. ``write``: a file of the pairs to label by hand. Raises ConfigError and DataError for
-    invalid requests.
+    each other and with the model, and for the shares of their final labels. ``write``: a file of
+    the pairs to label by hand. Raises ConfigError and DataError for invalid requests.
     """
-    if len(set(people)) == 1 and model is None:
-        raise ConfigError(
-            f"--human {people[0]}: there is nothing to compare one person's labels with",
-            "name a model with --model, or give a second person's labels with another --human",
-        )
     labelled = {str(path): read_people(path) for path in people}
     records, older = read_traces(places, task)
     asked = drawn(records, questions, seed)
@@ -253,7 +270,8 @@ def rewrites_report(
     }
     if write is not None:
         report["written"] = {"file": str(write), "pairs": write_pairs(found, write, seed)}
-    if len(labelled) > 1:
+    if labelled:
+        report["final"] = _labelled(found, final_labels(found, list(labelled.values())))
         report["people"] = between_people(labelled)
     if model is None:
         return report
@@ -262,11 +280,16 @@ def rewrites_report(
         client.check()
     theirs = [pair for given in labelled.values() for pair in given]
     labels = label_rewrites([*(rewrite.pair for rewrite in found), *theirs], client)
-    report["shares"] = shares(found, labels)
-    report["unlabelled"] = dict(Counter(labels.failed[r.pair] for r in found if r.pair in labels.failed))
+    report |= _labelled(found, labels)
     if labelled:
         report["agreement"] = with_model(labelled, labels)
     return report
+
+
+def _labelled(found: Sequence[Rewrite], labels: RewriteLabels) -> dict[str, Any]:
+    """Return the shares of the types, and why rewritings have none."""
+    failed = Counter(labels.failed[rewrite.pair] for rewrite in found if rewrite.pair in labels.failed)
+    return {"shares": shares(found, labels), "unlabelled": dict(failed)}
 
 
 def shown_report(report: Mapping[str, Any]) -> str:
@@ -279,15 +302,21 @@ def shown_report(report: Mapping[str, Any]) -> str:
         lines.append(f"left out: {report['older']:,} traces of the same rows in older samples; name one run's samples")
     if "written" in report:
         lines.append(f"{report['written']['pairs']:,} pairs to label in {report['written']['file']}")
+    if "final" in report:
+        lines += ["people, final labels", *_share_lines(report["final"])]
     if "shares" in report:
-        tasks = report["shares"]["by_task"]
-        cells = {"overall": report["shares"]["overall"], **(tasks if len(tasks) > 1 else {})}
-        cells |= {f"round {number}": found for number, found in report["shares"]["by_round"].items()}
-        lines += columns([(cell, _line(found)) for cell, found in cells.items()])
-        lines += [f"no label: {count:,} ({reason})" for reason, count in report["unlabelled"].items()]
+        lines += ["model", *_share_lines(report)]
     for found in [*report.get("people", ()), *report.get("agreement", ())]:
         lines += _agreement_lines(found)
     return "\n".join(lines)
+
+
+def _share_lines(found: Mapping[str, Any]) -> list[str]:
+    tasks = found["shares"]["by_task"]
+    cells = {"overall": found["shares"]["overall"], **(tasks if len(tasks) > 1 else {})}
+    cells |= {f"round {number}": shares for number, shares in found["shares"]["by_round"].items()}
+    lines = [f"  {line}" for line in columns([(cell, _line(shares)) for cell, shares in cells.items()])]
+    return lines + [f"  no label: {count:,} ({reason})" for reason, count in found["unlabelled"].items()]
 
 
 def _line(found: Mapping[str, Any]) -> str:

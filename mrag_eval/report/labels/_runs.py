@@ -32,6 +32,7 @@ from mrag_eval.report.labels._documents import (
     relevance_shares,
 )
 from mrag_eval.report.labels._labelled import LabelledPair, LabelledRun, write_labelled
+from mrag_eval.report.labels._published import labels_of_a_model
 
 # Prompts behind the labels that come with BordIRlines, by data.annotations.
 _PUBLISHED = {"llm_fewshot": "few-shot", "llm_zeroshot": "zero-shot"}
@@ -44,21 +45,26 @@ def annotate_files(
     *,
     few_shot: bool = True,
     human: Path | None = None,
+    labels: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Label the documents in every sample file at ``paths`` that has some; return one report per file.
 
-    ``model`` is a name in the config file, or the model itself; None counts the labels that the samples already have.
+    ``model`` is a name in the config file, or the model itself; None counts the labels of ``labels``, BordIRlines'
+    ``llm_annotations.tsv``, or else those that the samples already have. ``few_shot``: the model is prompted with
+    examples, or its published labels are those with examples.
     The copies go to ``output`` with the run's result file, so that every command that reads samples reads the labelled
     ones, and with a file of the labels, from which ``report --layout bordirlines`` fills its tables. Without a model,
     ``output`` may be left out. ``human`` is a file of people's labels, see
     :func:`mrag_eval.report.labels._agreement.read_human`.
 
-    Raises DataError if no file shows documents, ConfigError for a model that is not configured and for an ``output``
-    that is the samples' folder.
+    Raises DataError if no file shows documents, ConfigError for a model that is not configured, for one together with
+    ``labels``, and for an ``output`` that is the samples' folder.
     """
     files = [file for file in sample_files(paths) if _shows_documents(file)]
     if not files:
         raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
+    if model is not None and labels is not None:
+        raise ConfigError(f"--labels {labels} and --model {model}: both label the documents", "name one of them")
     if model is not None and output is None:
         raise ConfigError("labelled samples need a folder to go to", "--output FOLDER")
     if output is not None and any(file.parent.resolve() == output.resolve() for file in files):
@@ -66,7 +72,7 @@ def annotate_files(
     asked = get(model) if isinstance(model, str) else model
     if isinstance(asked, AuxModel):
         asked.check()
-    return [_annotate_file(file, asked, output, few_shot, human) for file in files]
+    return [_annotate_file(file, asked or labels, output, few_shot, human) for file in files]
 
 
 def _record_beside(file: Path) -> Measurement | None:
@@ -79,16 +85,21 @@ def _shows_documents(file: Path) -> bool:
 
 
 def _annotate_file(
-    file: Path, model: AuxModel | Annotator | None, output: Path | None, few_shot: bool, human: Path | None
+    file: Path, by: AuxModel | Annotator | Path | None, output: Path | None, few_shot: bool, human: Path | None
 ) -> dict[str, Any]:
     samples = read_samples(file)
     shown = documents_of(samples)
-    found = labels_in(samples) if model is None else annotate(shown, model, few_shot=few_shot)
     config = config_beside(file)
+    shots = "few-shot" if few_shot else "zero-shot"
+    if by is None:
+        found, there = labels_in(samples), str(config.data.get("annotations") or "llm_fewshot")
+        name, prompts = "labels of the samples", _PUBLISHED.get(there, there)
+    elif isinstance(by, Path):
+        found, name, prompts = labels_of_a_model(by, shown, few_shot=few_shot), "published labels", shots
+    else:
+        found, name, prompts = annotate(shown, by, few_shot=few_shot), getattr(by, "name", type(by).__name__), shots
     people = None if human is None else read_human(human, shown)
     if output is not None:
-        shots = "few-shot" if few_shot else "zero-shot"
-        there = str(config.data.get("annotations") or "llm_fewshot")
         write_labelled(
             output,
             file,
@@ -96,8 +107,8 @@ def _annotate_file(
                 task=task_of(file),
                 mode=config.mode or "",
                 embedder=str(config.data.get("embedder") or ""),
-                by="labels of the samples" if model is None else getattr(model, "name", type(model).__name__),
-                prompts=_PUBLISHED.get(there, there) if model is None else shots,
+                by=name,
+                prompts=prompts,
                 pairs=_pairs(shown, found, people),
                 measurement=_record_beside(file),
             ),
@@ -107,7 +118,7 @@ def _annotate_file(
         "output": None if output is None else str(_write(file, samples, found, output)),
         "mode": config.mode,
         "embedder": config.data.get("embedder"),
-        "prompts": "labels as they were" if model is None else "few-shot" if few_shot else "zero-shot",
+        "prompts": "labels as they were" if by is None else prompts,
         "pairs": len({document.pair for document in shown}),
         "labelled": len(found.labels),
         "asked": found.asked,

@@ -9,6 +9,9 @@ from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.page._points import Point, shares
 
+# The verdict of a critic that was asked and gave none.
+NO_DECISION = "no decision"
+
 
 class PlannerCounts:
     """Count the agents' choices by round, over the rows of a benchmark's tasks (CORAL, Figure 3)."""
@@ -43,6 +46,8 @@ class PlannerCounts:
                 self.cost[role] += usage
             if each.enough_documents is not None:
                 self.verdicts[each.round, "enough" if each.enough_documents else "not enough"] += 1
+            elif each.undecided is not None:
+                self.verdicts[each.round, NO_DECISION] += 1
             elif each is trace.rounds[-1]:
                 self.verdicts[each.round, f"ended: {trace.stopped.replace('_', ' ')}"] += 1
         for passage in sample.passages:

@@ -1,42 +1,36 @@
-"""Our rows in BordIRlines' tables of documents, labels and citations, which no metric of a task fills."""
+"""Our rows in BordIRlines' tables of documents and citations, which no metric of a task fills."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, language_name
-from mrag_eval.metrics import LanguageCitations, wilson
+from mrag_eval.metrics import LanguageCitations
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import read_samples
-from mrag_eval.report.labels._agreement import agreement_on, human_labels
-from mrag_eval.report.labels._documents import Pair
-from mrag_eval.report.labels._labelled import LabelledRun, read_labelled
+from mrag_eval.report.labels._labelled import read_labelled
+from mrag_eval.report.tables._bordirlines_labels import label_rows
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of
 from mrag_eval.scoring import CitationTable, LanguageTable
 
 _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
 _CITING = ("qlang", "qlang+en", "rel_langs")
-_COLUMNS = (("openai", "zero-shot"), ("openai", "few-shot"), ("m3", "zero-shot"), ("m3", "few-shot"))
-_COUNTS = ("true_positive", "true_negative", "false_positive", "false_negative")
 
 
 def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, list[ModeRow]]:
     """Return, by table, our rows that the results, samples and labels at ``paths`` fill."""
-    labelled = read_labelled(paths)
     return {
         "2": _documents(files),
-        "6": _by_language_and_mode(labelled, _counts),
-        "7": _by_language_and_mode(labelled, _alphas),
-        "9": _confusions(labelled),
-        "10": _relevant(labelled),
+        **label_rows(read_labelled(paths)),
         "Figure 4": _rates(files),
+        "Figure 5": _retrieved(files),
         "Figure 10": _distribution(files),
         "Figures 15, 16": _preferences(files),
     }
@@ -86,111 +80,6 @@ def _documents(files: Sequence[ResultFile]) -> list[ModeRow]:
 
 def _sizes(pairs: Mapping[tuple[str, str], str]) -> tuple[int, int, int]:
     return len(set(pairs.values())), len({passage for _, passage in pairs}), len(pairs)
-
-
-# ---------------------------------------------------------------------------------------------------------- labels
-
-
-def _by_language_and_mode(
-    labelled: Sequence[LabelledRun], cells: Callable[[Mapping[str, Any]], Sequence[Cell]]
-) -> list[ModeRow]:
-    """Return a row for each language of questions and mode, over the pairs that people labelled."""
-    given: dict[tuple[str, str], dict[Pair, Any]] = defaultdict(dict)
-    differs: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for run in labelled:
-        changed = dict.fromkeys(_changes([run]))
-        for pair in run.pairs:
-            if pair.people:
-                given[pair.query_lang, run.mode][pair.row, pair.passage] = pair.people
-                differs[pair.query_lang, run.mode] |= changed
-    out = []
-    for (lang, mode), pairs in sorted(given.items()):
-        agreed = cells(agreement_on(list(pairs), {}, human_labels(pairs)))
-        out.append(_row(f"{_name(lang)}, {mode}", agreed, differs=differs[lang, mode]))
-    return out
-
-
-def _changes(labelled: Iterable[LabelledRun]) -> list[str]:
-    """Return how the runs whose documents were labelled differ from their tasks as shipped."""
-    return [text for run in labelled for text in unlike(run.measurement, OF_THE_ANSWER)]
-
-
-def _counts(found: Mapping[str, Any]) -> list[Cell]:
-    return [Cell(float(found["pairs_before"])), Cell(float(found["pairs_after"]))]
-
-
-def _alphas(found: Mapping[str, Any]) -> list[Cell]:
-    none = {"reason": "no viewpoint was labelled"}
-    return [_alpha(found.get(name) or none) for name in ("alpha_relevance", "alpha_viewpoint")]
-
-
-def _alpha(estimate: Mapping[str, Any]) -> Cell:
-    value = estimate.get("value")
-    return Cell(value, None if value is not None else str(estimate.get("reason")), n=estimate.get("n") or None)
-
-
-def _confusions(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
-    """Return Table 9: each labelling model's counts by language, over all modes, and their weighted mean F1."""
-    out = []
-    for by in dict.fromkeys(f"{run.by}, {run.prompts}" for run in labelled):
-        cells: dict[str, dict[Pair, Any]] = defaultdict(dict)
-        runs = [run for run in labelled if f"{run.by}, {run.prompts}" == by]
-        differs = _changes(runs)
-        for pair in (pair for run in runs for pair in run.pairs):
-            if pair.people:
-                cells[pair.query_lang][pair.row, pair.passage] = pair
-        for what, key in (("relevance", "confusion"), ("viewpoint", "viewpoint_confusion")):
-            counts = {lang: _agreed(pairs)[key] for lang, pairs in sorted(cells.items())}
-            made = {f"{_name(lang)}, {what} ({by})": _f1_cells(found) for lang, found in counts.items()}
-            made |= {f"weighted mean, {what} ({by})": _weighted(list(counts.values()))} if counts else {}
-            out += [_row(label, row, differs=differs) for label, row in made.items()]
-    return out
-
-
-def _agreed(pairs: Mapping[Pair, Any]) -> dict[str, Any]:
-    model = {key: pair.label for key, pair in pairs.items() if pair.label is not None}
-    return agreement_on(list(pairs), model, human_labels({key: pair.people for key, pair in pairs.items()}))
-
-
-def _f1_cells(counts: Mapping[str, int]) -> list[Cell]:
-    tp, fp, fn = counts["true_positive"], counts["false_positive"], counts["false_negative"]
-    shares = ((tp, tp + fp, "nothing was labelled so"), (tp, tp + fn, "people labelled nothing so"))
-    f1 = (2 * tp, 2 * tp + fp + fn, "neither labelled anything so")
-    return [
-        *(Cell(float(counts[name]), digits=0) for name in _COUNTS),
-        *(Cell(part / whole) if whole else Cell(None, why) for part, whole, why in (*shares, f1)),
-    ]
-
-
-def _weighted(counts: Sequence[Mapping[str, int]]) -> list[Cell]:
-    """Return the F1 of all languages weighted by what people found (TP + FN), with summed counts."""
-    sums = [Cell(float(sum(found[name] for found in counts)), digits=0) for name in _COUNTS]
-    weights = [found["true_positive"] + found["false_negative"] for found in counts]
-    scores = [_f1_cells(found)[-1].value or 0.0 for found in counts]
-    total = sum(weights)
-    mean = sum(w * f for w, f in zip(weights, scores, strict=True)) / total if total else None
-    return [*sums, Cell(None, ""), Cell(None, ""), Cell(mean, None if total else "people labelled nothing so")]
-
-
-def _relevant(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
-    """Return Table 10: the share of labelled documents that a model found relevant."""
-    out = []
-    for by in dict.fromkeys(run.by for run in labelled):
-        for mode in dict.fromkeys(run.mode for run in labelled if run.by == by):
-            found = {(run.embedder, run.prompts): run for run in labelled if (run.by, run.mode) == (by, mode)}
-            cells = [_share(found.get(column)) for column in _COLUMNS]
-            if any(cell.value is not None for cell in cells):
-                out.append(_row(f"{mode} ({by})", cells, differs=_changes(found.values())))
-    return out
-
-
-def _share(run: LabelledRun | None) -> Cell:
-    if run is None:
-        return Cell(None, "not labelled")
-    labels = [pair.label.relevant for pair in run.pairs if pair.label is not None]
-    if not labels:
-        return Cell(None, "no document has a label")
-    return percent_cell(wilson(sum(labels), len(labels)), run.task, scale=1.0)
 
 
 # ------------------------------------------------------------------------------------------------------- citations
@@ -278,15 +167,56 @@ def _pooled(table: Mapping[str, LanguageCitations], lang: str) -> Cell:
 # -------------------------------------------------------------------------------------------------------- retrieval
 
 
-def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
-    """Return Figures 15 and 16: how much likelier a document in the question's language is retrieved in rel_langs."""
+def _searching(files: Sequence[ResultFile]) -> tuple[list[Nearest | None], list[str]]:
+    """Return the runs of rel_langs with the documents of both retrievers, and lines on other runs."""
 
     def place(_: ResultFile, leaf: LeafResult) -> str | None:
         found = leaf.task.startswith("bordirlines_rel_langs_") and leaf.scores.languages is not None
         return str(leaf.config.data.get("embedder")) if found else None
 
     runs, lines = nearest_runs(files, place, OF_THE_ANSWER)
-    shown = [runs.get(name) for name in ("openai", "m3")]
+    return [runs.get(name) for name in ("openai", "m3")], lines
+
+
+def _retrieved(files: Sequence[ResultFile]) -> list[ModeRow]:
+    """Return Figure 5: the languages of the documents retrieved in rel_langs, by language of the question."""
+    shown, lines = _searching(files)
+    counts = [None if run is None else _by_question(run.leaf.scores.languages) for run in shown]
+    differs = [change for run in shown if run is not None for change in run.differs]
+    found = [count for count in counts if count is not None]
+    out = []
+    for query in dict.fromkeys(("all questions", *sorted({query for count in found for query in count}))):
+        documents = sum((count[query] for count in found if query in count), Counter[str]())
+        for lang in sorted(documents, key=lambda code: (-documents[code], code)):
+            of_query = [None if count is None else count.get(query, Counter()) for count in counts]
+            cells = [*(_part(one, lang) for one in of_query), *(_number(one, lang) for one in of_query)]
+            out.append(_row(f"{_name(query)}, {_name(lang)}", cells, *lines, differs=differs))
+    return out
+
+
+def _by_question(table: LanguageTable | None) -> dict[str, Counter[str]]:
+    """Return language of the question, or ``all questions`` -> language of the documents -> their number."""
+    out: dict[str, Counter[str]] = defaultdict(Counter)
+    for pair, n in (table.retrieved if table is not None else {}).items():
+        query, _, lang = pair.partition("->")
+        out[query][lang] += n
+        out["all questions"][lang] += n
+    return out
+
+
+def _part(documents: Counter[str] | None, lang: str) -> Cell:
+    if documents is None or not documents:
+        return Cell(None, "not run" if documents is None else "no document was retrieved")
+    return Cell(100 * documents[lang] / documents.total(), n=documents.total())
+
+
+def _number(documents: Counter[str] | None, lang: str) -> Cell:
+    return Cell(None, "not run") if documents is None else Cell(float(documents[lang]), digits=0)
+
+
+def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
+    """Return Figures 15 and 16: how much likelier a document in the question's language is retrieved in rel_langs."""
+    shown, lines = _searching(files)
     tables = [None if run is None else run.leaf.scores.languages for run in shown]
     notes = [
         f"{run.leaf.task}: searched passages are {run.leaf.config.source.get('searchable') or 'not known'}"

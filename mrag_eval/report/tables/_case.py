@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import mode_named
 from mrag_eval.core import DataError, did_you_mean, pipe_table
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
-from mrag_eval.metrics import parse_citations
-from mrag_eval.report.files._samples import Sample, config_beside, model_beside, read_samples, sample_files, task_of
+from mrag_eval.metrics import UNKNOWN_CONTROLLER, parse_citations
+from mrag_eval.report.files._leaves import variants
+from mrag_eval.report.files._samples import (
+    Sample,
+    config_beside,
+    model_beside,
+    part_beside,
+    read_samples,
+    result_beside,
+    sample_files,
+    task_of,
+)
+from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report.tables._requirements import first_stage
 from mrag_eval.scoring import Territory, TerritoryAnswer
 
 _UNLABELLED = "no label"
@@ -32,6 +44,9 @@ class CitedPlace:
 class CaseRun:
     """Hold one model in one task. ``answers``: language -> the country named, None if none was named.
 
+    ``retriever`` is the one whose documents are shown, None without documents. ``variant`` names the settings and the
+    part of the rows in which the run differs from others of its model, mode, retriever and form; empty without any.
+
     ``replies`` are as given. ``documents``: language -> viewpoint -> number of documents in the prompt.
     ``citations``: document -> language of the question -> its place in the prompt, and how often the reply cites it;
     empty for replies without citations.
@@ -45,6 +60,14 @@ class CaseRun:
     replies: Mapping[str, str]
     documents: Mapping[str, Mapping[str, int]]
     citations: Mapping[str, Mapping[str, CitedPlace]]
+    retriever: str | None = None
+    variant: str = ""
+
+    @property
+    def shown_mode(self) -> str:
+        """Return the mode with what distinguishes the run: ``qlang (openai, documents=relevant)``."""
+        told = ", ".join(filter(None, (self.retriever, self.variant)))
+        return f"{self.mode} ({told})" if told else self.mode
 
 
 @dataclass(frozen=True)
@@ -68,7 +91,7 @@ def read_case(territory: str, paths: Sequence[Path]) -> TerritoryCase:
     Raises DataError for a territory that no file asks about, naming the closest one that occurs.
     """
     known: dict[str, None] = {}
-    runs: list[CaseRun] = []
+    found: list[tuple[Path, CaseRun]] = []
     facts: Territory | None = None
     languages: dict[str, None] = {}
     for path in sample_files(paths):
@@ -78,13 +101,41 @@ def read_case(territory: str, paths: Sequence[Path]) -> TerritoryCase:
         if not here:
             continue
         facts = here[0][1]
-        runs.append(_run(path, here))
-        languages |= dict.fromkeys(runs[-1].answers)
+        found.append((path, _run(path, here)))
+        languages |= dict.fromkeys(found[-1][1].answers)
     if facts is None:
         hint = did_you_mean(territory, known) if known else ": no file has questions about territories"
         raise DataError(f"no sample on '{territory}'{hint}", "name the samples of tasks bordirlines_...")
+    runs = _told_apart(found)
     ordered = sorted(runs, key=lambda run: (run.model, run.form, mode_named(run.mode).shows_passages, run.task))
     return TerritoryCase(territory, facts.claimants, facts.controller, tuple(sorted(languages)), tuple(ordered))
+
+
+def _told_apart(found: Sequence[tuple[Path, CaseRun]]) -> list[CaseRun]:
+    """Return the runs, those that only their settings distinguish with their variants."""
+    groups: dict[tuple[str | None, ...], list[tuple[Path, CaseRun]]] = defaultdict(list)
+    for path, run in found:
+        groups[run.model, run.mode, run.retriever, run.form].append((path, run))
+    out = []
+    for members in groups.values():
+        files = [path for path, _ in members]
+        records = [None if (r := result_beside(file)) is None else r.measurement(task_of(file)) for file in files]
+        parts = [part_beside(file) for file in files]
+        told = zip(members, parts, variants(records, parts), strict=True)
+        several = len(set(parts)) > 1
+        out += [
+            replace(run, variant=", ".join(filter(None, (variant, (part or "all rows") if several else ""))))
+            for (_, run), part, variant in told
+        ]
+    return out
+
+
+def _retriever(config: TaskConfig) -> str | None:
+    """Return whose documents a run shows: those published for an embedder, or found in a corpus of the user's."""
+    if not config.searches or config.corpus is None:
+        return None
+    published = config.data.get("embedder")
+    return first_stage(config) if published is None else str(published)
 
 
 def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseRun:
@@ -103,8 +154,9 @@ def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseR
             for number, hit in enumerate(sample.passages):
                 citations.setdefault(hit.id, {})[answer.query_lang] = CitedPlace(number, times[number])
     form = _FORM.search(task)
-    mode = config_beside(path).mode or "?"
-    return CaseRun(model_beside(path), task, mode, form[1] if form else "?", answers, replies, documents, citations)
+    config = config_beside(path)
+    named = (model_beside(path), task, config.mode or "?", form[1] if form else "?")
+    return CaseRun(*named, answers, replies, documents, citations, _retriever(config))
 
 
 def shown_case(case: TerritoryCase) -> str:
@@ -116,8 +168,8 @@ def shown_case(case: TerritoryCase) -> str:
     for run in case.runs:
         plain = [r for r in case.runs if r.model == run.model and not mode_named(r.mode).shows_passages]
         before = next((r for r in plain if r.form == run.form), plain[0] if plain else None)
-        rows.append([run.model, run.mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
-    controller = "nobody known" if case.controller == "Unknown" else case.controller
+        rows.append([run.model, run.shown_mode, run.form, *(_answer(run, before, lang) for lang in case.languages)])
+    controller = "nobody known" if case.controller == UNKNOWN_CONTROLLER else case.controller
     out = [
         f"### {case.territory}",
         f"claimed by {', '.join(case.claimants)} · controlled by {controller}",
@@ -134,7 +186,7 @@ def shown_case(case: TerritoryCase) -> str:
         for run in case.runs:
             for lang, counts in sorted(run.documents.items()):
                 if counts:
-                    line = (run.mode, lang, *(str(counts.get(view, 0)) for view in shown))
+                    line = (run.shown_mode, lang, *(str(counts.get(view, 0)) for view in shown))
                     seen[line] = None
         table = pipe_table(head, list(seen), "ll" + "r" * len(shown))
         out += ["", "Documents in the prompt, by the claim they support", "", table]
@@ -156,7 +208,7 @@ def _cited(run: CaseRun) -> list[str]:
         rows.append([name, *shown, f"{cited[name]} of {len(places)}"])
     return [
         "",
-        f"Documents that {run.model} cites in {run.mode}, by language of the question",
+        f"Documents that {run.model} cites in {run.shown_mode}, by language of the question",
         "",
         pipe_table(["document", *langs, "cited by"], rows, "l" + "r" * (len(langs) + 1)),
         "",

@@ -88,7 +88,8 @@ class LayoutTable(Block):
 
     ``metrics`` are the metrics that it shows; the first one that a run has is used. ``stub`` heads the rows.
     ``optional``: left out if no run fills it. ``seeds``: runs that differ in their seed become one figure, the mean
-    over runs with its t interval. ``margins``: half intervals are shown.
+    over runs with its t interval. ``margins``: half intervals are shown. ``same_questions``: scores over territories
+    are those of the questions that every run of the table asks.
     """
 
     id: str
@@ -106,6 +107,7 @@ class LayoutTable(Block):
     optional: bool = False
     seeds: bool = False
     margins: bool = False
+    same_questions: bool = False
 
     @model_validator(mode="after")
     def _fits(self) -> LayoutTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mrag_eval.core import DataError
@@ -25,6 +25,7 @@ from mrag_eval.report.tables._row_runs import (
     task_runs,
 )
 from mrag_eval.report.tables._row_settings import OF_A_RUN, fit, source_of
+from mrag_eval.report.tables._same_questions import on_same_questions
 from mrag_eval.scoring import LabelTable
 
 # Rows of ours that no metric of a task fills, by table.
@@ -57,12 +58,22 @@ def layout_tables(name: str, results: Sequence[Path | str]) -> list[Table]:
             f"it shows {', '.join(tasks[:3])}, ...",
         )
     where = placed(layout, runs)
-    found = [(table, table_runs(table, layout, runs, where)) for table in layout.tables]
+    found = [(table, _own_rows(table, layout, runs, where)) for table in layout.tables]
     return [
         _table(table, layout, own, runs, side_by_side[table.id])
         for table, own in found
         if own.rows or side_by_side[table.id] or not table.optional
     ]
+
+
+def _own_rows(
+    table: LayoutTable, layout: Layout, runs: Sequence[TaskRun], where: Mapping[int, Sequence[str]]
+) -> TableRuns:
+    if not table.same_questions:
+        return table_runs(table, layout, runs, where)
+    shown, lines = on_same_questions(table, layout, runs, where)
+    own = table_runs(table, layout, shown, where)
+    return TableRuns(own.rows, [*lines, *own.notes])
 
 
 def _by_mode(table: LayoutTable, files: Sequence[ResultFile]) -> list[ModeRow]:

@@ -1,24 +1,29 @@
-"""Our rows in the mRAG paper's Table 4: numbers of questions and median lengths, by language."""
+"""Our rows in the mRAG paper's Table 4: numbers of questions, and median lengths of texts, by language."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
 from mrag_eval.core import is_language, language_name
 from mrag_eval.report._table import Cell, Row
+from mrag_eval.report.files._passage_lengths import PassageLengths, read_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample, read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
+from mrag_eval.report.tables._requirements import chunker_name, edition
 from mrag_eval.report.tables._row_runs import nearest_runs
 from mrag_eval.report.tables._row_settings import OF_A_RUN, source_of
 
+_WIKIPEDIA = "4 (Wikipedia)"
+# The paper's passages: of KILT in English, of one dump in the other languages.
+_CORPORA, _OTHER, _CHUNKER = {"en": "KILT"}, "Wikipedia 20231101", "words 100"
 _TABLES = {"mkqa": "4 (MKQA)", "xor_tydi": "4 (XOR-TyDi QA)", "tydiqa": "4 (TyDi QA)"}
 
 
 def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, list[ModeRow]]:
-    """Return, by table, a row for each language whose samples are next to the results.
+    """Return, by table, a row for each language whose samples are next to the results, or whose passages were measured.
 
     Every run asks a language the same questions, so one is read: the latest of those with the paper's questions, else
     the latest. Lengths are in Unicode characters; that of answers is the median over all reference answers.
@@ -35,7 +40,22 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
             cells = _cells([*read_samples(path)], run.leaf.task)
             row = Row((language_name(lang) if is_language(lang) else lang,), source_of(run.differs), cells)
             out.setdefault(table, []).append(ModeRow(row, ()))
-    return out
+    measured = [row for found in read_lengths(paths) for row in _passages(found)]
+    return out | ({_WIKIPEDIA: measured} if measured else {})
+
+
+def _passages(found: PassageLengths) -> Iterator[ModeRow]:
+    """Yield the median length of an index's passages in each language, and how they are not the paper's."""
+    for lang, length in sorted(found.characters.items()):
+        wanted = _CORPORA.get(lang, _OTHER)
+        corpus = " and ".join(edition(lang, one) for one in found.sources.get(lang, "own").split("; "))
+        chunker = chunker_name(found.chunker)
+        differs = [f"corpus={corpus}, not {wanted}"] if corpus != wanted else []
+        differs += [f"a part of the source in {lang}"] if lang in found.parts else []
+        differs += [f"chunker={chunker or 'none'}, not {_CHUNKER}"] if chunker != _CHUNKER else []
+        cell = Cell(length, n=found.passages[lang])
+        name = language_name(lang) if is_language(lang) else lang
+        yield ModeRow(Row((name,), source_of(differs, f"index '{found.index}'"), (cell,)), ())
 
 
 def _cells(samples: Sequence[Sample], task: str) -> tuple[Cell, ...]:

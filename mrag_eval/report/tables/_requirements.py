@@ -92,10 +92,11 @@ def _corpus(leaf: LeafResult) -> list[str] | str | None:
     if not sources:
         return _UNKNOWN if _searches(leaf.config) else None
     found = {(lang, one) for lang, source in sources.items() for one in source.split("; ") if one != "own"}
-    return sorted({_edition(lang, one) for lang, one in found}) or None
+    return sorted({edition(lang, one) for lang, one in found}) or None
 
 
-def _edition(lang: str, source: str) -> str:
+def edition(lang: str, source: str) -> str:
+    """Return the name by which a row requires a source of documents."""
     dump = _DUMP.search(source)
     return f"Wikipedia {dump[1]}{' (en)' if lang == 'en' else ''}" if dump else source.partition(",")[0]
 
@@ -108,7 +109,12 @@ def _languages(leaf: LeafResult) -> str | None:
 
 
 def _chunker(config: TaskConfig) -> str | None:
-    found = config.index.get("chunker") or {}
+    return chunker_name(config.index.get("chunker"))
+
+
+def chunker_name(block: Mapping[str, Any] | None) -> str | None:
+    """Return method and size of a chunker; None without one."""
+    found = block or {}
     return " ".join(str(found[key]) for key in ("method", "size") if found.get(key) is not None) or None
 
 

@@ -131,7 +131,7 @@ def _round(each: TracedRound, question: str) -> Iterator[str]:
         yield "nothing was found"
     yield ""
     if each.enough_documents is None:
-        yield "enough      not asked"
+        yield f"enough      {'not asked' if each.undecided is None else f'no decision ({each.undecided})'}"
     else:
         yield f"enough      {each.enough_documents}"
         yield f"reason      {' '.join((each.reason or '').split())}"

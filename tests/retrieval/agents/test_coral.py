@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import CriticScores, Hit
+from mrag_eval.core import CriticScores, Hit, Trace, TracedQuestion
 from mrag_eval.models import Reply
+from mrag_eval.retrieval import shown_trace
 from mrag_eval.retrieval.agents._records import Conditions, Outcome
 from tests.retrieval.agents.scripted import (
     BAD,
@@ -299,6 +300,26 @@ def test_a_decision_that_cannot_be_read_is_insufficient() -> None:
     assert [f.name for f in outcome.faults].count("sufficiency: unreadable (insufficient)") == 2
     assert outcome.rounds[0].decision is None
     assert "could not be decided" in agent.of("replan")[0].part("why_insufficient")
+
+
+@pytest.mark.parametrize(
+    ("critic", "sufficiency", "undecided", "said"),
+    [
+        (BAD, enough(True), None, "enough      not asked"),
+        (GOOD, enough(False, "no year"), None, "enough      False\nreason      no year"),
+        (GOOD, enough("perhaps"), "unreadable", "enough      no decision (unreadable)"),
+        (GOOD, "", "unreadable", "enough      no decision (unreadable)"),
+        (GOOD, DOWN, "timeout", "enough      no decision (timeout)"),
+    ],
+)
+def test_a_trace_tells_not_asked_from_asked_without_a_decision(
+    critic: Reply | str, sufficiency: Reply | str, undecided: str | None, said: str
+) -> None:
+    agent = ScriptedAgent(critic=lambda a: critic, sufficiency=lambda a: sufficiency)
+    (outcome,) = run(agent, shelf("en"), max_rounds=1)
+    trace = Trace.from_dict(outcome.trace().to_dict(), "here")
+    assert trace.rounds[0].undecided == undecided
+    assert f"{said}\n" in shown_trace(TracedQuestion("t", 0, "r", "When?", "en", trace))
 
 
 # ------------------------------------------------------------------ order

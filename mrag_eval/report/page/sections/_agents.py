@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._data import PageData
+from mrag_eval.report.page._planner_counts import NO_DECISION
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Beside, Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import share_bars
@@ -108,7 +109,9 @@ def _sufficiency(points: Points) -> Spec:
     colours = {"enough": "#009E73", "not enough": "#E69F00"} | {
         end: greys[i % len(greys)] for i, end in enumerate(ends)
     }
-    return _counts(points, "Questions by what the planner said of the documents, by round", "verdict", colours)
+    if any(point["verdict"] == NO_DECISION for point in points):
+        colours[NO_DECISION] = "#D55E00"
+    return _counts(points, "Questions by what the critic said of the documents, by round", "verdict", colours)
 
 
 def _chart(id: str, title: str, note: str, draw: Callable[[Points], Spec]) -> Chart:
@@ -154,7 +157,7 @@ SECTION = Section(
             _chart(
                 "sufficiency",
                 "When there was enough",
-                "What the planner said after each round, and how the others ended.",
+                "What the critic said after each round, and how the others ended.",
                 _sufficiency,
             ),
         ),

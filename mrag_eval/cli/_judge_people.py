@@ -1,0 +1,52 @@
+"""``mrag-eval judge people``: people answer a benchmark's questions, and a panel judges their answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mrag_eval.cli._judge_panel import Panel, names_in, show
+from mrag_eval.cli._options import writable_file
+
+
+def people(
+    samples: Annotated[
+        list[Path],
+        typer.Argument(metavar="SAMPLES", help="Sample files, or folders that contain them (--log_samples)."),
+    ],
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", callback=writable_file, help="Write a sheet of questions for people to answer."),
+    ] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of questions.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="With --write: random seed of the draw.")] = 0,
+    answers: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="The sheet with people's answers, to be judged.")
+    ] = None,
+    panel: Panel = None,
+) -> None:
+    """Measure people's accuracy: write the questions and their supporting passages to a sheet, and have a panel judge
+    the answers that come back, as it judges a model's.
+
+    The judged answers are written beside the samples. `mrag-eval judge inspect --triage` sorts the incorrect ones.
+    """
+    if (write is None) == (answers is None):
+        raise typer.BadParameter(
+            "name a sheet to write, or one with answers (--answers), not both", param_hint="--write"
+        )
+    if write is not None:
+        from mrag_eval.report import write_questions
+
+        drawn = write_questions(samples, write, n=n, seed=seed)
+        typer.echo(f"{write}: {len(drawn)} questions, seed {seed}")
+        typer.echo("fill in the column 'answer' in the question's language, save as CSV")
+        typer.echo(f"next       mrag-eval judge people {' '.join(map(str, samples))} --answers {write}")
+        return
+    from mrag_eval.report import judge_people
+
+    assert answers is not None, "one of the two"
+    for done in judge_people(samples, answers, panel=names_in(panel)):
+        show(answers, done, ("judged_accuracy", "judge_correct", "language_check"))
+        typer.echo(f"next       mrag-eval judge inspect {done.path} --triage -o triage.csv")

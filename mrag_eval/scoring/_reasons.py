@@ -1,0 +1,29 @@
+"""Reasons for which a row has no value of a metric."""
+
+from __future__ import annotations
+
+NO_ANSWERS = "the row has no reference answer"
+NO_VOTES = "the benchmark knows no votes for its answers"
+NO_ALIASES = "the benchmark knows no further spellings of its answers"
+NO_CHOICES = "the row has no choices"
+NOT_YES_NO = "the reference answer is neither yes nor no"
+DECLINED = "the model declined to answer"
+EMPTY = "the answer is empty"
+NO_PANEL = "no panel judged the row"
+NO_CHECK = "the judge block asks for no language check"
+NO_TRANSLATION = "the reply was not translated"
+NO_TAG = "the prompt asks for no answer tag"
+NO_WAY_TO_DECLINE = "the prompt offers no way to decline"
+NO_SUFFICIENCY = "no panel judged the passages, or the mode shows none"
+NO_RELEVANT = "no relevant document is known"
+NO_RERANKING = "the row was not reranked"
+NOT_HELD = "the corpus holds no relevant document"
+NOT_LABELLED = "the passages shown were not labelled"
+QUOTA = "this mode has no ranking; see shown@k"
+# The settings of the run leave nothing to measure, in any row.
+BY_SETTINGS = frozenset({NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE, QUOTA})
+# Reasons for which a row has no value of a metric, whatever happened on the way.
+UNDEFINED = BY_SETTINGS | {
+    *(NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO),
+    *(NO_RELEVANT, NOT_HELD, NOT_LABELLED),
+}
