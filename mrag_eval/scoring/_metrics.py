@@ -460,6 +460,15 @@ def scale_of(metric: str) -> Scale:
     return SHARE if declared is None else declared.scale
 
 
+def more_is_better(metric: str) -> bool | None:
+    """Return whether more of a metric, as results name it, is better; None if neither is.
+
+    More of a ranking measure is better, and of an unknown metric.
+    """
+    declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))
+    return True if declared is None else declared.higher_is_better
+
+
 def needs_of(metric: str) -> frozenset[str]:
     """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
     declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))

@@ -19,6 +19,7 @@ from mrag_eval.metrics import paired_margin
 from mrag_eval.report import gate, gate_lines, gate_markdown, github_annotations, junit, read_rules, write_baseline
 from mrag_eval.report.comparison._gate import GateResult
 from mrag_eval.report.comparison._gate_rules import Rules
+from mrag_eval.scoring import METRICS, TASK_MEASURES, more_is_better
 from tests.report.runs import row, write_run
 from tests.tables import single_spaced
 
@@ -68,10 +69,44 @@ def test_a_drop_within_what_is_allowed_passes(tmp_path: Path, limit: Mapping[str
     assert held(tmp_path, [1] * 100, [0] * 10 + [1] * 90, limit).checks[0].verdict == verdict
 
 
-def test_less_is_better_if_the_rule_says_so(tmp_path: Path) -> None:
-    rise = held(tmp_path, [0] * 100, [1] * 10 + [0] * 90, {"lower_is_better": True})
-    assert rise.checks[0].verdict == "FAIL"
-    assert rise.checks[0].difference == pytest.approx(0.1)
+@pytest.mark.parametrize(
+    ("metric", "rule", "verdict"),
+    [
+        ("option_unread", {}, "FAIL"),
+        ("language_mix", {}, "FAIL"),
+        ("acc", {}, "pass"),
+        ("hit@5", {}, "pass"),
+        ("a_metric_of_one_s_own", {}, "pass"),
+        ("a_metric_of_one_s_own", {"lower_is_better": False}, "pass"),
+        ("option_refused", {"lower_is_better": True}, "FAIL"),
+        ("option_refused", {"lower_is_better": False}, "pass"),
+        ("option_refused", {}, "not comparable"),
+    ],
+)
+def test_the_metric_says_whether_a_rise_is_worse(
+    metric: str, rule: dict[str, Any], verdict: str, tmp_path: Path
+) -> None:
+    a, b = runs(tmp_path, [0.0] * 100, [1.0] * 10 + [0.0] * 90, metric)
+    (check,) = gate([a], [b], rules({"metric": metric, **rule})).checks
+    assert check.verdict == verdict
+    if verdict == "not comparable":
+        assert check.reason == (
+            "neither more nor less of option_refused is better: write lower_is_better: true (or false) in the rule"
+        )
+    else:
+        assert check.difference == pytest.approx(0.1)
+
+
+def test_every_metric_falls_on_its_worse_side_alone(tmp_path: Path) -> None:
+    """Every metric and measure of the package, up and down: one of the two fails, and the metric says which."""
+    for metric in (*METRICS, *TASK_MEASURES, "recall@5", "ndcg@10_reranked"):
+        more = more_is_better(metric)
+        rule = {"metric": metric} if more is not None else {"metric": metric, "lower_is_better": False}
+        for before, after in ((0.0, 1.0), (1.0, 0.0)):
+            a, b = runs(tmp_path / f"{metric.replace('@', ' ')} {after}", [before] * 40, [after] * 40, metric)
+            (check,) = gate([a], [b], rules(rule)).checks
+            worse = after < before if more is not False else after > before
+            assert check.verdict == ("FAIL" if worse else "pass"), metric
 
 
 def test_scores_that_are_not_shares(tmp_path: Path) -> None:

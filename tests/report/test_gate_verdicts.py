@@ -168,10 +168,12 @@ def test_a_rule_of_non_inferiority_passes_only_if_it_is_shown(tmp_path: Path) ->
 
 
 def test_non_inferiority_where_less_is_better(tmp_path: Path) -> None:
-    rule = {"max_drop": 0.05, "non_inferiority": True, "lower_is_better": True}
-    before = [0] * 950 + [1] * 50
-    assert held(tmp_path / "less", before, [0] * 990 + [1] * 10, rule).exit_code == 0
-    assert held(tmp_path / "more", before, [0] * 850 + [1] * 150, rule).exit_code == 1
+    rule = {"max_drop": 0.05, "non_inferiority": True, "metric": "option_unread"}
+    before = [0.0] * 950 + [1.0] * 50
+    for after, code in (([0.0] * 990 + [1.0] * 10, 0), ([0.0] * 850 + [1.0] * 150, 1)):
+        values = [[row(i, option_unread=x) for i, x in enumerate(run)] for run in (before, after)]
+        a, b = two(tmp_path / str(code), *values)
+        assert gate([a], [b], rules(rule)).exit_code == code
 
 
 # A floor
@@ -184,6 +186,16 @@ def test_a_floor_under_the_score(floor: float, verdict: str, tmp_path: Path) -> 
     # no rule on a drop, so the lost thirty points are no matter; no test, so nothing to correct
     assert (check.verdict, check.candidate, result.tests) == (verdict, 0.7, 0)
     assert f"70.0   [60.4, 78.1]   n = 100   floor {100 * floor:.1f}" in gate_lines(result)[0]
+
+
+@pytest.mark.parametrize(("ceiling", "verdict"), [(0.31, "pass"), (0.3, "pass"), (0.29, "FAIL")])
+def test_a_ceiling_above_the_score(ceiling: float, verdict: str, tmp_path: Path) -> None:
+    rows = [row(i, option_unread=float(i < 30)) for i in range(100)]
+    a, b = two(tmp_path, rows, rows)
+    result = gate([a], [b], rules({"metric": "option_unread", "max_score": ceiling}))
+    check = only(result)
+    assert (check.verdict, check.candidate, result.tests) == (verdict, 0.3, 0)
+    assert f"n = 100   ceiling {100 * ceiling:.1f}" in gate_lines(result)[0]
 
 
 def test_a_floor_and_a_drop_are_two_checks(tmp_path: Path) -> None:
@@ -253,7 +265,9 @@ def test_a_baseline_file_keeps_the_pairs_and_an_older_one_is_refused(tmp_path: P
     ("rule", "said"),
     [
         ("non_inferiority: true", "'non_inferiority' requires 'max_drop' or 'max_drop_relative'"),
-        ("min_score: .5, lower_is_better: true", "'min_score' cannot be combined with 'lower_is_better'"),
+        ("lower_is_better: true", "of acc, more is better: leave 'lower_is_better' out"),
+        ("max_score: .5", "of acc, more is better: write 'min_score' for 'max_score'"),
+        ("max_score: .5, per_pair: {max_drop: 0}", "of acc, more is better"),
         ("min_score: .5, per_language: {max_drop: 0}", "compare with the baseline: add 'max_drop'"),
         ("pair: de", r"rules\[0\]\.pair"),
     ],

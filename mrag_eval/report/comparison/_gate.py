@@ -27,10 +27,11 @@ Values = list[float | None]
 class Check:
     """Hold the outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
 
-    ``limit`` is the drop allowed, in the metric's unit, ``floor`` the lowest score allowed. ``p_value`` is one-sided,
-    for a drop larger than the limit; ``p_adjusted`` the same after the correction over all tests of the gate.
-    ``p_within`` is that for a drop smaller than the limit, which a rule of non-inferiority has to show. ``low`` and
-    ``high`` bound the 95% interval of ``difference`` (candidate minus baseline), or of the score under a floor.
+    ``limit`` is the drop allowed, in the metric's unit, ``floor`` the lowest score allowed, ``ceiling`` the highest.
+    ``p_value`` is one-sided, for a drop larger than the limit; ``p_adjusted`` the same after the correction over all
+    tests of the gate. ``p_within`` is that for a drop smaller than the limit, which a rule of non-inferiority has to
+    show. ``low`` and ``high`` bound the 95% interval of ``difference`` (candidate minus baseline), or of the score that
+    a floor or a ceiling holds.
     ``detectable`` is the smallest drop beyond the limit that these pairs show with 80% power in this gate. ``better``
     and ``worse`` are the ids of rows that gained and lost. ``reason`` says why there is nothing to pass. ``part`` says
     how many of the rows were run, if not all. ``caution`` says from how many rows on the test of a verdict is exact, if
@@ -49,6 +50,7 @@ class Check:
     high: float | None = None
     limit: float | None = None
     floor: float | None = None
+    ceiling: float | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
     p_within: float | None = None
@@ -151,14 +153,17 @@ def _apply(
         where = "either run" if rule.limits_drop else "the candidate"
         return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
     found: list[Check | _Tested] = []
-    if rule.min_score is not None:
+    whole = Check(named[0] if len(named) == 1 else rule.task, rule.metric, rule.pair)
+    held = [] if rule.min_score is None else [replace(whole, floor=rule.min_score)]
+    held += [] if rule.max_score is None else [replace(whole, ceiling=rule.max_score)]
+    for check in held:
         rows = [r for task in named if task in after for r in after[task].rows.values() if is_of(r, rule.metric)]
         kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
         parts = {task: after[task].part for task in named if task in after}
-        floor = _floor(rule, rules, named[0] if len(named) == 1 else rule.task, kept)
         asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
         languages = {row.language for row in kept} - {""}
-        found.append(replace(floor, part=_parts(parts), marked=marks({"candidate": asked}, languages)))
+        marked = marks({"candidate": asked}, languages)
+        found.append(replace(_bounded(rule, rules, check, kept), part=_parts(parts), marked=marked))
     if rule.limits_drop:
         found += _compared(rule, rules, blank, named, before, after)
     return found
@@ -231,20 +236,21 @@ def _guarded(rule: Rule, guard: Guard) -> Rule:
     return rule.model_copy(update={**own, "must_detect": None, "non_inferiority": False})
 
 
-def _floor(rule: Rule, rules: Rules, task: str, rows: Sequence[ScoredRow]) -> Check:
-    """Return the check of the candidate's score, as measured, against the rule's floor."""
+def _bounded(rule: Rule, rules: Rules, check: Check, rows: Sequence[ScoredRow]) -> Check:
+    """Return the check of the candidate's score, as measured, against a floor or a ceiling."""
     from mrag_eval.metrics import interval_for
 
-    check = Check(task, rule.metric, rule.pair, floor=rule.min_score)
     if not rows:
         return replace(check, reason=_no_rows(rule.pair))
     values: Values = [row.values.get(rule.metric) for row in rows]
     groups = _groups(rows)
     score = interval_for(values, groups=groups, seed=rules.seed)
-    if score.value is None or rule.min_score is None:
+    if score.value is None:
         return replace(check, reason=f"the candidate has no {rule.metric}")
     check = replace(check, n=score.n, candidate=score.value, low=score.low, high=score.high)
-    if score.value < rule.min_score:
+    if check.floor is not None and score.value < check.floor:
+        return replace(check, verdict="FAIL")
+    if check.ceiling is not None and score.value > check.ceiling:
         return replace(check, verdict="FAIL")
     unscored = sum(value is None for value in values)
     if unscored > rule.max_unpaired * len(values):
@@ -261,6 +267,9 @@ def _test(
     from mrag_eval.metrics import paired_margin
 
     check = Check(pair.task, rule.metric, language, part=pair.part, marked=pair.marked("baseline", "candidate"))
+    if rule.less_is_better is None:
+        why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"
+        return replace(check, reason=why)
     if not pair.first:
         return replace(check, reason=_no_rows(language))
     first: Values = [row.values.get(rule.metric) for row in pair.first]
@@ -271,7 +280,7 @@ def _test(
     found = difference(pair, rule.metric, language, rules.seed)
     limit = rule.max_drop or (rule.max_drop_relative or 0.0) * abs(found.first or 0.0)
     # if less is better, a rise is the drop: swap the runs
-    before, after = (second, first) if rule.lower_is_better else (first, second)
+    before, after = (second, first) if rule.less_is_better else (first, second)
     groups = _groups(pair.first)
     dropped = paired_margin(before, after, limit, groups=groups, seed=rules.seed)
     within = paired_margin(after, before, -limit, groups=groups, seed=rules.seed) if rule.non_inferiority else None

@@ -9,6 +9,7 @@ from pathlib import Path
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import POWER
 from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.scoring import more_is_better
 
 # Share of answers that change between two releases, for the power in the comments.
 _CHURN = 0.1
@@ -24,7 +25,7 @@ _RULE = """\
   # {units}: if {churn:.0%} of the answers change, a drop of {drop:.1f} points is found in {found:.0f} of 10 gates
   - metric: {metric}
     task: {task}
-    max_drop: 0      # 0.01 allows one point
+    max_drop: 0      # how much worse it may be: 0.01 allows one point
 """
 _MORE = """\
     # min_score: 0.5                      a floor under the score itself
@@ -69,7 +70,10 @@ def _metrics(runs: Sequence[SampleSet]) -> list[str]:
     record = runs[0].measurement
     declared = None if record is None else declaration_of(record.setting.get("data") or {})
     main = None if declared is None else declared.main_metric
-    return list(scored) if main is None or main not in scored else [main]
+    if main is not None and main in scored:
+        return [main]
+    # a rule needs a worse side
+    return [name for name in scored if more_is_better(name) is not None]
 
 
 def _units(runs: Sequence[SampleSet], metric: str) -> tuple[int, str]:

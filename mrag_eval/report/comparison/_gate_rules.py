@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from mrag_eval.config import Block, read_yaml, validated
+from mrag_eval.scoring import more_is_better
 
 
 class Guard(Block):
@@ -29,7 +30,9 @@ class Rule(Block):
     neither, no drop is allowed. The rule fails if a larger drop is shown. With ``non_inferiority`` it passes only if
     the drop is shown to be smaller than that.
 
-    ``min_score`` is a floor under the candidate's score. A rule with a floor alone compares nothing with the baseline.
+    A drop is a score that is worse: of a metric of which less is better, one that is higher. ``lower_is_better`` says
+    so of a metric that has no better side, as the share of refusals. ``min_score`` is a floor under the candidate's
+    score, ``max_score`` a ceiling above it. A rule with these alone compares nothing with the baseline.
 
     If no drop is shown, the rule needs at least ``min_n`` pairs of rows (or groups of them), and at most a share
     ``max_unpaired`` of rows that have a score in one run only. With ``must_detect``, it also needs enough pairs to show
@@ -43,19 +46,27 @@ class Rule(Block):
     max_drop: float | None = Field(default=None, ge=0)
     max_drop_relative: float | None = Field(default=None, ge=0, lt=1)
     min_score: float | None = None
+    max_score: float | None = None
     non_inferiority: bool = False
     alpha: float | None = Field(default=None, gt=0, lt=1)
     min_n: int | None = Field(default=None, ge=2)
     must_detect: float | None = Field(default=None, gt=0)
     max_unpaired: float = Field(default=0.0, ge=0, lt=1)
-    lower_is_better: bool = False
+    lower_is_better: bool | None = None
     per_language: Guard | None = None
     per_pair: Guard | None = None
 
     @property
     def limits_drop(self) -> bool:
-        """Return whether the rule compares the candidate with the baseline; a floor alone does not."""
-        return self.min_score is None or self.max_drop is not None or self.max_drop_relative is not None
+        """Return whether the rule compares the candidate with the baseline; a floor or a ceiling alone does not."""
+        bounded = self.min_score is not None or self.max_score is not None
+        return not bounded or self.max_drop is not None or self.max_drop_relative is not None
+
+    @property
+    def less_is_better(self) -> bool | None:
+        """Return whether a rise is the drop; None if neither the metric nor the rule says so."""
+        more = more_is_better(self.metric)
+        return self.lower_is_better if more is None else not more
 
     @model_validator(mode="after")
     def _check(self) -> Rule:
@@ -63,8 +74,13 @@ class Rule(Block):
             raise ValueError("'max_drop' and 'max_drop_relative' exclude each other")
         if self.non_inferiority and not (self.max_drop or self.max_drop_relative):
             raise ValueError("'non_inferiority' requires 'max_drop' or 'max_drop_relative', the margin")
-        if self.min_score is not None and self.lower_is_better:
-            raise ValueError("'min_score' cannot be combined with 'lower_is_better'")
+        if self.lower_is_better not in (None, self.less_is_better):
+            better = "less" if self.less_is_better else "more"
+            raise ValueError(f"of {self.metric}, {better} is better: leave 'lower_is_better' out")
+        if self.min_score is not None and self.less_is_better:
+            raise ValueError(f"of {self.metric}, less is better: write 'max_score' for 'min_score'")
+        if self.max_score is not None and self.less_is_better is False:
+            raise ValueError(f"of {self.metric}, more is better: write 'min_score' for 'max_score'")
         if not self.limits_drop and (self.must_detect or self.per_language or self.per_pair):
             raise ValueError("'must_detect', 'per_language' and 'per_pair' compare with the baseline: add 'max_drop'")
         return self

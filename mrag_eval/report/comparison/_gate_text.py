@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from mrag_eval.core import columns, interval_text, p_text, pipe_table, points
 from mrag_eval.report.comparison._gate import Check, GateResult, Verdict
 from mrag_eval.report.files._leaves import labelled
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import more_is_better, scale_of
 
 _CORRECTIONS: Mapping[str, str] = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 _OUTCOMES = {0: "pass", 1: "FAIL", 2: "not decided"}
@@ -70,16 +70,23 @@ def _points(check: Check, value: float | None, sign: str = "") -> str:
 
 
 def _interval(check: Check) -> str:
-    """Return the interval of the difference, or that of the score under a floor, which has no sign."""
-    if check.floor is None or check.low is None or check.high is None:
+    """Return the interval of the difference, or that of a score with a floor or a ceiling, which has no sign."""
+    if _bound(check) is None or check.low is None or check.high is None:
         return interval_text(check.low, check.high, scale_of(check.metric))
     return f"[{_points(check, check.low)}, {_points(check, check.high)}]"
 
 
 def _allowed(check: Check) -> str:
-    if check.floor is not None:
-        return f"floor {_points(check, check.floor)}"
+    if (bound := _bound(check)) is not None:
+        return f"{bound} {_points(check, getattr(check, bound))}"
+    if more_is_better(check.metric) is False:
+        return f"allowed +{_points(check, check.limit)}" if check.limit else "no rise allowed"
     return f"allowed −{_points(check, check.limit)}" if check.limit else "no drop allowed"
+
+
+def _bound(check: Check) -> str | None:
+    """Return the name of the bound that the score itself is held to; None for a comparison."""
+    return next((name for name in ("floor", "ceiling") if getattr(check, name) is not None), None)
 
 
 def junit(result: GateResult) -> str:
@@ -107,7 +114,8 @@ def junit(result: GateResult) -> str:
 
 def _case(check: Check) -> str:
     name = check.metric if check.language is None else f"{check.metric} [{check.language}]"
-    return name if check.floor is None else f"{name}, floor"
+    bound = _bound(check)
+    return name if bound is None else f"{name}, {bound}"
 
 
 def gate_markdown(result: GateResult) -> str:
