@@ -15,7 +15,7 @@ from mrag_eval.datasets._declaration import (
     WebFile,
 )
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
-from mrag_eval.datasets._identity import identity_of
+from mrag_eval.datasets._identity import identity_of, read_locally
 from mrag_eval.datasets._jsonl import as_question, read_passages
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
@@ -73,6 +73,7 @@ __all__ = [
     "published_rows",
     "query_id",
     "read_lines",
+    "read_locally",
     "read_passages",
     "read_published_labels",
     "read_relevance",

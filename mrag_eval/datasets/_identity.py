@@ -73,7 +73,7 @@ def published_record(
         pins: id of a declared source -> its declared revision.
     """
     places = list(_places(place))
-    local = any(_LOCAL in one for one in places)
+    local = read_locally(place)
     revision = None if local else next((_revision(one) for one in places), None)
     status, reason = _compared(parts, known, local) or _by_revision(parts, known, places, pins)
     return {
@@ -82,6 +82,11 @@ def published_record(
         **({} if revision is None else {"revision": revision}),
         **({} if known is None else {"rows": known.rows}),
     }
+
+
+def read_locally(place: Mapping[str, Any]) -> bool:
+    """Return whether the block ``source.place`` names a file or folder of a machine."""
+    return any(_LOCAL in one for one in _places(place))
 
 
 def own_record() -> dict[str, Any]:

@@ -46,6 +46,12 @@ class RowsHere:
         docs = self.benchmark.docs if self.repeated is None else self.repeated.selection.docs
         return {doc.id: number for number, doc in enumerate(docs)}
 
+    @cached_property
+    def source(self) -> Mapping[str, Any]:
+        """Return the record of rows and documents as results hold it, hashed once for all runs."""
+        made: dict[str, Any] = json.loads(json.dumps(self.benchmark.source, default=str))
+        return made
+
     @property
     def found(self) -> Mapping[str, Retrieved] | None:
         """Return what each row is shown; None if that needs an index or a model."""

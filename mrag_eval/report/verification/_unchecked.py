@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mrag_eval.config import HARMLESS, TRANSLATED
-from mrag_eval.datasets import declaration_of
+from mrag_eval.datasets import identity_of
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
@@ -51,10 +51,9 @@ class Checked:
 
     @property
     def reads_copy(self) -> bool:
-        """Return whether the rows were compared with a local copy of a benchmark that has published files."""
-        config = self.here.leaf.config
-        declared = declaration_of(config.data)
-        return self.here.rows is not None and config.local and declared is not None and not declared.is_own(config.data)
+        """Return whether the rows or documents here are a copy that nothing is declared to compare with."""
+        source = {} if self.here.rows is None else self.here.rows.source
+        return any(identity_of(one).status == "local" for one in (source, source.get("corpus") or {}))
 
     def has(self, part: str) -> bool:
         """Return whether a row's record has a field."""
@@ -85,6 +84,8 @@ _UNUSED = (
     *("test_split", "unsafe_code", "description", "target_delimiter", "fewshot_delimiter", "fewshot_config"),
     *("metric_list", "repeats", "should_decontaminate", "tag"),
 )
+# Harmless in a comparison, and still compared with what is here.
+_HARMLESS = {*HARMLESS} - {"source.published", "source.corpus.published", "source.corpus.recipe"}
 UNCHECKED = (
     Unchecked("that the replies are the model's", lambda run: True, ("resps", "filtered_resps")),
     Unchecked(
@@ -129,7 +130,7 @@ UNCHECKED = (
         lambda run: True,
         (
             *_under("results:configs.*.provenance.", "overrides", "config_file", "models"),
-            *_under("results:configs.*.", *sorted(HARMLESS), "source", *_UNUSED),
+            *_under("results:configs.*.", *sorted(_HARMLESS), *_UNUSED),
         ),
     ),
     Unchecked(
@@ -141,7 +142,10 @@ UNCHECKED = (
     Unchecked(
         "questions, reference answers, and which rows there are",
         lambda run: run.here.rows is None,
-        ("doc", "doc_id", "target", "rows.skipped", "results:n-samples", "results:configs.*.left_out"),
+        (
+            *("doc", "doc_id", "target", "rows.skipped", "results:n-samples"),
+            *_under("results:configs.*.", "left_out", "source"),
+        ),
     ),
     Unchecked(
         "what the search returns: the ranking was not made again",

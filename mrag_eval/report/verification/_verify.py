@@ -21,6 +21,7 @@ from mrag_eval.report.verification._sample_checks import sample_lines
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
 from mrag_eval.report.verification._setting_checks import other_versions, record_follows, task_settings
 from mrag_eval.report.verification._share_checks import rank_shares
+from mrag_eval.report.verification._source_checks import source_follows
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.report.verification._unchecked import Checked, unchecked
 from mrag_eval.report.verification._vote_checks import judge_texts, votes_read
@@ -143,6 +144,7 @@ def _of_task(
         task_record(file, here, samples),
         task_results(file, here, samples, scored, scores, named),
         record_follows(file, leaf, records),
+        source_follows(here),
     ):
         findings += check
     return numbers, findings, [*unchecked(Checked(here, samples, again, read))]
