@@ -346,6 +346,20 @@ def setting_of(
     }
 
 
+def judges_of(seats: Mapping[str, Any]) -> dict[str, Any]:
+    """Return judges by what they are, not by their seats in the panel: ``model``, ``model#2`` if it sits there again.
+
+    ``seats`` are the settings that decide a seat's votes, under the names of the config file.
+    """
+    found: dict[str, Any] = {}
+    for who in seats.values():
+        args = who.get("args") or {}
+        name = str(args.get("model") or args.get("pretrained") or who.get("model"))
+        again = (name if n == 1 else f"{name}#{n}" for n in range(1, len(found) + 2))
+        found[next(seat for seat in again if seat not in found)] = dict(who)
+    return found
+
+
 def names_in(records: Sequence[Measurement | None]) -> Iterator[str]:
     """Yield every name under which records may be said to differ: keys, and blocks of them."""
     for record in records:

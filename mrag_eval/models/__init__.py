@@ -1,5 +1,6 @@
 """Auxiliary models: judges, planners, critics, rerankers and translators."""
 
+from mrag_eval.models._answering import OURS as ANSWERED_BY_US
 from mrag_eval.models._answering import Answering, answering
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating
@@ -36,6 +37,7 @@ from mrag_eval.models.translate._table import write_table
 from mrag_eval.models.translate._translator import Translation, Translator, total_counts
 
 __all__ = [
+    "ANSWERED_BY_US",
     "ASKED",
     "LONGEST_REPLY",
     "NOT_KEPT",

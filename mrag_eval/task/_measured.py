@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Measurement, TaskBlocks, package_versions, setting_of
+from mrag_eval.config import JUDGES, Measurement, TaskBlocks, judges_of, package_versions, setting_of
 from mrag_eval.core import content_key, to_json
 from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
@@ -51,13 +51,14 @@ def measured(
     file is read.
     """
     now, record = running(), supply.as_record()
+    judges = judges_of(verdicts.models().get(JUDGES, {}))
     data = validate_data(blocks.data).model_dump(mode="json")
     official = shipped(task)
     return Measurement(
         task,
         subject={} if now is None else _subject(now, answered),
         setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
-        instrument={**supply.instruments(), **_judges(verdicts), **_detector(blocks)},
+        instrument={**supply.instruments(), **({JUDGES: judges} if judges else {}), **_detector(blocks)},
         data={
             **{key: record[key] for key in ("source", "index", "left_out") if key in record},
             # rows from a folder are those that this machine would retrieve, but for what was allowed to differ
@@ -89,17 +90,6 @@ def _flags(now: Running | None, task: str) -> dict[str, Any]:
     found = {key: value for key, value in now.given.items() if key not in _OF_THE_MODEL}
     chosen = (found.pop("samples", None) or {}).get(task)
     return found if chosen is None else {**found, "samples": list(chosen)}
-
-
-def _judges(verdicts: Verdicts) -> dict[str, Any]:
-    """Return the judges by what they are, not by their names in the config file: ``model``, ``model#2`` if again."""
-    found: dict[str, Any] = {}
-    for who in verdicts.models().get("judges", {}).values():
-        args = who.get("args") or {}
-        name = str(args.get("model") or args.get("pretrained") or who.get("model"))
-        seats = (name if n == 1 else f"{name}#{n}" for n in range(1, len(found) + 2))
-        found[next(seat for seat in seats if seat not in found)] = dict(who)
-    return {"judges": found} if found else {}
 
 
 def _detector(blocks: TaskBlocks) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.datasets import declaration_of
 from mrag_eval.judging import Recount, Votes, language_check
+from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import (
@@ -60,6 +61,7 @@ class Rebuilt:
         scored: the input to the metrics.
         found: what each row was shown.
         left_out: metrics that could not be computed here, and are taken from the recorded rows.
+        outcomes: how a reply that shows no answer gave none, as far as the reply shows it.
         labels_repeated: whether all labels of rankings follow from what is known here.
     """
 
@@ -67,6 +69,7 @@ class Rebuilt:
     scored: Sequence[Scored]
     found: Sequence[Retrieved]
     left_out: frozenset[str]
+    outcomes: Sequence[str | None]
     labels_repeated: bool
 
 
@@ -94,7 +97,9 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     )
     scores = score_rows(scored, computed, **measured_on(retrieval), language=language or LanguageRule())
     breakdowns = _breakdowns(here)
-    records = []
+    records, outcomes = [], []
+    # what a provider said of a reply is in no reply
+    heard = here.leaf.config.setting("answering.transport") in (None, ANSWERED_BY_US)
     for sample, row, (_, answer, outcome), score, shown in zip(samples, scored, read, scores, found, strict=True):
         before = sample.record
         for name in left_out:
@@ -104,15 +109,16 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         kept |= {name: getattr(before, name) for name in ("concurrence", "citations") if name in left_out}
         failed = failed_in(row.failures, ANSWERED) is not None
         of_task = task_record(computed, row.doc, row.answer, shown.passages, row.form, failed=failed)
-        # what a provider said of a reply is in no reply
-        said = before.outcome if before.outcome in OUTCOMES and failed_in(row.failures, {"answer"}) is None else None
-        kept |= {"outcome": said or outcome or refusal_in(of_task), "answer": answer, **of_task}
+        replied = heard and failed_in(row.failures, {"answer"}) is None
+        said = before.outcome if replied and before.outcome in OUTCOMES else None
+        outcomes.append(outcome or refusal_in(of_task))
+        kept |= {"outcome": said or outcomes[-1], "answer": answer, **of_task}
         kept["failures"] = _with_details(row.failures, before.failures)
         record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
         records.append(replace(record, **kept, **sufficiency_record(row.sufficiency)))
     labels = [(row, sample.record.relevance) for row, sample in zip(scored, samples, strict=True)]
     known = all(label is None or recount.repeats(row, label) for row, label in labels)
-    return Rebuilt(records, scored, found, left_out, known)
+    return Rebuilt(records, scored, found, left_out, outcomes, known)
 
 
 def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -> Recount:

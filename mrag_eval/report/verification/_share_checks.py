@@ -33,7 +33,7 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     if both:
         yield Finding(task, "fault", f"a vote has both a verdict and an error, or neither, first on '{both[0]}'")
     note = None
-    if any(record.judge is not None for record in records):
+    if any(record.panel is not None for record in records):
         check = language_check(here.judge, here.languages([record.query_lang for record in records]))
         note = None if check is None else check.note
     answers = [record.judge for record in records if record.judge is not None]
@@ -48,7 +48,7 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
         ngrams = (here.judge.relevance.threshold, 3) if share.by in ("proxy", "translated") else (None, None)
         if by - {share.by} or (share.threshold, share.n) != ngrams:
             yield Finding(task, "fault", "labelling is not that of the rows' labels and of the judge block")
-        if not _are_judges(here, share.models):
+        if share.models and not _are_judges(here, share.models):
             yield Finding(task, "fault", "labelling.models are not the judges of the results")
 
 
@@ -57,7 +57,8 @@ def _panel(
 ) -> Iterator[Finding]:
     """Compare panels with the seats that voted, and the calls of each model with its votes."""
     task = here.leaf.task
-    if bool(shares) != bool(judged):
+    # a panel is recorded as well where no row came so far that it was asked
+    if bool(judged) and not shares:
         yield Finding(task, "fault", f"{key}: {len(judged)} rows with a verdict, {len(shares)} records of a panel")
     asked = [record.votes for record in judged if record.votes]
     for share in shares:
@@ -90,9 +91,11 @@ def _is_vote(vote: Mapping[str, Any]) -> bool:
 def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:
     """Return whether the models of seats are those whose identities the results record; of a folder, by its name."""
     known = (here.leaf.config.provenance.get("models") or {}).get("judges") or {}
+    if models.keys() != known.keys():
+        return False
     for seat, model in models.items():
-        args = (known.get(seat) or {}).get("args") or {}
+        args = (known[seat] or {}).get("args") or {}
         named = str(args.get("model") or args.get("pretrained") or seat.partition("#")[0])
-        if seat not in known or PurePath(named).name != PurePath(model).name:
+        if PurePath(named).name != PurePath(model).name:
             return False
     return True

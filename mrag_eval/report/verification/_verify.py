@@ -12,8 +12,10 @@ from mrag_eval.core import DataError, Wait
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples, samples_beside, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
+from mrag_eval.report.verification._answering_checks import Asked, answering_follows
 from mrag_eval.report.verification._findings import Finding, Verified
 from mrag_eval.report.verification._harness_checks import groups, run_record, task_record, task_results
+from mrag_eval.report.verification._instrument_checks import instruments_follow
 from mrag_eval.report.verification._passage_checks import passages
 from mrag_eval.report.verification._prompt_checks import prompts
 from mrag_eval.report.verification._row_checks import made_again, row_counts, row_values
@@ -81,21 +83,23 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
     findings: list[Finding] = []
     left: dict[str, list[str]] = {}
     rows = numbers = 0
+    asked = Asked()
     for task, leaf in wait.over(file.leaves.items()):
         findings += task_settings(leaf, tasks_folder)
         path = samples_beside(file.path, task)
         if path is None:
+            asked.whole = False
             findings.append(Finding(task, "fault", "no samples next to the results; run with --log_samples"))
             continue
         with _uncollected():
             samples = read_samples(path)
-            checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples)
+            checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples, asked)
         rows += len(samples)
         numbers += checked
         findings += found
         for line in lines:
             left.setdefault(line, []).append(task)
-    findings += [*groups(file, tasks_folder), *run_record(file)]
+    findings += [*groups(file, tasks_folder), *run_record(file), *answering_follows(file, asked)]
     if not file.leaves:
         findings.append(Finding("", "fault", "no task of ours in these results"))
     return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings), left)
@@ -114,7 +118,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _of_task(
-    file: ResultFile, leaf: LeafResult, here: TaskHere, samples: Sequence[Sample]
+    file: ResultFile, leaf: LeafResult, here: TaskHere, samples: Sequence[Sample], asked: Asked
 ) -> tuple[int, list[Finding], list[str]]:
     """Return how many numbers were computed again, the findings of one task, and what was not checked."""
     records = [sample.record for sample in samples]
@@ -130,6 +134,7 @@ def _of_task(
     named = {finding.text.partition(" ")[0] for finding in of_means}
     scores, numbers, differing = recomputed_scores(file, leaf, records)
     again = made_again(here, samples)
+    asked.add(samples, again)
     computed = [*row_values(here, samples, again), *differing]
     # another version may read replies and compute intervals in another way
     findings += [*of_means, *([replace(f, kind="note") for f in computed] if other_versions(leaf) else computed)]
@@ -145,6 +150,7 @@ def _of_task(
         task_results(file, here, samples, scored, scores, named),
         record_follows(file, leaf, records),
         source_follows(here),
+        instruments_follow(here, records),
     ):
         findings += check
     return numbers, findings, [*unchecked(Checked(here, samples, again, read))]

@@ -1,0 +1,81 @@
+"""The recorded models of a run besides the evaluated one, against the settings and rows that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import JUDGES, SUFFICIENCY, judges_of, shown
+from mrag_eval.datasets import sha256_file
+from mrag_eval.report.verification._differing import differing
+from mrag_eval.report.verification._findings import Finding
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.scoring import RowRecord
+
+# Detectors of languages by name; any other is a file of the user's.
+_NAMED_DETECTORS = ("fasttext", "lingua")
+# Stands for a model that nothing else in a run describes.
+_ANY = "a model"
+
+
+def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
+    """Compare judges, planner, critic, translator, reranker and detector with what else the results say of them."""
+    leaf = here.leaf
+    if leaf.measurement is None:
+        return
+    models = leaf.config.provenance.get("models") or {}
+    found = leaf.measurement.instrument
+    wanted = {
+        **{role: model for role, model in models.items() if role != JUDGES},
+        **({JUDGES: judges_of(models[JUDGES])} if models.get(JUDGES) else {}),
+        **_translator(records),
+        **_reranker(here, found),
+        **_detector(here, found),
+    }
+    for key, one, other in differing(found, wanted, "instrument"):
+        text = f"{key} is {_text(one)}, {_text(other)} by the models, settings and rows beside it"
+        yield Finding(leaf.task, "fault", text)
+    yield from _seats(here, models.get(JUDGES) or {}, records)
+
+
+def _translator(records: Sequence[RowRecord]) -> dict[str, Any]:
+    shares = [record.translation for record in records if record.translation is not None]
+    return {"translator": shares[0].get("identity")} if shares else {}
+
+
+def _reranker(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
+    listwise = here.leaf.config.rerank.get("kind") == "listwise"
+    return {"reranker": found.get("reranker") or _ANY} if listwise else {}
+
+
+def _detector(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
+    named = here.leaf.config.setting("judge.correct_language.detector")
+    if named is None or named in _NAMED_DETECTORS:
+        return {}
+    path = Path(str(named))
+    return {"detector": {"sha256": sha256_file(path)} if path.is_file() else found.get("detector") or _ANY}
+
+
+def _seats(here: TaskHere, judges: Mapping[str, Any], records: Sequence[RowRecord]) -> Iterator[Finding]:
+    """Compare the seats of the judges with the judge block, and with whether any judge was asked."""
+    if not judges:
+        return
+    config, block = here.leaf.config, here.judge
+    names = block.panel or tuple(dict.fromkeys(seat.rpartition("#")[0] or seat for seat in judges))
+    once = block.repeats == 1
+    wanted = {name if once else f"{name}#{nth}" for name in names for nth in range(1, block.repeats + 1)}
+    if {*judges} != wanted:
+        text = f"the judges are {', '.join(judges)}, {', '.join(sorted(wanted))} by the judge block"
+        yield Finding(here.leaf.task, "fault", text)
+    asked = any(record.panel or record.sufficiency_panel or record.labelling for record in records)
+    # without passages nobody is asked whether they suffice
+    if not asked and not (SUFFICIENCY in config.metrics and config.shows == "nothing"):
+        yield Finding(here.leaf.task, "fault", "judges are recorded, and no row has a record of a panel")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        args = value.get("args") or value.get("model_args") or {}
+        return str(args.get("model") or args.get("pretrained") or value.get("model") or ", ".join(map(str, value)))
+    return "nothing" if value is None else shown(value)
