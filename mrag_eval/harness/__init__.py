@@ -15,7 +15,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
-from lm_eval.utils import setup_logging
+from lm_eval.utils import sanitize_model_name, setup_logging
 
 from mrag_eval.harness._command import command_line, end_with_1
 from mrag_eval.harness._groups import group_rules, group_scores
@@ -80,6 +80,7 @@ __all__ = [
     "run_settings",
     "running",
     "runs_here",
+    "sanitize_model_name",
     "score_table",
     "sends_by_http",
     "setup_logging",

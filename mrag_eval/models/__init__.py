@@ -1,5 +1,6 @@
 """Auxiliary models: judges, planners, critics, rerankers and translators."""
 
+from mrag_eval.models._answering import LOCAL as LOCAL_TRANSPORT
 from mrag_eval.models._answering import OURS as ANSWERED_BY_US
 from mrag_eval.models._answering import Answering, answering
 from mrag_eval.models._asking import Answered, generate_parsed
@@ -39,6 +40,7 @@ from mrag_eval.models.translate._translator import Translation, Translator, tota
 __all__ = [
     "ANSWERED_BY_US",
     "ASKED",
+    "LOCAL_TRANSPORT",
     "LONGEST_REPLY",
     "NOT_KEPT",
     "Answered",

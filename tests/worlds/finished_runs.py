@@ -20,6 +20,7 @@ from tests.retrieval.agents.scripted import ScriptedAgent, plan
 from tests.worlds import xlcost, xrag
 from tests.worlds.bordirlines import real_queries, write_bordirlines
 from tests.worlds.judges import ScriptedJudge, always, exact, failing, lists_answers
+from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task, write_world
 
 
@@ -173,6 +174,45 @@ def looped(folder: Path, test_data: Path) -> Path:
         return run(world, ["looped"], lambda prompt: "1841", {}, include=world, limit=3)
 
 
+def answered(folder: Path, test_data: Path) -> Path:
+    """A model behind an API, asked by two tasks: some calls fail, some replies are refusals, empty, or cut."""
+    world = write_world(folder)
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    keys = {**BASE, "metrics": ["match"], "retrieval": {"mode": "all", "k": 2, "kind": "bm25"}}
+    write_task(world, "asked", **keys, data=data)
+    write_task(world, "asked_de", **keys, data={**data, "language": "de"})
+    fates = {
+        **dict.fromkeys([("lighthouse", "de"), ("lighthouse", "en")], said(None, refusal="No.")),
+        ("lighthouse", "es"): said("<think>so", finish="length"),
+        **dict.fromkeys([("bakery", lang) for lang in ("de", "en", "es")], Answer(500, "broken")),
+        **dict.fromkeys([("ferry", lang) for lang in ("de", "en", "es")], said("")),
+    }
+    asks = {question: (topic, lang) for topic, all_ in TOPICS.items() for lang, (_, question, _) in all_.items()}
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        row = next(row for question, row in asks.items() if question in asked(body))
+        fate = fates.get(row, said("1841"))
+        return fate if fate.status != 200 else Answer(body={**fate.body, "model": "m-2026"})
+
+    server = ModelServer(script)
+    args = {"model": "m", "base_url": server.url, "max_retries": 1, "num_concurrent": 2}
+    try:
+        return run(
+            world, ["asked", "asked_de"], str, {"pretrained": "m"}, include=world, model="local-chat-completions",
+            model_args=args, apply_chat_template=True,
+        )  # fmt: skip
+    finally:
+        server.close()
+
+
+def translated(folder: Path, test_data: Path) -> Path:
+    """XQuAD's passages in the language of the question, by its parallel texts."""
+    data = {"path": str(test_data / "xquad"), "languages": ["de", "en"]}
+    retrieval = {"kind": "bm25", "translator": {"backend": "table"}, "document_translation": "en"}
+    metadata = {"data": data, "retrieval": retrieval, "metrics": ["match"]}
+    return run(folder, ["xquad_rag_de"], lambda prompt: "in the year 1066", metadata, limit=5)
+
+
 def choices(folder: Path, test_data: Path) -> Path:
     """BLEnD's multiple choice without passages, in the five languages of one tier."""
     return _choices(folder, test_data, "blend_norag_low", limit=2)
@@ -192,5 +232,17 @@ def _choices(folder: Path, test_data: Path, group: str, **settings: Any) -> Path
 
 RUNS: Mapping[str, Callable[[Path, Path], Path]] = {
     made.__name__: made
-    for made in (small, xquad, bordirlines, likelihood, judged, labelled, looped, choices, whole_benchmark)
+    for made in (
+        small,
+        xquad,
+        bordirlines,
+        likelihood,
+        judged,
+        labelled,
+        looped,
+        answered,
+        translated,
+        choices,
+        whole_benchmark,
+    )
 }

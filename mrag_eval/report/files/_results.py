@@ -17,8 +17,8 @@ from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
 
-# Model arguments from which the harness takes a model's name.
-_NAMING_ARGUMENTS = {"peft", "delta", "pretrained", "model", "path", "engine"}
+# Model arguments from which the harness takes a model's name, the first that is given.
+NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _CELL = re.compile(r"(.+)\[(.+)\]")
 # The year 3000: what is later is no time of a run.
 _LAST_DATE = 32_503_680_000
@@ -276,7 +276,7 @@ def model_name(content: Mapping[str, Any]) -> str:
     args = run.get("model_args")
     args = args if isinstance(args, str | Mapping) else {}
     keys = [part.partition("=")[0].strip() for part in args.split(",")] if isinstance(args, str) else list(args)
-    if isinstance(run.get("model"), str) and not set(keys) & _NAMING_ARGUMENTS:
+    if isinstance(run.get("model"), str) and not {*keys} & {*NAMING_ARGUMENTS}:
         return str(run["model"])
     named = args.get("pretrained") or args.get("model") if isinstance(args, Mapping) else None
     name = str(content.get("model_name") or named or run.get("model") or "unnamed model")

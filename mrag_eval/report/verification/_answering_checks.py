@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mrag_eval.models import ANSWERED_BY_US, Ledger
+from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, Ledger
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._findings import Finding, value_text
@@ -91,7 +91,7 @@ def _against_record(file: ResultFile, leaf: LeafResult, block: Mapping[str, Any]
         source = str(Path(str(metadata["config_source"])).absolute())
         compared["provenance.file"] = leaf.config.provenance.get("file"), source
     if "chat_template" in file.content:
-        made = sha256(template.encode()).hexdigest() if template else None
+        made = sha256(str(template).encode()).hexdigest() if template else None
         compared["measurement.subject.chat_template_sha256"] = subject.get("chat_template_sha256"), made
         compared["measurement.subject.chat_template_applied"] = (
             subject.get("chat_template_applied"),
@@ -102,7 +102,9 @@ def _against_record(file: ResultFile, leaf: LeafResult, block: Mapping[str, Any]
     else:
         empty = {key: block.get(key) or None for key in _OF_OUR_TRANSPORT}
         compared |= {f"answering.{key}": (value, None) for key, value in empty.items()}
-        compared["answering.ledger"] = _without_time(block.get("ledger")), _without_time({})
+        compared["answering.ledger"] = block.get("ledger"), Ledger().as_dict()
+        if block.get("transport") != LOCAL_TRANSPORT:
+            compared["answering.transport"] = block.get("transport"), f"not ours ({block.get('model')})"
     for key, (one, other) in compared.items():
         if one != other:
             text = f"{key} is {value_text(one)}, {value_text(other)} by the rest of the results"
@@ -119,32 +121,33 @@ def _of_our_transport(block: Mapping[str, Any], args: Mapping[str, str]) -> dict
     }
 
 
-def _without_time(ledger: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = Ledger().as_dict() | dict(ledger or {})
-    return {key: value for key, value in found.items() if key != "seconds"}
+def _counts(found: Any) -> Mapping[str, int]:
+    """Return counts by name; whatever is none counts nothing."""
+    items = found.items() if isinstance(found, Mapping) else ()
+    return {name: count for name, count in items if isinstance(count, int)}
 
 
 def _against_rows(file: ResultFile, block: Mapping[str, Any], asked: Asked) -> Iterator[str]:
     """Compare counts of a model that was asked over our transport with the rows, where one rank counted all of them."""
     if block.get("transport") != ANSWERED_BY_US or not asked.whole:
         return
-    ledger, outcomes = block.get("ledger") or {}, block.get("outcomes") or {}
+    ledger, outcomes = block.get("ledger") or {}, _counts(block.get("outcomes"))
     for name in sorted({*outcomes, *asked.said}):
         least, most, found = asked.said[name], asked.outcomes[name], outcomes.get(name, 0)
         # those that a reply shows, too, the provider may not have counted
         if not least <= found <= most:
             span = str(most) if least == most else f"{least} to {most}"
             yield f"answering.outcomes.{name} is {found}, {span} by the rows"
-    failed = ledger.get("failures") or {}
+    failed = _counts(ledger.get("failures"))
     for reason in sorted({*failed, *asked.failures}):
         found, rows = failed.get(reason, 0), asked.failures[reason]
-        # equal prompts are sent once, and a row with a request for each option names one failure
+        # equal prompts may be sent once, and a row with a request for each option names one failure
         if (rows and not found) or (found > rows and not asked.by_likelihood):
             yield f"answering.ledger.failures.{reason} is {found}, {rows} by the rows"
     sent = ledger.get("calls", 0) + ledger.get("cached", 0)
     if sent > asked.requests or (asked.sent and not sent and not file.run.get("use_cache")):
         yield f"answering.ledger counts {sent} calls for {asked.requests} requests of the rows"
     for key in ("answered_by", "finish_reasons"):
-        counted = sum((block.get(key) or {}).values())
+        counted = sum(_counts(block.get(key)).values())
         if counted > asked.requests:
             yield f"answering.{key} counts {counted} replies to {asked.requests} requests of the rows"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mrag_eval.core import LabelSource
-from mrag_eval.report.files._results import ResultFile
+from mrag_eval.report.files._results import NAMING_ARGUMENTS, ResultFile
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._differing import differing
@@ -48,9 +48,11 @@ def task_results(
 
 
 def run_record(file: ResultFile) -> Iterator[Finding]:
-    """Compare what the results repeat of the run: hashes of texts, and versions."""
+    """Compare what the results repeat of the run: hashes of texts, versions, and the model's name and type."""
+    from mrag_eval.harness import sanitize_model_name
+
     versions = next((leaf.config.versions for leaf in file.leaves.values()), {})
-    wanted = {
+    wanted: dict[str, Any] = {
         **{
             f"{name}_sha": sha256_text(str(file.content[name])) if file.content.get(name) else None
             for name in ("system_instruction", "chat_template")
@@ -61,6 +63,14 @@ def run_record(file: ResultFile) -> Iterator[Finding]:
             if package in versions
         },
     }
+    wanted["model_name_sanitized"] = sanitize_model_name(str(file.content.get("model_name")))
+    # a model that a program hands over has no type, and no name of its own
+    if file.content.get("model_source") != "CUSTOM":
+        wanted["model_source"] = file.run.get("model")
+    args = file.run.get("model_args")
+    naming = [key for key in NAMING_ARGUMENTS if key in args] if isinstance(args, Mapping) else []
+    if naming and isinstance(args, Mapping):
+        wanted["model_name"] = str(args[naming[0]])
     for name, value in wanted.items():
         if name in file.content and file.content[name] != value:
             text = f"{name} is {value_text(file.content[name])}, {value_text(value)} by the rest of the results"

