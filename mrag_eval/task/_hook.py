@@ -36,7 +36,7 @@ from mrag_eval.harness import (
     hide_secrets_in_results,
 )
 from mrag_eval.judging import Verdicts, prompt_texts
-from mrag_eval.models import answering, may_pass
+from mrag_eval.models import LASTING, answering, may_pass
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
     Budget,
@@ -374,14 +374,15 @@ class RagTask(HarnessTask):
         again = command_line() or "the same call"
         if self._supply.retrieve_again and scores.failures.keys() & way_to("translation of documents"):
             again = f"{self._supply.retrieve_again} && {again}"
+        next_step = LASTING if self.complete else f"what succeeded is kept; this repeats the rest: {again}"
         everywhere = scores.failed_everywhere
         log.log(
             logging.WARNING if everywhere is None else logging.ERROR,
-            "[%s] failed%s: %s. What succeeded is kept; this repeats the rest: %s",
+            "[%s] failed%s: %s; %s",
             self._name,
             "" if everywhere is None else " in every row",
             failure_line(scores),
-            again,
+            next_step,
         )
         if everywhere is not None:
             end_with_1()
