@@ -157,6 +157,15 @@ def test_a_run_with_a_limit_is_marked_in_other_exports(tmp_path: Path) -> None:
     assert r"run in part, 4 of 1,190 rows: rag\_de; rag\_multi" in (tmp_path / "scores.tex").read_text("utf-8")
     files, _ = written(run, "mteb", tmp_path)
     assert [file["part"] for file in files if "scores" in file] == ["4 of 1,190 rows"] * 2
+    assert {file["task_name"] for file in files if "scores" in file} == {
+        "rag_de (4 of 1,190 rows)", "rag_multi (4 of 1,190 rows)"
+    }  # fmt: skip
+    # a later run of a part does not take the place of the whole
+    whole = changed(write_run(tmp_path / "whole"), lambda content: content.update(date=1_767_225_600.0))
+    changed(run, lambda content: content.update(date=1_767_225_601.0))
+    for form in ("csv", "latex", "mteb"):
+        result = export([run, whole], form, Options(output=tmp_path / form))
+        assert not any("4 of 1,190" in path.read_text("utf-8") for path in result.files)
     frame = load_results(run)
     assert set(frame["part"]) == {"4 of 1,190 rows"}
     # a limit beyond the last row leaves the run whole
@@ -180,7 +189,8 @@ def test_a_run_that_a_later_one_with_other_settings_replaces_is_named(tmp_path: 
     notes = export([first, changed(second, later)], "csv", options).notes
     name = f"results_{DATE}.json"
     assert f"{name}, rag_de is left out: {name} differs in retrieval.k: 3 | 5" in notes
-    assert f"{name}, rag_multi is left out: {name} differs in ran.of: 4 | 1190" in notes
+    # a part does not take the place of the whole
+    assert f"{name}, rag_multi is left out: {name} differs in ran.of: 1190 | 4" in notes
 
 
 @pytest.mark.parametrize(
