@@ -39,6 +39,8 @@ EVERYTHING = "all"
 NOT_SET = "not set"
 # The key of two records of which one is missing.
 UNKNOWN = "identity"
+# Keys whose values say in words what the rows are.
+SOURCES = ("source", "source.corpus")
 # The block of the judges, by what they are.
 JUDGES = "judges"
 
@@ -235,6 +237,8 @@ class Differs:
             return f"{UNKNOWN} unknown"
         if self.first is None:
             return f"{self.key} {NOT_SET}, {shown(self.second)} in {other}"
+        if self.key in SOURCES:
+            return f"{self.key}: {self.first}"
         return f"{self.key}={shown(self.first)}, {self._not(other)}"
 
     def _not(self, other: str) -> str:

@@ -54,7 +54,7 @@ def test_without_its_main_metric_a_task_has_no_headline_and_a_note(tmp_path: Pat
     ids = {entry["dataset"]["task_id"] for entry in entries}
     assert "rag_de" not in ids
     assert "rag_de.language_check" in ids
-    why = "no headline, its main metric judged_accuracy has no figure (no panel judged the row)"
+    why = "no headline, of its main metric judged_accuracy, there is no figure (no panel judged the row)"
     assert any(note.startswith("rag_de: ") and why.partition(" (")[0] in note for note in notes)
     files, notes = written(run, "mteb", tmp_path)
     assert [file["scores"]["validation"][0]["main_score"] for file in files if "scores" in file] == [None, None]
@@ -68,7 +68,7 @@ def test_a_score_with_many_failed_rows_is_no_headline(failed: int, why: str | No
     entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench", metrics=("match",))
     headlines = {"rag", "rag_de", "rag_multi"} & {entry["dataset"]["task_id"] for entry in entries}
     assert headlines == ({"rag", "rag_de", "rag_multi"} if why is None else set())
-    said = [note for note in notes if "no headline, its main metric match" in note]
+    said = [note for note in notes if "no headline, of its main metric match" in note]
     assert len(said) == (0 if why is None else 3)
     assert all(str(why) in note for note in said)
     files, _ = written(run, "mteb", tmp_path / "mteb", metrics=("match",))

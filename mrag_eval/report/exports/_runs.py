@@ -95,8 +95,8 @@ class Task:
                 why = "its tasks have no main metric in common"
         else:
             main = [score for score in self.overall if score.metric == self.main_metric]
-            blank = [s.no_headline or f"has no figure ({s.reason or 'no row could be scored'})" for s in main]
-            why = f"its main metric {self.main_metric} {blank[0] if blank else 'is missing'}"
+            blank = [s.no_headline or f"there is no figure ({s.reason or 'no row could be scored'})" for s in main]
+            why = f"of its main metric {self.main_metric}, {blank[0] if blank else 'there is no figure'}"
         return f"{self.label}: no headline, {why}"
 
 
