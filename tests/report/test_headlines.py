@@ -82,6 +82,11 @@ def test_a_score_with_many_failed_rows_is_no_headline(failed: int, why: str | No
     told = [line["no_headline"] for line in lines if line["metric"] == "match" and not line["dimension"]]
     # a group names the task
     assert [one.rpartition(": ")[2] for one in told] == [why or ""] * 3
+    # wherever the figure stands, its bounds and what withholds it stand, too
+    for form in ("eval-results", "model-index", "eee", "latex"):
+        files = export([run], form, Options(output=tmp_path / form, metrics=("match",), dataset="me/bench")).files
+        text = "".join(path.read_text("utf-8") for path in files)
+        assert ((why or "more than 5") in " ".join(text.split()).replace("\\%", "%")) == (why is not None), form
 
 
 def test_a_group_s_mean_needs_every_task(tmp_path: Path) -> None:
