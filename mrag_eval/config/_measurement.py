@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, Literal, get_args
 
 from mrag_eval.config._modes import mode_named
@@ -39,6 +40,8 @@ EVERYTHING = "all"
 NOT_SET = "not set"
 # The key of two records of which one is missing.
 UNKNOWN = "identity"
+# Keys whose values say in words what the rows are.
+SOURCES = ("source", "source.corpus")
 # The block of the judges, by what they are.
 JUDGES = "judges"
 
@@ -131,6 +134,9 @@ _OF_A_LOOKUP = ("reranker", *sorted(f"retrieval.{key}" for key in _OF_A_SEARCH -
 # Keys of a task that only name it, or that its blocks replace.
 _NAMES = frozenset({"class", "dataset_name", "dataset_path", "include", "metadata", "metric_list", "tag", "task",
                     "task_alias", "test_split"})  # fmt: skip
+# From this many keys on, a block that one side lacks is told as one, by the first of these keys that it has.
+_A_BLOCK = 3
+_NAMING = ("model", "name", "kind")
 # A text of letters and digits is a hash from this length on, of which people read the beginning.
 _HASH = 40
 _READ = 8
@@ -235,6 +241,8 @@ class Differs:
             return f"{UNKNOWN} unknown"
         if self.first is None:
             return f"{self.key} {NOT_SET}, {shown(self.second)} in {other}"
+        if self.key in SOURCES:
+            return f"{self.key}: {self.first}"
         return f"{self.key}={shown(self.first)}, {self._not(other)}"
 
     def _not(self, other: str) -> str:
@@ -285,6 +293,24 @@ def differences(
         if not same and harmless(key) is None and not is_named(key, (*idle, *allowed)):
             found.append(Differs(which, key, mine, theirs))
     return found
+
+
+def by_block(found: Sequence[Differs]) -> list[Differs]:
+    """Return differences with each block that one side lacks as a whole as one, told by what names it."""
+    out = []
+    for (block, missing), group in groupby(found, key=lambda one: (one.key.rpartition(".")[0], _missing(one))):
+        keys = list(group)
+        if missing is None or len(keys) < _A_BLOCK or ("." not in block and keys[0].role == "setting"):
+            out += keys
+            continue
+        names = {one.key.rpartition(".")[2]: one for one in keys}
+        name = next((names[end] for end in _NAMING if end in names), keys[0])
+        out.append(Differs(name.role, block, name.first, name.second))
+    return out
+
+
+def _missing(one: Differs) -> str | None:
+    return "first" if one.first is None else "second" if one.second is None else None
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ import atexit
 import logging
 import sqlite3
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from mrag_eval.core._errors import MragError
@@ -23,6 +24,7 @@ _ENDED: dict[Path, set[str]] = {}
 
 def run_ended(cache: Path, keys: Iterable[str]) -> None:
     """Note that the run of these entries has ended well: they are removed once its results are written."""
+    _remove_at_exit()
     _ENDED.setdefault(cache, set()).update(keys)
 
 
@@ -41,5 +43,7 @@ def remove_ended() -> None:
             log.warning("the cache %s: replies of an ended run are not removed (%s)", cache, error)
 
 
-# before the stores are closed, as it is registered after them
-atexit.register(remove_ended)
+@lru_cache(maxsize=1)
+def _remove_at_exit() -> None:
+    # what is registered last is called first: before the stores are closed, and before a command that failed ends
+    atexit.register(remove_ended)

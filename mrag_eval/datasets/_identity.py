@@ -108,15 +108,15 @@ def _compared(parts: Mapping[str, Part], known: PublishedRows | None, local: boo
     rows = sum(part.rows for part in parts.values())
     declared = {} if known is None else {name: one for name, one in known.parts.items() if one.content is not None}
     differing = [name for name, one in declared.items() if name not in parts or parts[name].content != one.content]
-    counts = f"{rows:,} rows are not the published {known.rows:,}" if known and known.rows != rows else ""
+    counts = f"{rows:,} rows, not the published {known.rows:,}" if known and known.rows != rows else ""
     if differing:
         what = ", ".join(name for name in differing if len(declared) > 1)
-        said = f"whose {counts}" if counts else f"whose rows differ from the published{f': {what}' if what else ''}"
+        said = f"of {counts}" if counts else f"whose rows differ from the published{f': {what}' if what else ''}"
         return "other", f"a copy {said}"
     if declared and known and declared.keys() == known.parts.keys() == parts.keys():
         return "official", "the published rows"
     if local:
-        return "local", "a local copy, with nothing declared to compare it with" + (f"; its {counts}" if counts else "")
+        return "local", f"a local copy{f' of {counts}' if counts else ', with nothing declared to compare it with'}"
     return None
 
 

@@ -8,7 +8,7 @@ from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, 
 from mrag_eval.models._kept import NOT_KEPT, KeptReplies
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
-from mrag_eval.models._remedies import may_pass, remedy
+from mrag_eval.models._remedies import LASTING, may_pass, remedy
 from mrag_eval.models._replies import (
     LONGEST_REPLY,
     Parsed,
@@ -40,6 +40,7 @@ from mrag_eval.models.translate._translator import Translation, Translator, tota
 __all__ = [
     "ANSWERED_BY_US",
     "ASKED",
+    "LASTING",
     "LOCAL_TRANSPORT",
     "LONGEST_REPLY",
     "NOT_KEPT",

@@ -237,7 +237,8 @@ class _Service:
         failed = [nth for nth, one in enumerate(found) if one.error is not None]
         if failed:
             log.error("%s", self._what_failed(requests, found, failed))
-            log.error("    %s", remedy(found[failed[0]].reason))
+            reasons = [found[nth].reason for nth in failed]
+            log.error("    %s", remedy(next(filter(may_pass, reasons), reasons[0])))
         return found
 
     def _what_failed(self, requests: Sequence[Any], found: Sequence[Reply], failed: Sequence[int]) -> str:

@@ -17,16 +17,25 @@ _FIRST = {
 }
 
 
-# The same call may be answered after one of these; the others are what a model or a provider says to this text.
-_PASSING = frozenset({*_FIRST, "budget", "model"})
+# What a model or a provider says to this text, whenever it is asked.
+_LASTING = frozenset(
+    {"content_filter", "empty", "length", "missing", "refusal", "too_long", "unreadable", "unsupported",
+     "wrong_language"}
+)  # fmt: skip
+LASTING = (
+    "the same call fails in the same way: change the model or its settings, or ask again with an empty cache, "
+    "export MRAG_CACHE=$(mktemp -d)"
+)
 
 
-def may_pass(reason: str) -> bool:
+def may_pass(reason: str | None) -> bool:
     """Return whether a repetition may have an answer where a call failed for a reason."""
-    return reason in _PASSING
+    return reason not in _LASTING
 
 
 def remedy(reason: str | None) -> str:
     """Return the next step after a call that failed for a reason, in one line."""
+    if not may_pass(reason):
+        return LASTING
     first = _FIRST.get(reason or "")
     return _AGAIN if first is None else f"{first}, then {_AGAIN}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mrag_eval.config import (
+    SOURCES,
     UNKNOWN,
     Differs,
     Measurement,
@@ -128,7 +129,7 @@ def _rows(record: Measurement, block: Mapping[str, Any]) -> Iterator[Differs]:
     if declared is not None and declared.is_own(block):
         return
     source = record.data.get("source") or {}
-    for key, part in (("source", source), ("source.corpus", source.get("corpus"))):
+    for key, part in zip(SOURCES, (source, source.get("corpus")), strict=True):
         # a corpus without a publisher is told by its recipe
         if key == "source" or (isinstance(part, Mapping) and "published" in part):
             found = identity_of(part or {})

@@ -36,7 +36,7 @@ from mrag_eval.harness import (
     hide_secrets_in_results,
 )
 from mrag_eval.judging import Verdicts, prompt_texts
-from mrag_eval.models import answering, may_pass
+from mrag_eval.models import LASTING, answering, may_pass
 from mrag_eval.planning import check_stock_run
 from mrag_eval.prompts import (
     Budget,
@@ -51,6 +51,7 @@ from mrag_eval.prompts import (
 from mrag_eval.retrieval import FIRST, TaskRows
 from mrag_eval.scoring import (
     ANSWERED,
+    BY_SETTINGS,
     METRIC_NAMES,
     AnswerRecord,
     PromptCounts,
@@ -363,7 +364,8 @@ class RagTask(HarnessTask):
         for why, names in left_out.items():
             log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):
-            log.warning("[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
+            level = logging.INFO if reason in BY_SETTINGS else logging.WARNING
+            log.log(level, "[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
         self._say_failures(scores)
         return scores.unscored_share
 
@@ -374,14 +376,15 @@ class RagTask(HarnessTask):
         again = command_line() or "the same call"
         if self._supply.retrieve_again and scores.failures.keys() & way_to("translation of documents"):
             again = f"{self._supply.retrieve_again} && {again}"
+        next_step = LASTING if self.complete else f"what succeeded is kept; this repeats the rest: {again}"
         everywhere = scores.failed_everywhere
         log.log(
             logging.WARNING if everywhere is None else logging.ERROR,
-            "[%s] failed%s: %s. What succeeded is kept; this repeats the rest: %s",
+            "[%s] failed%s: %s; %s",
             self._name,
             "" if everywhere is None else " in every row",
             failure_line(scores),
-            again,
+            next_step,
         )
         if everywhere is not None:
             end_with_1()

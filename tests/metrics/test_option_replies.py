@@ -78,6 +78,7 @@ def test_random_answers_by_hand() -> None:
     found = random_concurrence(rows)
     assert found == {
         "KB_CS": pytest.approx(1 / 2),
+        "controller_share": pytest.approx(1 / 2),
         "Con_CS": pytest.approx(1 / 2),
         "Non_CS": pytest.approx(1 / 2),
         "delta_CS_ratio": pytest.approx(0),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ from tests.worlds.small import BASE, write_task, write_world
 Start = Callable[..., ModelServer]
 DOWN = {
     "server": (Answer(500, "broken"), True),
-    "connection lost": (Answer(body="{"), True),
+    "conflict": (Answer(409, "later"), True),
+    "too early": (Answer(425, "later"), True),
+    "half a body": (Answer(body="{"), True),
     "refused for its content": (Answer(400, {"error": {"code": "content_filter", "message": "no"}}), False),
     "filtered": (said("", finish="content_filter"), False),
 }
@@ -104,6 +108,22 @@ def test_results_that_are_not_written_leave_the_replies(world: Path, start: Star
     assert kept(tmp_path) == 15
     run(world, server)
     assert (len(server.requests), kept(tmp_path)) == (15, 0)
+
+
+def test_a_command_that_ends_with_1_removes_them_as_well(tmp_path: Path) -> None:
+    """Every row of a task failed for good: the next run may be that of a new checkpoint all the same."""
+    script = """
+from pathlib import Path
+from mrag_eval.core import run_ended, shared_store
+from mrag_eval.harness._command import exit_with_1_at_the_end
+exit_with_1_at_the_end()
+cache = Path("models.sqlite")
+shared_store(cache).put_many({"ended": 1, "other": 2})
+run_ended(cache, ["ended"])
+"""
+    assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False).returncode == 1
+    with sqlite3.connect(tmp_path / "models.sqlite") as store:
+        assert store.execute("SELECT key FROM entries").fetchall() == [("other",)]
 
 
 def test_the_evaluated_model_as_planner_is_asked_anew_as_well(start: Start, tmp_path: Path) -> None:

@@ -288,7 +288,7 @@ def test_parts_of_several_tasks_are_one_row(tmp_path: Path) -> None:
     path = tmp_path / "results_1.json"
     path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
     (ours,) = [r for r in shown(path)["1"].rows if r.labels[-1] == "org/m"]
-    assert ours.source == "this run, other settings: rows=… of …, not all"
+    assert ours.source == "this run, other settings: a part of the rows, not all"
     assert ours.cells[1].value == pytest.approx(20.0)
 
 

@@ -54,7 +54,7 @@ def test_without_its_main_metric_a_task_has_no_headline_and_a_note(tmp_path: Pat
     ids = {entry["dataset"]["task_id"] for entry in entries}
     assert "rag_de" not in ids
     assert "rag_de.language_check" in ids
-    why = "no headline, its main metric judged_accuracy has no figure (no panel judged the row)"
+    why = "no headline, of its main metric judged_accuracy, there is no figure (no panel judged the row)"
     assert any(note.startswith("rag_de: ") and why.partition(" (")[0] in note for note in notes)
     files, notes = written(run, "mteb", tmp_path)
     assert [file["scores"]["validation"][0]["main_score"] for file in files if "scores" in file] == [None, None]
@@ -68,7 +68,7 @@ def test_a_score_with_many_failed_rows_is_no_headline(failed: int, why: str | No
     entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench", metrics=("match",))
     headlines = {"rag", "rag_de", "rag_multi"} & {entry["dataset"]["task_id"] for entry in entries}
     assert headlines == ({"rag", "rag_de", "rag_multi"} if why is None else set())
-    said = [note for note in notes if "no headline, its main metric match" in note]
+    said = [note for note in notes if "no headline, of its main metric match" in note]
     assert len(said) == (0 if why is None else 3)
     assert all(str(why) in note for note in said)
     files, _ = written(run, "mteb", tmp_path / "mteb", metrics=("match",))
@@ -82,6 +82,11 @@ def test_a_score_with_many_failed_rows_is_no_headline(failed: int, why: str | No
     told = [line["no_headline"] for line in lines if line["metric"] == "match" and not line["dimension"]]
     # a group names the task
     assert [one.rpartition(": ")[2] for one in told] == [why or ""] * 3
+    # wherever the figure stands, its bounds and what withholds it stand, too
+    for form in ("eval-results", "model-index", "eee", "latex"):
+        files = export([run], form, Options(output=tmp_path / form, metrics=("match",), dataset="me/bench")).files
+        text = "".join(path.read_text("utf-8") for path in files)
+        assert ((why or "more than 5") in " ".join(text.split()).replace("\\%", "%")) == (why is not None), form
 
 
 def test_a_group_s_mean_needs_every_task(tmp_path: Path) -> None:
@@ -157,6 +162,15 @@ def test_a_run_with_a_limit_is_marked_in_other_exports(tmp_path: Path) -> None:
     assert r"run in part, 4 of 1,190 rows: rag\_de; rag\_multi" in (tmp_path / "scores.tex").read_text("utf-8")
     files, _ = written(run, "mteb", tmp_path)
     assert [file["part"] for file in files if "scores" in file] == ["4 of 1,190 rows"] * 2
+    assert {file["task_name"] for file in files if "scores" in file} == {
+        "rag_de (4 of 1,190 rows)", "rag_multi (4 of 1,190 rows)"
+    }  # fmt: skip
+    # a later run of a part does not take the place of the whole
+    whole = changed(write_run(tmp_path / "whole"), lambda content: content.update(date=1_767_225_600.0))
+    changed(run, lambda content: content.update(date=1_767_225_601.0))
+    for form in ("csv", "latex", "mteb"):
+        result = export([run, whole], form, Options(output=tmp_path / form))
+        assert not any("4 of 1,190" in path.read_text("utf-8") for path in result.files)
     frame = load_results(run)
     assert set(frame["part"]) == {"4 of 1,190 rows"}
     # a limit beyond the last row leaves the run whole
@@ -180,7 +194,8 @@ def test_a_run_that_a_later_one_with_other_settings_replaces_is_named(tmp_path: 
     notes = export([first, changed(second, later)], "csv", options).notes
     name = f"results_{DATE}.json"
     assert f"{name}, rag_de is left out: {name} differs in retrieval.k: 3 | 5" in notes
-    assert f"{name}, rag_multi is left out: {name} differs in ran.of: 4 | 1190" in notes
+    # a part does not take the place of the whole
+    assert f"{name}, rag_multi is left out: {name} differs in ran.of: 1190 | 4" in notes
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.core import DataError
 from mrag_eval.report import compare, comparison_text, gate, gate_lines, gate_markdown, write_baseline
 from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
@@ -53,21 +54,43 @@ def test_a_gate_marks_a_language(
     result = gate([first], [second], rules)
     if rule == "floor":
         where = [one for one in where if "candidate" in one]
-    expected = "; ".join(f"zh: {one}" for one in where) or None
+    marked = [f"zh: {one}" for one in where]
+    # three of 40 are more than a twentieth of all rows
+    of_all = [f"all: {one.replace(' of 20', ' of 40')}" for one in where]
     for check in result.checks:
+        whole = check.language is None and rule != "pair"
+        expected = "; ".join([*(of_all if whole else []), *marked]) or None
         assert check.marked == (None if check.language == "de" else expected), check
-    for shown in ("\n".join(gate_lines(result)), gate_markdown(result)):
-        assert (f"many rows failed: {expected}" in shown) == (expected is not None)
+        if expected is not None and check.language != "de":
+            for shown in ("\n".join(gate_lines(result)), gate_markdown(result)):
+                assert f"many rows failed: {expected}" in shown
+    assert ("many rows failed" in gate_markdown(result)) == bool(marked)
 
 
 def test_a_comparison_marks_a_language(tmp_path: Path) -> None:
     found = compare([written(tmp_path / "a", 0)], [written(tmp_path / "b", 3)])
     assert {one.language: one.marked for one in found.differences} == {
-        None: "zh: 3 of 20 rows failed in the second run",
+        None: "all: 3 of 40 rows failed in the second run; zh: 3 of 20 rows failed in the second run",
         "de": None,
         "zh": "zh: 3 of 20 rows failed in the second run",
     }
     shown = comparison_text(found)
     assert "zh (many failed)" in shown
-    assert "- qa, many rows failed: zh: 3 of 20 rows failed in the second run" in shown
+    assert "- qa, many rows failed: all: 3 of 40 rows failed in the second run; zh: 3 of 20 rows" in shown
     assert "many failed" not in comparison_text(compare([written(tmp_path / "c", 0)], [written(tmp_path / "d", 2)]))
+
+
+def test_a_comparison_names_metrics_without_a_value_in_one_run(tmp_path: Path) -> None:
+    rows = [row(i, "de", acc=1.0) for i in range(4)]
+    down = [row(i, "de", found=1.0) | {"failures": FAILED, "unscored": {"acc": "x"}} for i in range(4)]
+    both = write_run(tmp_path / "both", {"qa": [one | {"values": {**one["values"], "found": 1.0}} for one in rows]})
+    dead = write_run(tmp_path / "dead", {"qa": down})
+    line = "qa: no value in the second run for acc (4 of 4 rows failed)"
+    assert f"- {line}" in comparison_text(compare([both], [dead]))
+    with pytest.raises(DataError, match="no task of both runs has the metric 'acc'") as caught:
+        compare([both], [dead], metrics=["acc"])
+    assert line in caught.value.message
+    with pytest.raises(DataError) as caught:
+        compare([write_run(tmp_path / "alone", {"qa": rows})], [dead])
+    assert caught.value.message.startswith(line)
+    assert "run again what failed" in (caught.value.next_step or "")

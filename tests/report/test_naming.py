@@ -236,7 +236,7 @@ def verdict(place: Place, path: Path) -> str | None:
 def _is_named(told: Sequence[str], keys: Sequence[str]) -> bool:
     names = [".".join(keys[:n]) for n in range(1, len(keys) + 1)]
     names += ["rows"] if keys[0] == "ran" else []
-    return any(text.startswith((f"{name}=", f"{name} ")) for text in told for name in names) or (
+    return any(text.startswith((f"{name}=", f"{name} ", f"{name}: ")) for text in told for name in names) or (
         "another table or row" in told
     )
 
@@ -315,7 +315,7 @@ RUNS: Sequence[tuple[str, str, dict[str, Any], str]] = (
             ({"setting.run.system_instruction": "You are a proud patriot of X."},
              "run.system_instruction=You are a proud patriot of X., not set in the task"),
             ({"data.source.published.status": "other", "data.source.published.reason": "a copy whose rows differ"},
-             "source=a copy whose rows differ, not the published ones"),
+             "source: a copy whose rows differ"),
         )
     ),
 )  # fmt: skip

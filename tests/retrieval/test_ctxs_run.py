@@ -145,7 +145,10 @@ def test_the_question_in_a_prompt() -> None:
 
 def test_a_task_with_such_a_file(world: Path, tmp_path: Path) -> None:
     questions = [json.loads(line) for line in (world / "questions.jsonl").read_text("utf-8").splitlines()]
-    path = write(tmp_path, *({"question": row["query"], "ctxs": [OPENED, LAKE]} for row in questions))
+    path = write(
+        tmp_path,
+        *({"question": row["query"], "ctxs": [{**OPENED, "id": row["relevant_ids"][0]}, LAKE]} for row in questions),
+    )
     data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl")}
     block = {"mode": "all", "k": 1, "depth": 2, "kind": "precomputed", "run": str(path), "run_language": "en"}
     write_task(tmp_path, "forked", **BASE, data=data, retrieval=block)

@@ -243,6 +243,18 @@ def test_each_flag_arrives(tasks: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert keys(record_of(tasks, lm=_lm()), record_of(tasks, lm=_lm(), **{flag: value})) == expected
 
 
+def test_the_seeds_that_count_as_unset_are_the_harness_s_defaults() -> None:
+    from mrag_eval.report.files._measured import _SEEDS
+
+    given = inspect.signature(lm_eval.simple_evaluate).parameters
+    names = {
+        "numpy_seed": "numpy_random_seed",
+        "torch_seed": "torch_random_seed",
+        "fewshot_seed": "fewshot_random_seed",
+    }
+    assert {name: given[names.get(name, name)].default for name in _SEEDS} == _SEEDS
+
+
 def test_seeds_count_where_replies_are_sampled(tasks: Path) -> None:
     sampled = {"gen_kwargs": "do_sample=True,temperature=0.7"}
     one, other = (record_of(tasks, lm=_lm(), torch_random_seed=seed, **sampled) for seed in (1, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import compress
@@ -119,6 +119,17 @@ class PairedRows:
         """Return the pairs of question and document language, sorted."""
         return tuple(sorted({row.pair for row in self.second} - {""}))
 
+    def alone(self) -> Iterator[str]:
+        """Yield a line on the metrics that have values in one of the runs alone."""
+        names = [list(dict.fromkeys(name for row in run for name in row.values)) for run in (self.first, self.second)]
+        for here, there, where, failed in (
+            (names[0], names[1], "second", self.failed[1]),
+            (names[1], names[0], "first", self.failed[0]),
+        ):
+            if gone := [name for name in here if name not in there]:
+                why = f" ({failed.of_all})" if failed.of_all else ""
+                yield f"{self.task}: no value in the {where} run for {', '.join(gone)}{why}"
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """Return the metrics that both runs have on some row, in the order of the first run's rows."""
@@ -163,6 +174,7 @@ def compare(
     _check_named(differs, [a[task].measurement for task in both] + [b[task].measurement for task in both.values()])
     notes = [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
+    lacking: list[str] = []
     found: list[Difference] = []
     with Wait("comparing runs", len(both), "tasks") as wait:
         for task, other in wait.over(both.items()):
@@ -170,6 +182,7 @@ def compare(
             unlike[task] = {found.key: found.values for found in unlike_settings(a[task], b[other])}
             alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
             notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
+            lacking += pair.alone()
             for metric in [m for m in pair.metrics if not metrics or m in metrics]:
                 own = pair.of_metric(metric)
                 parts: list[tuple[str | None, PairedRows]] = [(None, own)]
@@ -181,13 +194,16 @@ def compare(
                 ]
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
+        why = f" ({'; '.join(lacking)})" if lacking else ""
         raise DataError(
-            f"no task of both runs has the metric '{missing[0]}'",
+            f"no task of both runs has the metric '{missing[0]}'{why}",
             "mrag-eval report A B   shows the metrics of every task",
         )
+    if not found and lacking:
+        raise DataError("; ".join(lacking), "run again what failed, or score both runs by the same metrics")
     if not found:
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
-    return Comparison(tuple(_holm(found)), tuple(notes), {task: keys for task, keys in unlike.items() if keys})
+    return Comparison(tuple(_holm(found)), (*notes, *lacking), {task: keys for task, keys in unlike.items() if keys})
 
 
 def is_of(row: ScoredRow, metric: str) -> bool:

@@ -42,10 +42,14 @@ class FailedRows:
 
 
 def marks(runs: Mapping[str, FailedRows], languages: Collection[str] = ()) -> str | None:
-    """Return the marked languages of each run in one line; all rows, and all languages, if none are given. None: no
-    mark.
+    """Return the marked languages of each run in one line, of all if none are given, and first all rows if these are of
+    several languages, all of them given. None: no mark.
     """
-    found = [f"all: {rows.of_all} in the {run}" for run, rows in runs.items() if rows.of_all and not languages]
+    found = [
+        f"all: {rows.of_all} in the {run}"
+        for run, rows in runs.items()
+        if rows.of_all and (not languages or 1 < len(rows.rows.keys() & {*languages}) == len(rows.rows))
+    ]
     found += [
         f"{language or 'no language'}: {share} in the {run}"
         for run, rows in runs.items()

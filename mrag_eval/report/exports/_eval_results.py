@@ -86,7 +86,8 @@ def _figure_line(score: Score) -> str:
         parts.append(f"95% [{score.low:.3f}, {score.high:.3f}]")
     if score.n is not None:
         parts.append(f"n = {score.n}")
-    return ", ".join([*parts, *filter(None, (score.unscored,))])
+    withheld = (f"{name}: {text}" for name, text in score.withheld.items())
+    return ", ".join([*parts, *filter(None, (score.unscored,)), *withheld])
 
 
 def _settings_line(score: Score) -> str:

@@ -223,6 +223,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
     if score.n is not None:
         found["num_samples"] = score.n
     details = {f"unscored: {reason}": str(n) for reason, n in score.unscored_reasons.items()}
+    details |= score.withheld
     if score.reason:
         details["interval"] = score.reason
     return {key: value for key, value in (("uncertainty", found), ("details", details)) if value}

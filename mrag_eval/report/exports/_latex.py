@@ -61,6 +61,8 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
                 if score is not None and (score.value is None or score.unscored):
                     why = score.unscored or score.reason or "no figure"
                     below.setdefault((metric, why), {})[", ".join(labels)] = None
+                if score is not None and score.no_headline is not None:
+                    below.setdefault((metric, f"no headline, {score.no_headline}"), {})[", ".join(labels)] = None
             if part := next(iter(scores.values())).part:
                 below.setdefault(("run in part", part), {})[", ".join(labels)] = None
     counts = sorted({int(n) for n in frame["n"].dropna() if n})

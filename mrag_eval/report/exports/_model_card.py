@@ -96,6 +96,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
         found["stderr"] = score.stderr
     if score.unscored_reasons:
         found["unscored"] = dict(score.unscored_reasons)
+    found |= score.withheld
     return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in found.items() if v is not None}
 
 

@@ -64,13 +64,15 @@ def _task(task: Task) -> dict[str, Any]:
     main = None if task.headline is None else task.main_metric
     rows = [_row(whole, main, _ALL, languages)]
     rows += [_row(scores, main, lang, [lang]) for lang, scores in subsets.items()]
+    score = task.scores[0]
     unscored = {score.metric: score.unscored_reasons for score in whole if score.unscored_reasons}
     return {
         "dataset_revision": task.config.revision,
-        "task_name": task.label,
+        # the schema has no place for it
+        "task_name": task.label if score.part is None else f"{task.label} ({score.part})",
         # MTEB reads a file without this key as one of its releases before 1.11; it had no part in this run
         "mteb_version": None,
-        **task.scores[0].settings,
+        **score.settings,
         "scores": {task.config.split or _NO_SPLIT: rows},
         **({"unscored": unscored} if unscored else {}),
         **({} if task.no_headline is None else {"no_headline": task.no_headline}),

@@ -95,8 +95,8 @@ class Task:
                 why = "its tasks have no main metric in common"
         else:
             main = [score for score in self.overall if score.metric == self.main_metric]
-            blank = [s.no_headline or f"has no figure ({s.reason or 'no row could be scored'})" for s in main]
-            why = f"its main metric {self.main_metric} {blank[0] if blank else 'is missing'}"
+            blank = [s.no_headline or f"there is no figure ({s.reason or 'no row could be scored'})" for s in main]
+            why = f"of its main metric {self.main_metric}, {blank[0] if blank else 'there is no figure'}"
         return f"{self.label}: no headline, {why}"
 
 
@@ -147,8 +147,12 @@ def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool =
                 "leaderboard takes whole runs only",
                 "run without --limit and --samples; csv, latex and mteb take a part, and say so",
             )
-    # of several runs the newest as shipped, else the newest
-    marks = {(str(file.path), leaf.task): bool(_mark(leaf)) for file in files for leaf in file.leaves.values()}
+    # of several runs the newest as shipped and over all rows, else the newest over all rows, else the newest
+    marks = {
+        (str(file.path), leaf.task): (file.part(leaf.task) is not None, bool(_mark(leaf)))
+        for file in files
+        for leaf in file.leaves.values()
+    }
     deviates = [marks[path, name] for path, name in zip(frame["path"], frame["name"], strict=True)]
     ordered = frame.assign(deviates=deviates).sort_values("deviates", ascending=False, kind="stable")
     newest = ordered.groupby(["model", "name", "mode"])["path"].transform("last")[frame.index]

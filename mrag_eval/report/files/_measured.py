@@ -7,8 +7,8 @@ from typing import Any
 
 from mrag_eval.config import Measurement
 
-# Keys of the harness's record that seed a sampled reply.
-_SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+# Keys of the harness's record that seed a sampled reply, with its defaults.
+_SEEDS = {"random_seed": 0, "numpy_seed": 1234, "torch_seed": 1234, "fewshot_seed": 1234}
 # Keys of a result file, beside its record of the run, that belong to the model.
 _OF_THE_MODEL = ("model_source", "max_length")
 
@@ -25,7 +25,7 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     run = content.get("config")
     run = run if isinstance(run, Mapping) else {}
     record = record.adding("subject", _subject(run, content))
-    seeds = {key: run[key] for key in _SEEDS if run.get(key) is not None}
+    seeds = {key: run[key] for key, default in _SEEDS.items() if run.get(key) not in (None, default)}
     return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
 
 

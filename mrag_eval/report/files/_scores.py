@@ -84,6 +84,16 @@ class Score:
     no_headline: str | None = None
 
     @property
+    def withheld(self) -> dict[str, str]:
+        """Return why a score is no headline, and between which bounds it lies; empty for one that may be one."""
+        if self.no_headline is None:
+            return {}
+        found = {"no headline": self.no_headline}
+        if self.worst_case is not None and self.best_case is not None:
+            found["bounds"] = f"{self.worst_case:.3f} to {self.best_case:.3f} with all unscored rows wrong, or right"
+        return found
+
+    @property
     def settings(self) -> dict[str, str]:
         """Return how the task was run, as texts: mode, passages, index, embedder, judges, fingerprint, version."""
         return {key: value for key in _SETTINGS if (value := getattr(self, key)) is not None}

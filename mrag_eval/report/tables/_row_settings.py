@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, product
+from itertools import product
 from typing import Any
 
-from mrag_eval.config import Differs, Measurement, harmless, is_named
+from mrag_eval.config import Differs, Measurement, by_block, harmless, is_named
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.tables._requirements import ANY, REQUIRED, is_met, value_text
@@ -25,13 +25,9 @@ OF_A_RUN = (
 )
 # Keys of the data that the comparison with the task as shipped covers.
 _OF_THE_ROWS = ("source", "ran")
-# From this many keys on, a block that one side lacks is said once.
-_A_BLOCK = 3
 # Texts that count the rows of a task.
 _COUNTED = ("rows=", "source")
 _NUMBER = re.compile(r"\d+(?:,\d+)*")
-# Keys that name what a block sets.
-_NAMING = ("model", "name", "kind")
 
 
 def fit(leaf: LeafResult, stated: Mapping[str, Any], ignoring: Sequence[str] = ()) -> tuple[str, ...]:
@@ -113,22 +109,11 @@ def source_of(differs: Iterable[str], source: str = "this run") -> str:
 
 def alike(text: str) -> str:
     """Return a text on the rows of a task without their numbers, which differ between the tasks of one row."""
+    if text.startswith("rows="):
+        return "a part of the rows, not all"
     return _NUMBER.sub("…", text) if text.startswith(_COUNTED) else text
 
 
 def said(found: Sequence[Differs], other: str = "the task") -> list[str]:
     """Return differences from ``other`` as texts; a block that one side lacks as a whole is named once."""
-    out = []
-    for (block, missing), group in groupby(found, key=lambda one: (one.key.rpartition(".")[0], _missing(one))):
-        keys = list(group)
-        if missing is None or len(keys) < _A_BLOCK or ("." not in block and keys[0].role == "setting"):
-            out += [one.against(other) for one in keys]
-            continue
-        names = {one.key.rpartition(".")[2]: one for one in keys}
-        name = next((names[end] for end in _NAMING if end in names), keys[0])
-        out.append(Differs(name.role, block, name.first, name.second).against(other))
-    return out
-
-
-def _missing(one: Differs) -> str | None:
-    return "first" if one.first is None else "second" if one.second is None else None
+    return [one.against(other) for one in by_block(found)]

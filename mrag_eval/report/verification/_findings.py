@@ -103,4 +103,6 @@ def value_text(value: Any) -> str:
     """Return a value as a finding shows it; of a block, its texts."""
     if isinstance(value, Mapping):
         value = ", ".join(str(part) for part in value.values() if isinstance(part, str))
+    if isinstance(value, str) and " " in value:
+        return f"'{value}'"
     return "nothing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

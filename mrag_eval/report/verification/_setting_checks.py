@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import dotted, harmless, package_versions
+from mrag_eval.config import by_block, dotted, harmless, package_versions
 from mrag_eval.core import content_key
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.report.files._results import LeafResult, ResultFile
@@ -81,7 +81,7 @@ def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
     if shipped(leaf.task, tasks_folder) is None:
         yield Finding(leaf.task, "note", "not a task of the package: there are no official settings to compare with")
         return
-    for found in deviations(leaf.measurement, tasks_folder):
+    for found in by_block(deviations(leaf.measurement, tasks_folder)):
         if found.key == "rows":
             # said with their number and the flag
             continue

@@ -77,7 +77,7 @@ def retrieve_into(
         retrieval = supply.blocks.retrieval
         entry = folder.finish(task, single_ranking=retrieval.searches and retrieval.has_single_ranking)
     for fault, count in entry.faults.items():
-        log.warning("[%s] %d rows: %s", task, count, fault)
+        log.warning("[%s] %d of %d rows: %s", task, count, entry.rows, fault)
     return Retrieval(task, len(ids), len(ids) - len(waiting), entry.faults, entry)
 
 

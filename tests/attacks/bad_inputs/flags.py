@@ -274,6 +274,12 @@ CHOICES = [
     Case("flips full", ["'flips'", "mrag-eval compare RUN --answers"]),
 ]
 JUDGE = [
+    Case("judge people", ["SAMPLES"]),
+    Case("judge people full", ["--write"]),
+    Case("judge people full --write new.csv --n 0", ["--n"]),
+    Case("judge people full --write new.csv --seed -1", ["--seed"]),
+    Case("judge people full --answers gone.csv --panel writer", ["gone.csv"]),
+    Case("judge people full --write new.csv --answers gone.csv", ["--write"]),
     Case("judge inspect", ["SAMPLES"]),
     Case("judge inspect full --n 0", ["--n"]),
     Case("judge inspect full --n x", ["--n"]),

@@ -45,6 +45,7 @@ SAMPLES = (
     "judge answers full/some-model/samples_qa_one_{date}.jsonl --panel writer",
     "judge passages full/some-model/samples_qa_one_{date}.jsonl --panel writer",
     "judge rewrites full",
+    "judge people full --write new.csv",
     "judge documents full/some-model/samples_qa_one_{date}.jsonl --model writer",
     "trace qa_one-0 full",
     "verify full",

@@ -139,9 +139,9 @@ def test_one_server_plans_criticises_and_answers(looped: Path, server: ModelServ
     for role in ("planner", "critic"):
         identity = config["provenance"]["models"][role]
         assert (identity["model"], identity["args"]) == ("local-chat-completions", {"model": "m"})
-    # a second run asks for nothing
+    # a second run may be that of another checkpoint, and asks for everything
     run(looped, "local-chat-completions", api(server), apply_chat_template=True)
-    assert asked(server) == calls
+    assert asked(server) == calls + calls
 
 
 def test_the_harnesss_own_object_plans_with_its_headers(looped: Path, server: ModelServer) -> None:
@@ -149,17 +149,24 @@ def test_the_harnesss_own_object_plans_with_its_headers(looped: Path, server: Mo
     run(looped, "local-chat-completions", {**api(server), "header": header}, apply_chat_template=True)
     assert {(h["Authorization"], h["X-Route"]) for _, h, _ in server.requests} == {(f"Bearer {SECRET}", "b")}
     assert asked(server)["planner"] == 3
-    # another route is another model, another key is not
-    run(
-        looped,
-        "local-chat-completions",
-        {**api(server), "header": {**header, "X-Route": "c"}},
-        apply_chat_template=True,
-    )
-    assert asked(server)["planner"] == 6
-    header["Authorization"] = "Bearer sk-planted-9876543210fedcba"
-    run(looped, "local-chat-completions", {**api(server), "header": header}, apply_chat_template=True)
-    assert asked(server)["planner"] == 6
+
+
+def test_a_route_is_part_of_a_model_and_a_key_is_not(looped: Path, server: ModelServer) -> None:
+    """A run in which an answer fails is repeated: its plans serve the same model alone."""
+    plans, down = server.script, ["answer"]
+    server.script = lambda body, n: Answer(500, "down") if role_of(_text(body)) in down else plans(body, n)
+    header = {"Authorization": f"Bearer {SECRET}", "X-Route": "b"}
+
+    def planned(**changes: str) -> int:
+        args = {**api(server), "max_retries": 0, "header": {**header, **changes}}
+        run(looped, "local-chat-completions", args, apply_chat_template=True)
+        return asked(server)["planner"]
+
+    assert planned() == 3
+    assert planned(**{"X-Route": "c"}) == 6
+    assert planned(Authorization="Bearer sk-planted-9876543210fedcba") == 6
+    down.clear()
+    assert planned() == 6
 
 
 def test_limits_of_the_run_hold_for_its_planner(looped: Path, server: ModelServer) -> None:
