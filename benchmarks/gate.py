@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import pipe_table
 from mrag_eval.metrics import benjamini_hochberg, holm, paired_margin
 from mrag_eval.report import gate, read_rules
@@ -38,12 +39,12 @@ def write_baseline(path: Path, values: np.ndarray) -> None:
     """Write the scores (tasks, rows) as the baseline file of a run."""
     tasks = {
         f"task{t}": {
-            "settings": {"config": {"version": 1}, "groups": []},
+            "settings": {"measurement": Measurement(f"task{t}").to_dict(), "groups": [], "failed": []},
             "rows": [[f"row{i}", "en", f"row{i}", {"acc": float(x)}, "en"] for i, x in enumerate(task)],
         }
         for t, task in enumerate(values)
     }
-    path.write_text(json.dumps({"format": 2, "tasks": tasks}), "utf-8")
+    path.write_text(json.dumps({"format": 3, "tasks": tasks}), "utf-8")
 
 
 def simulate(gates: int, tasks: int, change: float, drop: float, seed: int = 0) -> list[list[float]]:
