@@ -123,7 +123,8 @@ def test_a_gate_takes_scores_over_territories(
         write_baseline([a], tmp_path / "baseline.json")
         a = tmp_path / "baseline.json"
     path = tmp_path / "gate.yaml"
-    rules: Sequence[str] = ("KB_CS", "Cst_CS_all", "delta_CS_difference")
+    # a difference between languages has no better side by itself
+    rules: Sequence[str] = ("KB_CS", "Cst_CS_all", "delta_CS_difference, lower_is_better: true")
     path.write_text("rules:\n" + "".join(f"- {{metric: concurrence.{name}, min_n: 20}}\n" for name in rules), "utf-8")
     drop = gate([a], [b], read_rules(path))
     verdicts = {check.metric.rpartition(".")[2]: check.verdict for check in drop.checks}
