@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import DataError, keep_for_repetition
+from mrag_eval.core import DataError, repeated_later
 from mrag_eval.planning import Observed, Pilot, Spent
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def run_pilot(words: Sequence[str], *, debug: bool = False) -> Pilot:
 
     with TemporaryDirectory(prefix="mrag-pilot-") as folder:
         start = time.perf_counter()
-        run([*words, "--log_samples", "--output_path", folder], debug=debug)
-        keep_for_repetition()
+        with repeated_later():
+            run([*words, "--log_samples", "--output_path", folder], debug=debug)
         return replace(read_pilot(Path(folder)), seconds=time.perf_counter() - start)
 
 

@@ -4,7 +4,7 @@ from mrag_eval.core._address import address_fault, bare_address, check_address, 
 from mrag_eval.core._claims import Claims
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed, present_device
 from mrag_eval.core._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
-from mrag_eval.core._ended_runs import keep_for_repetition, remove_ended, run_ended
+from mrag_eval.core._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
 from mrag_eval.core._errors import (
     ConfigError,
     CorpusError,
@@ -254,6 +254,7 @@ __all__ = [
     "readable",
     "redact",
     "remove_ended",
+    "repeated_later",
     "replaced",
     "room_on_disk",
     "rounded",

@@ -9,7 +9,9 @@ from __future__ import annotations
 import atexit
 import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,17 +22,30 @@ from mrag_eval.core._store import shared_store
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 _ENDED: dict[Path, set[str]] = {}
+_REPEATED: ContextVar[bool] = ContextVar("whether a longer run follows", default=False)
 
 
 def run_ended(cache: Path, keys: Iterable[str]) -> None:
     """Note that the run of these entries has ended well: they are removed once its results are written."""
+    if _REPEATED.get():
+        return
     _remove_at_exit()
     _ENDED.setdefault(cache, set()).update(keys)
 
 
 def keep_for_repetition() -> None:
-    """Keep the entries after all: the results are not written, or a longer run follows."""
+    """Keep the entries after all, as the results are not written."""
     _ENDED.clear()
+
+
+@contextmanager
+def repeated_later() -> Iterator[None]:
+    """Keep the entries of the runs within the block for a longer run of the same rows."""
+    token = _REPEATED.set(True)
+    try:
+        yield
+    finally:
+        _REPEATED.reset(token)
 
 
 def remove_ended() -> None:

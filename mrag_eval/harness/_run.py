@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import ConfigError, UnwrittenError, Wait, did_you_mean, keep_for_repetition
+from mrag_eval.core import ConfigError, UnwrittenError, Wait, did_you_mean, keep_for_repetition, remove_ended
 from mrag_eval.harness._result_files import hash_of, run_files
 
 _FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
@@ -104,6 +104,8 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
             keep_for_repetition()
             print(score_table(found))
             raise
+    # a further run of this process may plan before it is known to the harness
+    remove_ended()
     return found
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import keep_for_repetition, remove_ended
+from mrag_eval import evaluate
+from mrag_eval.core import keep_for_repetition, remove_ended, repeated_later
 from mrag_eval.models import answering
 from mrag_eval.task import RagTask
 from tests.worlds.model_server import Answer, ModelServer, asked, said
@@ -148,3 +149,21 @@ def test_the_evaluated_model_as_planner_is_asked_anew_as_well(start: Start, tmp_
     remove_ended()
     assert (len(ASKED), kept(tmp_path)) == (0, 0)
     assert shared_store(tmp_path / "cache" / "models.sqlite").get_many(["x"]) == {}
+
+
+def test_a_pilot_keeps_them_for_the_run_that_follows(world: Path, start: Start, tmp_path: Path) -> None:
+    server = start(lambda body, n: said("1841"))
+    with repeated_later():
+        run(world, server)
+    assert kept(tmp_path) == 15
+    run(world, server)
+    assert (len(server.requests), kept(tmp_path)) == (15, 0)
+
+
+def test_a_program_finds_nothing_of_its_last_run(world: Path, start: Start, tmp_path: Path) -> None:
+    """A second run plans before the harness knows of it, and must not be given the plans of the first."""
+    server = start(lambda body, n: said("1841"))
+    task = str(world / "plain.yaml")
+    args = {"model": "m", "base_url": server.url, "max_retries": 0}
+    evaluate("local-chat-completions", model_args=args, tasks=[task], apply_chat_template=True, output=tmp_path / "out")
+    assert (len(server.requests), kept(tmp_path)) == (15, 0)
