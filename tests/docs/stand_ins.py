@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from importlib.metadata import metadata
 from pathlib import Path
 
 from tests.docs.blocks import ROOT
@@ -52,6 +53,7 @@ def write_programs(folder: Path, python: str = sys.executable) -> None:
         "mrag-eval": "mrag_eval_command",
         "lm_eval": "lm_eval_command",
         "python": "python_command",
+        "pip": "pip_command",
     }.items():
         path = folder / name
         path.write_text(_SCRIPT.format(python=python, function=function), "utf-8")
@@ -83,6 +85,17 @@ def lm_eval_command(arguments: Sequence[str]) -> int:
 def python_command(arguments: Sequence[str]) -> int:
     """Run ``python`` with replacements."""
     os.execv(sys.executable, [sys.executable, *_everywhere(arguments)])
+
+
+def pip_command(arguments: Sequence[str]) -> int:
+    """Install nothing, and fail unless ``pip install "mrag-eval[EXTRA,...]"`` names extras of this installation."""
+    found = re.fullmatch(r"install mrag-eval\[([\w,-]+)\]", " ".join(arguments))
+    if found is None:
+        raise SystemExit(f"no replacement for: pip {' '.join(arguments)}")
+    unknown = set(found[1].split(",")) - set(metadata("mrag-eval").get_all("Provides-Extra") or ())
+    if unknown:
+        raise SystemExit(f"mrag-eval has no extra {', '.join(sorted(unknown))}")
+    return 0
 
 
 def _everywhere(arguments: Sequence[str]) -> list[str]:
