@@ -93,7 +93,7 @@ def fails_by_t(losses: np.ndarray, allowed: float) -> np.ndarray:
 
 
 def graded(gates: int, rules_of: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each shape and number of rules: alarms of gate and t-tests, and how often five points are found."""
+    """Yield a row for each shape and number of rules: alarms, and how often five points are found, by gate and t-tests."""
     for name, draw in SHAPES.items():
         for rules in rules_of:
             rng = np.random.default_rng(rules)
@@ -148,7 +148,10 @@ def main() -> None:
         shares = (f"{100 * np.mean([rules * p <= LEVEL for p in found]):.1f}" for rules in RULES)
         table.append((f"{100 * change:.0f}", *shares))
     print(f"Gates that find a drop of five points in one task, in percent of {gates}; {ROWS} rows a rule\n")
-    print(pipe_table(("answers that change, %", *(f"{n} rules" for n in RULES)), table, "r" * 6), end="\n\n")
+    print(
+        pipe_table(("answers that change, %", *(f"{n} rule" + "s" * (n > 1) for n in RULES)), table, "r" * 6),
+        end="\n\n",
+    )
     print(f"Graded scores, {GRADED} rows a rule: gates that fail without a change, and that find five points of one\n")
     head = ("differences", "rules", "alarms", "of t-tests", "found", "by t-tests", "gates")
     print(pipe_table(head, list(graded(gates, rules_of)), "lrrrrrr"), end="\n\n")
