@@ -40,6 +40,13 @@ def declaration_of(data: Mapping[str, Any]) -> Declaration | None:
     return None if loader is None else loader.declaration
 
 
+def default_split(data: Mapping[str, Any]) -> str | None:
+    """Return the split that the rows of a ``data:`` block without one are of; None if its benchmark has no splits."""
+    loader = LOADERS.get(str(data.get("benchmark")))
+    found = None if loader is None else loader.block.model_fields["split"].default
+    return None if found is None else str(found)
+
+
 def data_of_config() -> Mapping[str, Mapping[str, Any]]:
     """Return the settings that the config file has for benchmarks: benchmark -> keys of its ``data:`` block.
 

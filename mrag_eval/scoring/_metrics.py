@@ -469,6 +469,15 @@ def more_is_better(metric: str) -> bool | None:
     return True if declared is None else declared.higher_is_better
 
 
+def direction_lines(metrics: Iterable[str]) -> list[str]:
+    """Return a line for the metrics of which less is better, and one for those without a better side."""
+    found: dict[bool | None, list[str]] = {}
+    for metric in dict.fromkeys(metrics):
+        found.setdefault(more_is_better(metric), []).append(metric)
+    said = {False: "less is better", None: "neither more nor less is better"}
+    return [f"{text}: {', '.join(found[side])}" for side, text in said.items() if side in found]
+
+
 def needs_of(metric: str) -> frozenset[str]:
     """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
     declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))

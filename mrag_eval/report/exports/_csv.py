@@ -10,9 +10,9 @@ from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 
 _COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
-            "unit", "lowest", "highest", "reason", "unscored", "worst_case", "best_case", "no_headline", "groups",
-            "design_effect", "lower_is_better", "retrieval_mode", "passages", "index", "embedder", "judges", "prompt",
-            "part", "task_version", "fingerprint", "mrag_eval_version")  # fmt: skip
+            "unit", "lowest", "highest", "lower_is_better", "reason", "unscored", "worst_case", "best_case",
+            "no_headline", "groups", "design_effect", "tasks", "mean", "weights", "retrieval_mode", "passages", "index",
+            "embedder", "judges", "prompt", "part", "task_version", "fingerprint", "mrag_eval_version")  # fmt: skip
 
 
 def write_csv(runs: Sequence[Run], path: Path, options: Options) -> Written:
