@@ -181,6 +181,8 @@ class ResultFile:
     def part(self, task: str) -> str | None:
         """Return how many of a task's rows were run, such as ``20 of 1,190 rows``; None for all of them."""
         rows, total = self.leaves[task].scores.rows, (self.content.get("n-samples") or {}).get(task) or {}
+        if (share := self.leaves[task].config.data.get("share")) is not None:
+            return f"{rows:,} rows (data.share {share})"
         if isinstance(total.get("original"), int):
             return None if rows >= total["original"] else f"{rows:,} of {total['original']:,} rows"
         # the harness's record of the flag, in files without counts
