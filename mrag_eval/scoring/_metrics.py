@@ -469,12 +469,31 @@ def more_is_better(metric: str) -> bool | None:
     return True if declared is None else declared.higher_is_better
 
 
+def nearer_zero_is_better(metric: str) -> bool:
+    """Return whether a metric is better the nearer it is to 0 from either side, as BordIRlines' deltas of concurrence
+    are.
+    """
+    return metric.startswith("concurrence.delta_CS")
+
+
+def better_side(metric: str) -> str:
+    """Return which side of a metric is better: ``higher``, ``lower``, ``nearer_zero`` or ``neither``."""
+    more = more_is_better(metric)
+    if more is None:
+        return "nearer_zero" if nearer_zero_is_better(metric) else "neither"
+    return "higher" if more else "lower"
+
+
 def direction_lines(metrics: Iterable[str]) -> list[str]:
-    """Return a line for the metrics of which less is better, and one for those without a better side."""
-    found: dict[bool | None, list[str]] = {}
+    """Return a line for the metrics of each side that is better, except those of which more is."""
+    found: dict[str, list[str]] = {}
     for metric in dict.fromkeys(metrics):
-        found.setdefault(more_is_better(metric), []).append(metric)
-    said = {False: "less is better", None: "neither more nor less is better"}
+        found.setdefault(better_side(metric), []).append(metric)
+    said = {
+        "lower": "less is better",
+        "nearer_zero": "nearer to 0 is better",
+        "neither": "neither more nor less is better",
+    }
     return [f"{text}: {', '.join(found[side])}" for side, text in said.items() if side in found]
 
 

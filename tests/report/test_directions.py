@@ -33,8 +33,10 @@ NAMES = tuple(dict.fromkeys((*ROW_METRICS, *TASK_MEASURES)))
 LOWER = {"option_unread", "language_mix", "code_switch", "concurrence.unread"}
 NEITHER = {"answered_in_english", "declined", "sem_lemma_rule", "option_refused", "concurrence.Con_CS",
            "concurrence.Non_CS", "concurrence.refused",
-           *(name for name in NAMES if ".delta_CS" in name or ".countries" in name)}  # fmt: skip
-SIDES = {name: "lower" if name in LOWER else "neither" if name in NEITHER else "higher" for name in NAMES}
+           *(name for name in NAMES if ".countries" in name)}  # fmt: skip
+NEARER_ZERO = {name for name in NAMES if ".delta_CS" in name}
+SIDES = dict.fromkeys(NAMES, "higher") | dict.fromkeys(LOWER, "lower") | dict.fromkeys(NEITHER, "neither")
+SIDES |= dict.fromkeys(NEARER_ZERO, "nearer_zero")
 
 
 def value_of(name: str) -> float:
@@ -52,14 +54,15 @@ def run(tmp_path: Path) -> Path:
 
 def test_the_metrics_of_which_less_is_better_are_those_of_this_list() -> None:
     assert {name: more_is_better(name) for name in NAMES} == {
-        name: {"higher": True, "lower": False, "neither": None}[side] for name, side in SIDES.items()
+        name: {"higher": True, "lower": False}.get(side) for name, side in SIDES.items()
     }
 
 
 def read_csv(path: Path) -> dict[str, tuple[str, str]]:
-    said = {"True": "lower", "False": "higher", "": "neither"}
     lines = [line for line in csv.DictReader(path.open(encoding="utf-8")) if line["task"] == "rag_de"]
-    return {line["metric"]: (said[line["lower_is_better"]], line["unit"]) for line in lines}
+    said = {"lower": "True", "higher": "False"}
+    assert all(line["lower_is_better"] == said.get(line["better"], "") for line in lines)
+    return {line["metric"]: (line["better"], line["unit"]) for line in lines}
 
 
 def read_mteb(path: Path) -> dict[str, tuple[str, str]]:
@@ -74,7 +77,7 @@ def read_record(path: Path) -> dict[str, tuple[str, str]]:
         if result["evaluation_name"] == "rag_de":
             better = config["additional_details"]["better"]
             assert config["lower_is_better"] is (better == "lower")
-            assert ("evaluation_description" in config) == (better == "neither")
+            assert ("evaluation_description" in config) == (better in ("neither", "nearer_zero"))
             found[config["metric_name"]] = (better, config["metric_unit"].replace("proportion", "share"))
     return found
 
@@ -97,7 +100,8 @@ def read_entries(path: Path) -> dict[str, tuple[str, str]]:
         named = re.match(r"(.+?) -?\d", notes)
         assert named is not None
         name = named[1]
-        sides = {"neither more nor less is better: ": "neither", "less is better: ": "lower"}
+        sides = {"neither more nor less is better: ": "neither", "less is better: ": "lower",
+                 "nearer to 0 is better: ": "nearer_zero"}  # fmt: skip
         side = next((side for text, side in sides.items() if f"{text}{name}" in notes), "higher")
         unit = re.search(r"in (countries|\w+)", notes.partition("; ")[0])
         found[name] = (side, scale_of(name).unit if unit is None else unit[1])
@@ -110,7 +114,8 @@ def read_latex(path: Path) -> dict[str, tuple[str, str]]:
     below = text.splitlines()[-1]
     found = {}
     for name in NAMES:
-        lines = {"lower": "(?<!nor )less is better: ", "neither": "neither more nor less is better: "}
+        lines = {"lower": "(?<!nor )less is better: ", "neither": "neither more nor less is better: ",
+                 "nearer_zero": "nearer to 0 is better: "}  # fmt: skip
         listed = {side: re.search(f"{line}([^;]*)", below) for side, line in lines.items()}
         names = {side: set(hit[1].rstrip(".}").split(", ")) if hit else set() for side, hit in listed.items()}
         side = next((side for side, own in names.items() if escaped(name) in own), "higher")
@@ -138,8 +143,8 @@ def test_every_export_has_the_direction_and_the_unit_of_every_metric(form: str, 
 
 def test_every_eval_ever_s_export_says_what_the_schema_cannot(run: Path, tmp_path: Path) -> None:
     notes = export([run], "eee", Options(output=tmp_path / "out")).notes
-    (said,) = (note for note in notes if note.startswith("neither more nor less of "))
-    assert all(name in said for name in NEITHER)
+    (said,) = (note for note in notes if "neither more nor less is better: the schema" in note)
+    assert all(name in said for name in NEITHER | NEARER_ZERO)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,7 +154,7 @@ def test_the_best_of_a_latex_table_is_on_the_better_side(name: str, tmp_path: Pa
         write_run(tmp_path, model, scores={"metrics": {"match": {"value": None}, name: {"value": value, "n": 4}}})
     lines = latex_table(runs_of([tmp_path], [name])[0], bold=True).splitlines()
     bold = {model for model in ("low", "high") for line in lines if f"org/{model} &" in line and r"\textbf" in line}
-    assert bold == {"higher": {"high"}, "lower": {"low"}, "neither": set()}[SIDES[name]]
+    assert bold == {"higher": {"high"}, "lower": {"low"}}.get(SIDES[name], set())
 
 
 @pytest.mark.parametrize("name", ROW_METRICS)
@@ -185,14 +190,14 @@ def test_scores_of_the_task_as_a_whole_are_listed_on_the_better_side(name: str, 
     entries.sort(key=lambda entry: _order(entry, more_is_better(name)))
     assert [entry.run for entry in entries] == (["low", "high"] if SIDES[name] == "lower" else ["high", "low"])
     board = Board("b", name, 0, (), (), tuple(entries), higher=more_is_better(name))
-    assert ("no ranks" in _board(board)["note"]) == (SIDES[name] == "neither")
+    assert ("no ranks" in _board(board)["note"]) == (SIDES[name] not in ("higher", "lower"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_colours_are_on_the_better_side(name: str) -> None:
     """The darkest is the best end of the metric's range; without a better side or without a range, there is none."""
     scale = scale_of(name)
-    if SIDES[name] == "neither" or scale.low is None or scale.high is None:
+    if SIDES[name] not in ("higher", "lower") or scale.low is None or scale.high is None:
         assert shade(name, value_of(name) * scale.factor) is None
         return
     ends = [shade(name, end * scale.factor) for end in (scale.low, scale.high)]
@@ -204,7 +209,8 @@ def test_a_quarter_of_the_range_from_the_worst(tmp_path: Path) -> None:
     """25 % are a quarter of the way for match, three quarters for language_mix."""
     assert (shade("match", 25.0), shade("language_mix", 25.0)) == (25.0, 75.0)
     assert direction_lines(["match"]) == []
-    assert direction_lines(["declined", "match", "language_mix"]) == [
+    assert direction_lines(["declined", "match", "language_mix", "concurrence.delta_CS_ratio"]) == [
         "less is better: language_mix",
+        "nearer to 0 is better: concurrence.delta_CS_ratio",
         "neither more nor less is better: declined",
     ]

@@ -21,7 +21,7 @@ from mrag_eval.report.exports._export import Export, Options, Sender, Written
 from mrag_eval.report.exports._instances import instances
 from mrag_eval.report.exports._runs import Run, Task
 from mrag_eval.report.files._scores import Score
-from mrag_eval.scoring import RESAMPLES
+from mrag_eval.scoring import RESAMPLES, direction_lines
 
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
@@ -116,8 +116,8 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
     sides = dict.fromkeys(s.metric for task in run.tasks for s in task.overall if s.lower_is_better is None)
     if sides:
         notes.append(
-            f"neither more nor less of {', '.join(sides)} is better: the schema takes only yes and no, so "
-            "lower_is_better is false there, and metric_config.additional_details.better is 'neither'"
+            f"of {', '.join(sides)} neither more nor less is better: the schema takes only yes and no, so "
+            "lower_is_better is false there, and metric_config.additional_details.better tells"
         )
     if "/" not in model:
         notes.append(f"model_info.developer is 'unknown', as {model} names none, and the datastore files records by it")
@@ -210,7 +210,7 @@ def _metric(task: Task, score: Score) -> dict[str, Any]:
     }
     if score.lower_is_better is None:
         # the schema has no third side
-        out["evaluation_description"] = "neither more nor less is better, whatever lower_is_better says"
+        out["evaluation_description"] = f"{direction_lines([name])[0].partition(':')[0]}, whatever lower_is_better says"
     base, at, cutoff = name.partition("@")
     if at and cutoff.isdigit():
         out |= {"metric_kind": base, "metric_parameters": {"k": int(cutoff)}}

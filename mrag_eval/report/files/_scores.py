@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.scoring import more_is_better, scale_of
+from mrag_eval.scoring import better_side, more_is_better, scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -99,8 +99,8 @@ class Score:
 
     @property
     def better(self) -> str:
-        """Return which side of the metric is better: ``higher``, ``lower`` or ``neither``."""
-        return "neither" if self.lower_is_better is None else "lower" if self.lower_is_better else "higher"
+        """Return which side of the metric is better, as :func:`~mrag_eval.scoring.better_side` does."""
+        return better_side(self.metric)
 
     @property
     def averaged(self) -> dict[str, str]:
