@@ -152,6 +152,40 @@ def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
     assert match.reason == "lm-eval's mean is neither that of its tasks nor weighted by their rows"
 
 
+@pytest.mark.parametrize(
+    ("reported", "mean", "weights"),
+    [
+        # .9 on 90 of 100 rows and .5 on 10 of 20: (100 x .9 + 20 x .5) / 120, as lm-eval weights
+        (100 / 120, "mean weighted by rows of 2 tasks", "rag_de 100, rag_multi 20"),
+        (0.7, "unweighted mean of 2 tasks", "rag_de 1, rag_multi 1"),
+        # over the scored rows: (81 + 5) / 100, which lm-eval never reports
+        (0.86, None, None),
+    ],
+)
+def test_a_group_says_which_mean_it_is(
+    reported: float, mean: str | None, weights: str | None, run: Path, tmp_path: Path
+) -> None:
+    path = next(run.rglob("results_*.json"))
+    content = json.loads(path.read_text("utf-8"))
+    for task, value, n, rows in (("rag_de", 0.9, 90, 100), ("rag_multi", 0.5, 10, 20)):
+        content["configs"][task]["scores"]["metrics"]["match"] = {"value": value, "n": n}
+        content["results"][task] = {"match,none": value, "sample_len": rows}
+    content["results"]["rag"]["match,none"] = reported
+    path.write_text(json.dumps(content), "utf-8")
+    match = next(score for score in runs_of([run])[0][0].tasks[0].overall if score.metric == "match")
+    assert (match.mean, match.weights, match.tasks) == (mean, weights, "rag_de, rag_multi")
+    assert (match.value, match.n) == ((None, None) if mean is None else (reported, 100))
+    notes = [
+        entry["notes"] for entry in yaml.safe_load(_entries(run, tmp_path)) if "rag" in entry["dataset"]["task_id"]
+    ]
+    assert any(f"mean: {mean}, weights: {weights}" in note for note in notes) == (mean is not None)
+
+
+def _entries(run: Path, tmp_path: Path) -> str:
+    (file,) = export([run], "eval-results", options(tmp_path)).files
+    return file.read_text("utf-8")
+
+
 def test_one_metric_may_be_chosen_and_an_unknown_one_is_named(run: Path) -> None:
     (found,) = runs_of([run], ["language_mix"])[0]
     assert {s.metric for task in found.tasks for s in task.scores} == {"language_mix"}
