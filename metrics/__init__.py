@@ -71,6 +71,7 @@ from mrag_eval.metrics._language_rate import (
     correct_language_rate,
     counted_together,
 )
+from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
 from mrag_eval.metrics._margins import paired_margin
 from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
@@ -110,10 +111,12 @@ from mrag_eval.metrics._text import (
 from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
+    "CAUSES",
     "CONCURRENCE_SCALES",
     "SHARES",
     "UNKNOWN_CONTROLLER",
     "BorderlinesCitation",
+    "Cause",
     "CitationPreference",
     "CitationRates",
     "Citations",
@@ -141,15 +144,18 @@ __all__ = [
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
+    "RowEvidence",
     "ScriptDetector",
     "Share",
     "ShortAnswerScores",
+    "Subject",
     "VotedAnswer",
     "WorstCell",
     "accepts",
     "benjamini_hochberg",
     "bootstrap_mean",
     "bootstrap_statistic",
+    "cause_of_loss",
     "char_ngram_f1",
     "char_ngram_precision",
     "char_ngram_recall",
