@@ -30,6 +30,9 @@ def gate(
             metavar="FILE", callback=writable_file, help="Write the scores of RUN to this file and check nothing."
         ),
     ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="With --save: also keep the answers and the ids of the passages shown.")
+    ] = False,
     init: Annotated[
         Path | None,
         typer.Option(
@@ -46,6 +49,12 @@ def gate(
             help="Also write the result as Markdown to this file: the verdict first, then the changed rows.",
         ),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(callback=writable_file, help="Also write the changed rows to this file, as a page.")
+    ] = None,
+    page_url: Annotated[
+        str | None, typer.Option(help="The address at which that page will be found: the Markdown links to its rows.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check whether a run is worse than its baseline by more than the rules allow.
@@ -56,13 +65,14 @@ def gate(
     With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later. With --init
     FILE RUN..., write a file of rules for the tasks of runs, to be edited.
     """
-    of_a_check = ("baseline", "candidate", "rules", "junit", "markdown", "as_json")
+    of_a_check = ("baseline", "candidate", "rules", "junit", "markdown", "html", "page_url", "as_json")
     if save is not None:
         refuse_with(context, "--save", "init", *of_a_check)
         if not runs:
             raise typer.BadParameter("--save writes the scores of runs: name at least one", param_hint="RUN")
-        _save(runs, save)
+        _save(runs, save, answers)
         return
+    refuse_with(context, "a check or --init; it belongs to --save", "answers")
     if init is not None:
         refuse_with(context, "--init", *of_a_check)
         if not runs:
@@ -78,13 +88,13 @@ def gate(
         raise typer.BadParameter(
             f"is missing: a check needs --baseline, --candidate and --rules{hint}", param_hint=missing
         )
-    raise typer.Exit(_check(baseline, candidate, rules, junit, markdown, as_json))
+    raise typer.Exit(_check(baseline, candidate, rules, junit, markdown, html, page_url, as_json))
 
 
-def _save(runs: list[Path], output: Path) -> None:
+def _save(runs: list[Path], output: Path, answers: bool) -> None:
     from mrag_eval.report import write_baseline
 
-    tasks = write_baseline(runs, output)
+    tasks = write_baseline(runs, output, answers=answers)
     typer.echo(f"{output}: {tasks} {'task' if tasks == 1 else 'tasks'}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
@@ -98,26 +108,47 @@ def _init(runs: list[Path], output: Path) -> None:
 
 
 def _check(
-    baseline: Path, candidate: Path, rules: Path, junit: Path | None, markdown: Path | None, as_json: bool
+    baseline: Path,
+    candidate: Path,
+    rules: Path,
+    junit: Path | None,
+    markdown: Path | None,
+    html: Path | None,
+    page_url: str | None,
+    as_json: bool,
 ) -> int:
     """Print the result of the gate and return its exit code."""
-    from mrag_eval.report import gate, gate_lines, gate_markdown, github_annotations, read_rules
+    from mrag_eval.report import (
+        check_page_url,
+        gate,
+        gate_changes,
+        gate_lines,
+        gate_markdown,
+        github_annotations,
+        read_rules,
+        write_changes,
+    )
     from mrag_eval.report import junit as junit_xml
 
+    check_page_url(page_url)
+    step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     with warned_of_unsupported([baseline, candidate]):
-        result = gate([baseline], [candidate], read_rules(rules))
+        given = read_rules(rules)
+        result = gate([baseline], [candidate], given)
+        seen = gate_changes(result, [baseline], [candidate], given) if markdown or html or step_summary else None
     if junit is not None:
         write_whole(junit, f"{junit_xml(result)}\n")
     if markdown is not None:
-        write_whole(markdown, gate_markdown(result))
+        write_whole(markdown, gate_markdown(result, seen, page_url))
+    if html is not None and seen is not None:
+        write_changes(seen, html, "Gate: rows that changed")
     if as_json:
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
     else:
         typer.echo("\n".join(gate_lines(result)))
-    step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as out:
-            out.write(gate_markdown(result))
+            out.write(gate_markdown(result, seen, page_url))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         typer.echo("\n".join(github_annotations(result)), err=as_json)
     return result.exit_code

@@ -131,7 +131,7 @@ def check_steps(repository: Repository) -> None:
         there = f"{repository.home / 'bin'}{os.pathsep}{repository.path}{os.pathsep}{os.environ['PATH']}"
         written = repository.done(comment, PATH=there, PULL_REQUEST="7")
         assert written == summary.read_text("utf-8")
-        assert ("fell: `" in written) == (code == 1)
+        assert (" worse: <code>" in written) == (code == 1)
         assert "<testsuite" in (repository.home / "gate.xml").read_text("utf-8")
         shutil.rmtree(repository.home / "out")
 

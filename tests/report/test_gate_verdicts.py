@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.report import compare, gate, gate_lines, gate_markdown, read_rules, write_baseline
+from mrag_eval.report import compare, gate, gate_changes, gate_lines, gate_markdown, read_rules, write_baseline
 from mrag_eval.report.comparison._gate import Check, GateResult
 from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
@@ -284,11 +284,14 @@ def test_a_rule_that_contradicts_itself_is_refused(rule: str, said: str, tmp_pat
 
 def test_the_markdown_begins_with_the_verdict_and_ends_with_the_rows_that_changed(tmp_path: Path) -> None:
     result = held(tmp_path, [1] * 100, [0] * 30 + [1] * 70, {})
-    lines = gate_markdown(result).splitlines()
+    lines = gate_markdown(
+        result, gate_changes(result, [tmp_path / "a"], [tmp_path / "b"], rules({"metric": "acc"}))
+    ).splitlines()
     assert lines[0] == "## mrag-eval gate: FAIL"
-    assert lines[2].startswith("1 FAIL. Points")
-    assert lines[4].split("|")[1].strip() == "verdict"
-    assert lines[-1].startswith("- qa, acc: 30 fell: `r0`, `r1`, `r10`")
+    assert lines[2].startswith("**en: 30 of 100 answers lost")
+    assert lines[4].startswith("1 FAIL. Points")
+    assert lines[6].split("|")[1].strip() == "verdict"
+    assert lines[-1].startswith("- qa, acc, en: 30 worse: <code>r0</code>, <code>r1</code>, <code>r10</code>")
     assert lines[-1].endswith("and 10 more")
     assert gate_markdown(held(tmp_path / "same", [1] * 100, [1] * 100, {})).startswith("## mrag-eval gate: pass\n")
 
