@@ -4,12 +4,14 @@ from mrag_eval.report._rerun import repeated, rerun
 from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
 from mrag_eval.report.comparison._baseline import write_baseline
 from mrag_eval.report.comparison._changed_gather import comparison_changes, gate_changes
+from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import check_page_url
 from mrag_eval.report.comparison._compare import compare
 from mrag_eval.report.comparison._compare_text import comparison_text
 from mrag_eval.report.comparison._consistency import By, consistency, shown_consistency
 from mrag_eval.report.comparison._flips import flips, shown_flips
 from mrag_eval.report.comparison._gate import gate
+from mrag_eval.report.comparison._gate_checks import GateResult
 from mrag_eval.report.comparison._gate_init import starter_rules
 from mrag_eval.report.comparison._gate_rules import read_rules
 from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
@@ -42,6 +44,8 @@ __all__ = [
     "EXPORTS",
     "By",
     "Cell",
+    "Changes",
+    "GateResult",
     "LeafResult",
     "Options",
     "Rejudged",

@@ -182,6 +182,30 @@ def test_less_of_a_metric_can_be_better(tmp_path: Path) -> None:
     assert len(comparison_changes(compare([a], [b]), [a], [b]).worse) == 6
 
 
+def test_a_difference_is_better_the_nearer_it_is_to_zero(tmp_path: Path) -> None:
+    name = "concurrence.delta_CS"
+    a = write_run(tmp_path / "a", {"qa": [row(i, **{name: x}) for i, x in enumerate((0.1, -0.5, 0.2, 0.3))]})
+    b = write_run(tmp_path / "b", {"qa": [row(i, **{name: x}) for i, x in enumerate((-0.5, 0.1, -0.2, 0.6))]})
+    found = changes_of(a, b, of_metric(name))
+    assert [row.after.id for row in found.worse] == ["r0", "r3"]
+    assert [row.after.id for row in found.better] == ["r1"]
+    assert [row.size for row in found.worse] == pytest.approx([0.4, 0.3])
+
+
+def test_a_pinned_baseline_and_unscored_rows_are_not_looked_at(tmp_path: Path) -> None:
+    """The candidate is as the baseline, but for three rows without a score; the pinned run was better."""
+    older = write_run(tmp_path / "older", {"qa": [row(i, acc=1.0) for i in range(9)]})
+    a = write_run(tmp_path / "a", {"qa": [row(i, acc=0.0) for i in range(9)]})
+    b = write_run(tmp_path / "b", {"qa": [row(i, **({} if i < 3 else {"acc": 0.0})) for i in range(9)]})
+    rules = of_metric("acc", max_unscored=0.01)
+    result = gate([a], [b], rules, pinned=[older])
+    assert any(check.against == "pinned" for check in result.checks)
+    assert any(check.unscored for check in result.checks)
+    found = gate_changes(result, [a], [b], rules)
+    assert (found.worse, found.better) == ([], [])
+    assert [(cell.n, cell.once) for cell in found.cells] == [(6, 3)]
+
+
 @pytest.mark.parametrize("lower", [True, False])
 def test_a_metric_without_a_side_has_that_of_its_rule(lower: bool, tmp_path: Path) -> None:
     a, b = two(tmp_path, [0] * 8, [1] * 6 + [0] * 2, "answered_in_english")

@@ -9,22 +9,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mrag_eval.config import RIGHT_LANGUAGE, SHOWN, relevance_measures
-from mrag_eval.core import Wait, plain_name, task_and_date
+from mrag_eval.core import Wait, plain_name
 from mrag_eval.metrics import Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, Changes
 from mrag_eval.report.comparison._compare import Comparison, is_of
-from mrag_eval.report.comparison._gate import Check, GateResult
+from mrag_eval.report.comparison._gate_checks import Check, GateResult
 from mrag_eval.report.comparison._gate_rules import Rules
 from mrag_eval.report.files._row_texts import RowTexts, row_texts
-from mrag_eval.report.files._samples import SampleSet, model_beside
+from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.scoring import METRICS, more_is_better, needs_of, right_language
+from mrag_eval.scoring import METRICS, more_is_better, nearer_zero_is_better, needs_of, right_language
 
 
 def fails(check: Check) -> bool:
     """Return whether a check shows a regression."""
-    return check.verdict == "FAIL"
+    return check.verdict == "fail"
 
 
 @dataclass
@@ -37,9 +37,18 @@ class _Looked:
     less_is_better: bool
     scopes: list[tuple[str | None, bool]] = field(default_factory=list)
 
-    def is_worse(self, before: float, after: float) -> bool:
-        """Return whether a changed value is the worse one."""
-        return (after > before) is self.less_is_better
+    def is_changed(self, a: ScoredRow, b: ScoredRow) -> bool:
+        """Return whether a row has another value, and a check covers it."""
+        x, y = self._value(a), self._value(b)
+        return x is not None and y is not None and x != y and self.failed(b) is not None
+
+    def is_worse(self, a: ScoredRow, b: ScoredRow) -> bool:
+        """Return whether the other value of a changed row is the worse one."""
+        return ((self._value(b) or 0.0) > (self._value(a) or 0.0)) is self.less_is_better
+
+    def _value(self, row: ScoredRow) -> float | None:
+        value = row.values.get(self.metric)
+        return abs(value) if value is not None and nearer_zero_is_better(self.metric) else value
 
     def failed(self, row: ScoredRow) -> bool | None:
         """Return whether a check that covers the row fails; None: no check covers it."""
@@ -47,12 +56,23 @@ class _Looked:
         return any(found) if found else None
 
 
-def gate_changes(result: GateResult, baseline: Sequence[Path], candidate: Sequence[Path], rules: Rules) -> Changes:
-    """Return the rows that changed by the rules of a gate, which compared these runs."""
-    before, after = read_runs_or_baseline(baseline), read_runs_or_baseline(candidate)
+def gate_changes(
+    result: GateResult,
+    baseline: Sequence[Path],
+    candidate: Sequence[Path],
+    rules: Rules,
+    *,
+    model: str | None = None,
+    baseline_model: str | None = None,
+) -> Changes:
+    """Return the rows that changed by the rules of a gate, which compared these runs, chosen as by the gate.
+
+    A second, older baseline is not looked at, nor are checks of unscored rows.
+    """
+    before, after = read_runs_or_baseline(baseline, baseline_model), read_runs_or_baseline(candidate, model)
     looked: dict[tuple[str, str], _Looked] = {}
     for check in result.checks:
-        if check.difference is None:
+        if check.difference is None or check.unscored or check.against != "baseline":
             continue
         for task in sorted(before.keys() & after.keys()):
             if not _named(check.task, before[task]):
@@ -78,7 +98,7 @@ def comparison_changes(
     for task, other in (pairs or {task: task for task in a if task in b}).items():
         name = task if task == other else f"{task} / {other}"
         for metric in dict.fromkeys(d.metric for d in found.differences if d.task == name):
-            less = more_is_better(metric) is False
+            less = more_is_better(metric) is False or nearer_zero_is_better(metric)
             looked.append(_Looked(a[task], b[other], metric, less, [(None, False)]))
     return _changes(looked, checked=False)
 
@@ -108,12 +128,7 @@ def _changes(looked: Iterable[_Looked], *, checked: bool) -> Changes:
 
 
 def _run_names(runs: Sequence[SampleSet]) -> str:
-    """Return the models of the runs with the dates of their files, or the names of baseline files."""
-    names = (
-        f"{model_beside(run.path)}, {task_and_date(run.path)[1][:10]}" if run.kept is None else run.path.name
-        for run in runs
-    )
-    return "; ".join(dict.fromkeys(names))
+    return "; ".join(dict.fromkeys(str(run.run) for run in runs))
 
 
 def _have_answers(runs: Sequence[SampleSet]) -> bool:
@@ -124,7 +139,7 @@ def _cells(group: Sequence[_Looked]) -> Iterator[ChangedCell]:
     """Yield the cells of one task, for each of its metrics."""
     first, second = group[0].first, group[0].second
     pairs = [(first.rows[row], second.rows[row]) for row in sorted(first.rows.keys() & second.rows.keys())]
-    changed = {a.id for one in group for a, b in pairs if _is_changed(one, a, b)}
+    changed = {a.id for one in group for a, b in pairs if one.is_changed(a, b)}
     texts = row_texts(first, changed), row_texts(second, changed)
     for one in group:
         places: dict[str, list[tuple[ScoredRow, ScoredRow]]] = defaultdict(list)
@@ -133,11 +148,6 @@ def _cells(group: Sequence[_Looked]) -> Iterator[ChangedCell]:
                 places[b.pair or b.language].append((a, b))
         for place in sorted(places):
             yield _cell(one, place, places[place], texts)
-
-
-def _is_changed(one: _Looked, a: ScoredRow, b: ScoredRow) -> bool:
-    x, y = a.values.get(one.metric), b.values.get(one.metric)
-    return x is not None and y is not None and x != y and one.failed(b) is not None
 
 
 def _cell(
@@ -149,8 +159,8 @@ def _cell(
     sides: dict[bool, list[ChangedRow]] = {True: [], False: []}
     scored = [(one.metric in a.values) + (one.metric in b.values) for a, b in pairs]
     for a, b in pairs:
-        if _is_changed(one, a, b):
-            worse = one.is_worse(a.values[one.metric], b.values[one.metric])
+        if one.is_changed(a, b):
+            worse = one.is_worse(a, b)
             both = texts[0].get(a.id), texts[1].get(b.id)
             cause = _cause(one.metric, (a, b), both) if worse else None
             sides[worse].append(ChangedRow(one.second.task, one.metric, a, b, worse, both, cause))

@@ -10,7 +10,7 @@ from mrag_eval.core import content_key
 from mrag_eval.metrics import Cause
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import nearer_zero_is_better, scale_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ChangedRow:
     @property
     def size(self) -> float:
         """Return how much the score changed, as a share of the metric's range if that has bounds."""
-        first, second = self.scores
+        first, second = map(abs, self.scores) if nearer_zero_is_better(self.metric) else self.scores
         low, high = scale_of(self.metric).bounds
         width = high - low
         return abs(second - first) / (width if 0 < width < float("inf") else 1.0)
