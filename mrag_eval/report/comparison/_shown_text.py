@@ -10,13 +10,13 @@ from mrag_eval.core import pipe_table, redact
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # Control characters, overrides and embeddings of the direction, halves of surrogate pairs, and what is no character.
 _UNSHOWN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-# What Markdown, or GitHub, reads as more than text inside a line: an underscore only at the edge of a word, a colon
-# and a dot only in an address or the name of an emoji.
-_MARKUP = re.compile(r"[\\`*\[\]<>&#|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|(?<=www)\.", re.IGNORECASE)
+# What Markdown reads as more than text inside a line: an underscore only at the edge of a word, a colon and a dot only
+# in an address.
+_MARKUP = re.compile(r"[\\`*\[\]<>&#|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.", re.IGNORECASE)
 # The same for cells whose brackets and signs are to stay readable: tags, entities, code, links, images and addresses.
 _CELL_MARKUP = re.compile(r"[`\\]|<(?=[a-z/!?])|&(?=[#\w]+;)|(?<=\])[(\[]|:(?=//)|(?<=www)\.", re.IGNORECASE)
-# References that GitHub looks for in the text of the finished page, where entities do not help.
-_REFERENCES = re.compile(r"@|&#35;|(?<=\bGH)-(?=\d)", re.IGNORECASE)
+# References and names of emoji that GitHub looks for in the text of the finished page, where entities do not help.
+_REFERENCES = re.compile(r"@|&#35;|(?<=\bGH)-(?=\d)|:(?=[\w+-]*[a-z+-][\w+-]*:)", re.IGNORECASE)
 # Text that is kept before the first difference of two texts.
 _LEAD = 60
 
