@@ -93,7 +93,7 @@ def fails_by_t(losses: np.ndarray, allowed: float) -> np.ndarray:
 
 
 def graded(gates: int, rules_of: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each shape and number of rules: alarms, and how often five points are found, by gate and t-tests."""
+    """Yield a row for each shape and number of rules: how often gate and t-tests alarm, and find five points."""
     for name, draw in SHAPES.items():
         for rules in rules_of:
             rng = np.random.default_rng(rules)

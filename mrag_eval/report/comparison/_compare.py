@@ -390,14 +390,14 @@ def smallest_detectable(
 
     The standard error is that of the given pairs. None below two units, and if no pair differs.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     found = standard_error(second, first, groups)
     if found is None or found[1] == 0:
         return None
     _, error, units = found
     level = alpha if one_sided else alpha / 2
-    return float((t.ppf(1 - level, units - 1) + t.ppf(POWER, units - 1)) * error)
+    return float((stdtrit(units - 1, 1 - level) + stdtrit(units - 1, POWER)) * error)
 
 
 def _mean(values: Sequence[float]) -> float | None:

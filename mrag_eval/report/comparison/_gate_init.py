@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
@@ -156,9 +157,8 @@ def _worst_pair(metric: str, rows: Sequence[ScoredRow]) -> str | None:
 
 def _detectable(n: int, tests: int) -> float:
     """Return the drop found with 80% power at level .05 / tests, one-sided: (z(1 - level) + z(.8)) sqrt(churn / n)."""
-    from scipy.stats import norm
-
-    return float((norm.ppf(1 - 0.05 / max(tests, 1)) + norm.ppf(POWER)) * (_CHURN / max(n, 1)) ** 0.5)
+    z = NormalDist().inv_cdf
+    return (z(1 - 0.05 / max(tests, 1)) + z(POWER)) * math.sqrt(_CHURN / max(n, 1))
 
 
 def _enough(tests: int) -> int:

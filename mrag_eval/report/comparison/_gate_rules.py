@@ -14,7 +14,7 @@ from mrag_eval.scoring import more_is_better, nearer_zero_is_better
 class Guard(Block):
     """A guard on every language (or pair of languages) of a rule's tasks: the drop allowed in each.
 
-    A language of fewer than ``min_n`` pairs of rows, or groups of them, is not comparable.
+    A language of fewer than ``min_n`` pairs of rows, or groups of them, cannot be told.
     """
 
     max_drop: float = Field(default=0.0, ge=0)
