@@ -72,6 +72,7 @@ from mrag_eval.metrics._language_rate import (
     correct_language_rate,
     counted_together,
 )
+from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
 from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
 from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
@@ -102,10 +103,12 @@ from mrag_eval.metrics._text import (
 from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
+    "CAUSES",
     "CONCURRENCE_SCALES",
     "SHARES",
     "UNKNOWN_CONTROLLER",
     "BorderlinesCitation",
+    "Cause",
     "CitationPreference",
     "CitationRates",
     "Citations",
@@ -135,15 +138,18 @@ __all__ = [
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
+    "RowEvidence",
     "ScriptDetector",
     "Share",
     "ShortAnswerScores",
+    "Subject",
     "VotedAnswer",
     "WorstCell",
     "accepts",
     "benjamini_hochberg",
     "bootstrap_mean",
     "bootstrap_statistic",
+    "cause_of_loss",
     "char_ngram_f1",
     "char_ngram_precision",
     "char_ngram_recall",

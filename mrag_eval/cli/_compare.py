@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._options import refuse_with, warned_of_unsupported
+from mrag_eval.cli._options import refuse_with, warned_of_unsupported, writable_file
 from mrag_eval.core import to_json
 
 
@@ -55,6 +55,12 @@ def compare(
     form: Annotated[
         str, typer.Option("--format", help="md, csv or json; md or json with --answers and --languages.")
     ] = "md",
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            callback=writable_file, help="Also write the rows whose score rose or fell to this file, as a page."
+        ),
+    ] = None,
 ) -> None:
     """Compare two runs row by row: difference, confidence interval, and a paired p-value, corrected for all.
 
@@ -64,7 +70,7 @@ def compare(
     With --languages, read one or more runs on parallel questions. Print the share of language pairs with the same
     answer, and with the same correctness.
     """
-    of_two = ("metric", "pair", "differs", "equivalent", "rows", "seed")
+    of_two = ("metric", "pair", "differs", "equivalent", "rows", "seed", "html")
     if answers:
         refuse_with(context, "--answers", *of_two, "languages", "by")
         with warned_of_unsupported(runs):
@@ -76,7 +82,7 @@ def compare(
     else:
         refuse_with(context, "a comparison of two runs; it belongs to --answers or --languages", "most", "by")
         with warned_of_unsupported(runs):
-            _print_comparison(runs, metric or [], pair or [], differs or [], equivalent, rows, seed, form)
+            _print_comparison(runs, metric or [], pair or [], differs or [], equivalent, rows, seed, form, html)
 
 
 def _print_comparison(
@@ -88,9 +94,10 @@ def _print_comparison(
     rows: bool,
     seed: int,
     form: str,
+    html: Path | None,
 ) -> None:
     from mrag_eval.report import compare as compare_runs
-    from mrag_eval.report import comparison_text
+    from mrag_eval.report import comparison_changes, comparison_text, write_changes
 
     if len(runs) != 2:
         raise typer.BadParameter(
@@ -106,6 +113,8 @@ def _print_comparison(
         runs[:1], runs[1:], metrics=metrics, pairs=pairs, differs=differs, equivalent=equivalent, seed=seed
     )
     typer.echo(comparison_text(found, form, flips=rows))
+    if html is not None:
+        write_changes(comparison_changes(found, runs[:1], runs[1:], pairs), html, "Rows that changed")
 
 
 def _print_answers(runs: list[Path], most: int, form: str) -> None:

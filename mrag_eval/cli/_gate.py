@@ -13,7 +13,7 @@ from mrag_eval.cli._options import refuse_with, warned_of_unsupported, writable_
 from mrag_eval.core import write_whole
 
 if TYPE_CHECKING:
-    from mrag_eval.report import GateResult
+    from mrag_eval.report import Changes, GateResult
 
 
 def gate(
@@ -44,6 +44,9 @@ def gate(
             metavar="FILE", callback=writable_file, help="Write the scores of RUN to this file and check nothing."
         ),
     ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="With --save: also keep the answers and the ids of the passages shown.")
+    ] = False,
     init: Annotated[
         Path | None,
         typer.Option(
@@ -60,6 +63,12 @@ def gate(
             help="Also write the result as Markdown to this file: the verdict first, then the changed rows.",
         ),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(callback=writable_file, help="Also write the changed rows to this file, as a page.")
+    ] = None,
+    page_url: Annotated[
+        str | None, typer.Option(help="The address at which that page will be found: the Markdown links to its rows.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check whether a run is worse than its baseline by more than the rules allow.
@@ -70,13 +79,17 @@ def gate(
     With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later. With --init
     FILE RUN..., write a file of rules for the tasks of runs, to be edited.
     """
-    of_a_check = ("baseline", "pinned", "candidate", "baseline_model", "rules", "junit", "markdown", "as_json")
+    of_a_check = (
+        *("baseline", "pinned", "candidate", "baseline_model", "rules"),
+        *("junit", "markdown", "html", "page_url", "as_json"),
+    )
     if save is not None:
         refuse_with(context, "--save", "init", *of_a_check)
         if not runs:
             raise typer.BadParameter("--save writes the scores of runs: name at least one", param_hint="RUN")
-        _save(runs, save, model)
+        _save(runs, save, model, answers)
         return
+    refuse_with(context, "a check or --init; it belongs to --save", "answers")
     if init is not None:
         refuse_with(context, "--init", *of_a_check)
         if not runs:
@@ -92,14 +105,22 @@ def gate(
         raise typer.BadParameter(
             f"is missing: a check needs --baseline, --candidate and --rules{hint}", param_hint=missing
         )
-    found = _checked(baseline, candidate, rules, pinned, model, baseline_model)
-    raise typer.Exit(_written(found, junit, markdown, as_json))
+    _check_address(page_url)
+    looked_at = bool(markdown or html or os.environ.get("GITHUB_STEP_SUMMARY"))
+    found = _checked(baseline, candidate, rules, pinned, model, baseline_model, looked_at)
+    raise typer.Exit(_written(*found, junit, markdown, html, page_url, as_json))
 
 
-def _save(runs: list[Path], output: Path, model: str | None) -> None:
+def _check_address(page_url: str | None) -> None:
+    from mrag_eval.report import check_page_url
+
+    check_page_url(page_url)
+
+
+def _save(runs: list[Path], output: Path, model: str | None, answers: bool) -> None:
     from mrag_eval.report import write_baseline
 
-    tasks = write_baseline(runs, output, model)
+    tasks = write_baseline(runs, output, model, answers=answers)
     typer.echo(f"{output}: {tasks} {'task' if tasks == 1 else 'tasks'}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
@@ -113,26 +134,44 @@ def _init(runs: list[Path], output: Path, model: str | None) -> None:
 
 
 def _checked(
-    baseline: Path, candidate: Path, rules: Path, pinned: Path | None, model: str | None, baseline_model: str | None
-) -> GateResult:
-    from mrag_eval.report import gate, read_rules
+    baseline: Path,
+    candidate: Path,
+    rules: Path,
+    pinned: Path | None,
+    model: str | None,
+    baseline_model: str | None,
+    looked_at: bool,
+) -> tuple[GateResult, Changes | None]:
+    """Return the result of the gate, and the rows that changed if they are ``looked_at``."""
+    from mrag_eval.report import gate, gate_changes, read_rules
 
     older = [] if pinned is None else [pinned]
+    models = {"model": model, "baseline_model": baseline_model}
     with warned_of_unsupported([baseline, *older, candidate]):
-        return gate(
-            [baseline], [candidate], read_rules(rules), pinned=older, model=model, baseline_model=baseline_model
-        )
+        given = read_rules(rules)
+        result = gate([baseline], [candidate], given, pinned=older, **models)
+        return result, gate_changes(result, [baseline], [candidate], given, **models) if looked_at else None
 
 
-def _written(result: GateResult, junit: Path | None, markdown: Path | None, as_json: bool) -> int:
+def _written(
+    result: GateResult,
+    changes: Changes | None,
+    junit: Path | None,
+    markdown: Path | None,
+    html: Path | None,
+    page_url: str | None,
+    as_json: bool,
+) -> int:
     """Print the result of the gate, write its files, and return its exit code."""
-    from mrag_eval.report import gate_lines, gate_markdown, github_annotations
+    from mrag_eval.report import gate_lines, gate_markdown, github_annotations, write_changes
     from mrag_eval.report import junit as junit_xml
 
     if junit is not None:
         write_whole(junit, f"{junit_xml(result)}\n")
     if markdown is not None:
-        write_whole(markdown, gate_markdown(result))
+        write_whole(markdown, gate_markdown(result, changes, page_url))
+    if html is not None and changes is not None:
+        write_changes(changes, html, "Gate: rows that changed")
     if as_json:
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
     else:
@@ -140,7 +179,7 @@ def _written(result: GateResult, junit: Path | None, markdown: Path | None, as_j
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as out:
-            out.write(gate_markdown(result))
+            out.write(gate_markdown(result, changes, page_url))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         typer.echo("\n".join(github_annotations(result)), err=as_json)
     return result.exit_code

@@ -17,6 +17,8 @@ SUFFICIENCY = "context_sufficiency"
 JUDGED = (*VERDICTS, SUFFICIENCY)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
+# Metrics of 0 and 1 that say whether an answer is in the language asked for, the most trustworthy first.
+RIGHT_LANGUAGE = ("language_check", "correct_language")
 # Metrics whose 1 says that the reply holds a reference answer, whatever else a verdict asks for.
 HOLDS_ANSWER = (
     *("judge_correct", "sem_b", "match", "match_unicode", "match_translated", "exact_match", "exact_match_unicode"),

@@ -3,6 +3,9 @@
 from mrag_eval.report._rerun import repeated, rerun
 from mrag_eval.report._table import Cell, Row, Table, percent_cell, render
 from mrag_eval.report.comparison._baseline import write_baseline
+from mrag_eval.report.comparison._changed_gather import comparison_changes, gate_changes
+from mrag_eval.report.comparison._changed_rows import Changes
+from mrag_eval.report.comparison._changed_text import check_page_url
 from mrag_eval.report.comparison._compare import compare
 from mrag_eval.report.comparison._compare_text import comparison_text
 from mrag_eval.report.comparison._consistency import By, consistency, shown_consistency
@@ -29,6 +32,7 @@ from mrag_eval.report.labels._rejudge import Rejudged, judge_contexts, judge_sam
 from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
 from mrag_eval.report.labels._triage import read_triage, write_triage
+from mrag_eval.report.page._changes import write_changes
 from mrag_eval.report.page._score_table import score_table, score_tables
 from mrag_eval.report.page._write import write_report
 from mrag_eval.report.tables._case import read_case, shown_case
@@ -40,6 +44,7 @@ __all__ = [
     "EXPORTS",
     "By",
     "Cell",
+    "Changes",
     "GateResult",
     "LeafResult",
     "Options",
@@ -53,13 +58,16 @@ __all__ = [
     "Verified",
     "agreement",
     "annotate_files",
+    "check_page_url",
     "compare",
+    "comparison_changes",
     "comparison_text",
     "consistency",
     "corrected_table",
     "export",
     "flips",
     "gate",
+    "gate_changes",
     "gate_lines",
     "gate_markdown",
     "github_annotations",
@@ -96,6 +104,7 @@ __all__ = [
     "unsupported",
     "verify",
     "write_baseline",
+    "write_changes",
     "write_inspection",
     "write_label_sheet",
     "write_lengths",

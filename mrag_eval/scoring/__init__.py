@@ -34,6 +34,7 @@ from mrag_eval.scoring._row_records import (
     RowRecord,
     Territory,
     TerritoryAnswer,
+    right_language,
     sufficiency_record,
 )
 from mrag_eval.scoring._score_records import (
@@ -118,6 +119,7 @@ __all__ = [
     "reference_of",
     "refusal_in",
     "reported_measures",
+    "right_language",
     "row_record",
     "scale_of",
     "score_rows",

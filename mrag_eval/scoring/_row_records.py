@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.config import CORRECT
+from mrag_eval.config import CORRECT, RIGHT_LANGUAGE
 from mrag_eval.core import (
     OPTIONAL,
     Failure,
@@ -275,6 +275,11 @@ class RowRecord:
         """Return the record behind :meth:`to_dict`. Raises DataError for another schema, and for a faulty key."""
         check_version(value, where)
         return from_json(cls, _without_nan(value), where, _FIX)
+
+
+def right_language(values: Mapping[str, float]) -> float | None:
+    """Return 1 if a row's values say that its answer is in the language asked for, 0 if not; None: it is not known."""
+    return next((values[name] for name in RIGHT_LANGUAGE if name in values), None)
 
 
 def _without_nan(record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -36,6 +36,7 @@ from mrag_eval.scoring._row_records import (
     RerankedRecord,
     RowRecord,
     SearchedLanguages,
+    right_language,
 )
 from mrag_eval.scoring._score_records import (
     AttributionTable,
@@ -302,7 +303,7 @@ def _part(rows: Sequence[RowRecord], *, correct: str, failed: Collection[str], s
         [r.retrieved for r in rows],
         [r.kept for r in rows],
         [r.values.get(correct) for r in rows],
-        right_language=[r.values.get("language_check", r.values.get("correct_language")) for r in rows],
+        right_language=[right_language(r.values) for r in rows],
         used=[any(r.values.get(name) == 1.0 for name in HOLDS_ANSWER) for r in rows],
         failed=[r.row in failed for r in rows],
         groups=_groups(rows),

@@ -25,11 +25,13 @@ COMMANDS = {
     "export full --format csv -o disk/new.csv": "disk/new.csv",
     "export full --format eee -o disk/new": "disk/new",
     "judge inspect full -o disk/new.csv": "disk/new.csv",
+    "compare full full --html disk/new.html": "disk/new.html",
+    "gate --save disk/new.json --answers full": "disk/new.json",
     "gate --save disk/new.json full": "disk/new.json",
     "gate --init disk/new.yaml full": "disk/new.yaml",
 }
 # These write more than the first page, which is tried before the work.
-LONG = [command for command in COMMANDS if command.endswith(("new.html", "new"))]
+LONG = [command for command in COMMANDS if command.endswith(("-o disk/new.html", "new"))]
 
 
 @pytest.fixture(scope="module")

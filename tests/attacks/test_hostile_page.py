@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import write_report
+from mrag_eval.report import compare, comparison_changes, write_changes, write_report
 from tests.report.browser import browser, opened
 from tests.report.runs import write_full_run
 
@@ -94,7 +94,12 @@ LEAKING = """() => [...document.querySelectorAll("#main *")].filter((node) =>
 def test_a_hostile_text_is_text_wherever_it_is(what: str, context: Any, tmp_path: Path) -> None:
     everywhere(tmp_path / "run", TEXTS[what])
     write_report([tmp_path / "run"], tmp_path / "report.html")
-    found = opened(context, tmp_path / "report.html")
+    shown_as_text(context, tmp_path / "report.html")
+
+
+def shown_as_text(context: Any, file: Path) -> None:
+    """The page runs nothing that a text holds, asks for nothing, and no text leaves its place."""
+    found = opened(context, file)
     page = found.page
     try:
         for width in (1100, 360):
@@ -118,6 +123,27 @@ def test_a_hostile_text_is_text_wherever_it_is(what: str, context: Any, tmp_path
         assert page.evaluate(LEAKING) == []
     finally:
         page.close()
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_a_hostile_text_is_text_on_the_page_of_changes(what: str, context: Any, tmp_path: Path) -> None:
+    for name, value in (("a", 0.75), ("b", 0.25)):
+        everywhere(tmp_path / name, TEXTS[what])
+        for path in (tmp_path / name).rglob("samples_*.jsonl"):
+            rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            for number, row in enumerate(rows[:6]):
+                record = row["rows"]
+                record["row"] = row["doc"]["id"] = f"{TEXTS[what]}{number}"
+                # a document's language that is none is refused before any page is written
+                record["cell"].pop("doc_lang")
+                record["values"][TEXTS[what]] = value
+                row["filtered_resps"] = [f"{TEXTS[what]} {name}"]
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    a, b = [tmp_path / "a"], [tmp_path / "b"]
+    changes = comparison_changes(compare(a, b, differs=["all"]), a, b)
+    assert len(changes.worse) >= 6
+    write_changes(changes, tmp_path / "changes.html", TEXTS[what])
+    shown_as_text(context, tmp_path / "changes.html")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e308, None])

@@ -55,7 +55,8 @@ def commands(folder: Path) -> Iterator[list[Any]]:
         yield ["export", run, "--format", form, "-o", folder / f"out-{form}"]
     yield ["gate", "--save", folder / "out-baseline.json", run]
     yield ["gate", "--baseline", folder / "out-baseline.json", "--candidate", other, "--rules", rules]
-    yield ["gate", "--baseline", other, "--candidate", run, "--rules", rules]
+    shown = ["--html", folder / "out-gate.html", "--markdown", folder / "out-gate.md"]
+    yield ["gate", "--baseline", other, "--candidate", run, "--rules", rules, *shown]
 
 
 @pytest.mark.slow

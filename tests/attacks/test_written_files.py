@@ -68,6 +68,7 @@ WRITERS = {
     "mrag_eval/report/files/_samples.py": "out",
     "mrag_eval/report/labels/_rewrites.py": "made",
     "mrag_eval/report/labels/_runs.py": "made",
+    "mrag_eval/report/page/_changes.py": "made",
     "mrag_eval/report/page/_write.py": "made",
     "mrag_eval/retrieval/_search.py": "back",
     "mrag_eval/retrieval/_starters.py": "back",
@@ -112,6 +113,8 @@ HIDERS = {
     "mrag_eval/report/files/_samples.py": "results and samples",
     "mrag_eval/retrieval/ahead/_process.py": "screen",
     "mrag_eval/retrieval/saved/_push.py": "looked for",
+    "mrag_eval/report/comparison/_shown_text.py": "comment and page",
+    "mrag_eval/report/files/_row_texts.py": "baseline with answers",
 }
 _HIDING = {"hide", "hidden", "redact", "hidden_on_screen"}
 _WRITING = {

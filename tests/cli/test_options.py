@@ -37,6 +37,8 @@ def said(command: str) -> tuple[int, str]:
         ("gate --baseline a --candidate b", "--init FILE RUN writes one"),
         ("gate --save f", "--save writes the scores of runs"),
         ("gate --save f a --rules r", "--rules: cannot be combined with --save"),
+        ("gate --save f a --html h", "--html: cannot be combined with --save"),
+        ("gate --baseline a --candidate b --rules r --answers", "--answers: cannot be combined with a check"),
         ("doctor --config --json", "--json: cannot be combined with --config"),
     ],
 )

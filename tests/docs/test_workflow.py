@@ -199,7 +199,9 @@ def check_steps(repository: Repository, answers: Mapping[str, str]) -> None:
         (repository.home / "bin" / "gh").write_text('#!/bin/sh\ncat "$5"\n', "utf-8")
         (repository.home / "bin" / "gh").chmod(0o755)
         there = f"{repository.home / 'bin'}{os.pathsep}{repository.path}{os.pathsep}{os.environ['PATH']}"
-        assert repository.done(comment, PATH=there, PULL_REQUEST="7") == summary.read_text("utf-8")
+        written = repository.done(comment, PATH=there, PULL_REQUEST="7")
+        assert written == summary.read_text("utf-8")
+        assert (" worse: <code>" in written) == (code == 1)
         assert "<testsuite" in (repository.home / "gate.xml").read_text("utf-8")
         shutil.rmtree(repository.home / "out")
 

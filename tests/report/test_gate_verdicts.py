@@ -15,6 +15,7 @@ from mrag_eval.core import ConfigError, DataError
 from mrag_eval.report import (
     compare,
     gate,
+    gate_changes,
     gate_lines,
     gate_markdown,
     junit,
@@ -302,12 +303,15 @@ def test_a_rule_that_contradicts_itself_is_refused(rule: str, said: str, tmp_pat
 
 def test_the_markdown_begins_with_the_verdict_and_ends_with_the_rows_that_changed(tmp_path: Path) -> None:
     result = held(tmp_path, [1] * 100, [0] * 30 + [1] * 70, {})
-    lines = gate_markdown(result).splitlines()
+    lines = gate_markdown(
+        result, gate_changes(result, [tmp_path / "a"], [tmp_path / "b"], rules({"metric": "acc"}))
+    ).splitlines()
     assert lines[0] == "## mrag-eval gate: FAIL"
-    assert lines[2:4] == ["baseline: unnamed model  ", "candidate: unnamed model"]
-    assert lines[5].startswith("1 fail. Points")
-    assert lines[7].split("|")[1].strip() == "verdict"
-    assert lines[-1].startswith("- qa, acc: 30 fell: `r0`, `r1`, `r10`")
+    assert lines[2].startswith("**en: 30 of 100 answers lost")
+    assert lines[4:6] == ["baseline: unnamed model  ", "candidate: unnamed model"]
+    assert lines[7].startswith("1 fail. Points")
+    assert lines[9].split("|")[1].strip() == "verdict"
+    assert lines[-1].startswith("- qa, acc, en: 30 worse: <code>r0</code>, <code>r1</code>, <code>r10</code>")
     assert lines[-1].endswith("and 10 more")
     assert gate_markdown(held(tmp_path / "same", [1] * 100, [1] * 100, {})).startswith("## mrag-eval gate: pass\n")
 

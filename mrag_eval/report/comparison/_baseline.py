@@ -1,4 +1,4 @@
-"""Baseline files: the scored rows of a run without its texts, small enough for version control."""
+"""Baseline files: the scored rows of a run, small enough for version control; on demand with its answers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from mrag_eval.config import Measurement, portable
 from mrag_eval.core import DataError, json_value, write_whole
+from mrag_eval.report.files._row_texts import RowTexts, row_texts
 from mrag_eval.report.files._samples import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 
@@ -18,12 +19,13 @@ _FORMAT = 4
 _SUFFIX = ".json"
 
 
-def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None) -> int:
+def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *, answers: bool = False) -> int:
     """Write the scored rows of ``runs`` (sample files, or folders of them) to ``out`` and return the number of tasks.
 
     Questions, passages and answers are left out. Row ids, languages, values and the record of what was measured, by
     which a later run is comparable or not, are kept. Keys are sorted and each row is one line, so that two baselines
-    can be diffed.
+    can be diffed. With ``answers`` the file also keeps each row's answer, votes, and the ids of the passages shown:
+    what a later comparison needs to say why a row got worse.
     """
     tasks = read_runs(runs, model)
     parts = []
@@ -39,10 +41,19 @@ def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None) ->
             )
             for row in sorted(run.rows.values(), key=lambda row: row.id)
         )
-        parts.append(f'{json.dumps(name)}: {{"settings": {json.dumps(head, sort_keys=True)},\n"rows": [\n{rows}\n]}}')
+        kept = f',\n"answers": [\n{_answers(run)}\n]' if answers else ""
+        settings = json.dumps(head, sort_keys=True)
+        parts.append(f'{json.dumps(name)}: {{"settings": {settings},\n"rows": [\n{rows}\n]{kept}}}')
     text = f'{{"format": {_FORMAT},\n"tasks": {{\n' + ",\n".join(parts) + "\n}}\n"
-    write_whole(out, text)
+    # half a surrogate pair, which a model may write, becomes a JSON escape
+    write_whole(out, text, errors="backslashreplace")
     return len(tasks)
+
+
+def _answers(run: SampleSet) -> str:
+    """Return the lines with the answers of a run, in the order of its row ids."""
+    texts = row_texts(run, run.rows.keys())
+    return ",\n".join(json.dumps(texts[row].kept(row), ensure_ascii=False) for row in sorted(texts))
 
 
 def read_runs_or_baseline(paths: Sequence[Path], model: str | None = None) -> dict[str, SampleSet]:
@@ -90,4 +101,5 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     written = settings["measurement"]
     record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")
     run = RunOf(**settings["run"])
-    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run)
+    kept = dict(RowTexts.from_kept(line) for line in entry.get("answers", ()))
+    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept)

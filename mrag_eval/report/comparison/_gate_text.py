@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from typing import get_args
 from xml.etree import ElementTree
 
-from mrag_eval.core import SHARE, Scale, columns, interval_text, p_text, pipe_table, points
+from mrag_eval.core import SHARE, Scale, columns, interval_text, p_text, points
+from mrag_eval.report.comparison._changed_rows import Changes
+from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_markdown
+from mrag_eval.report.comparison._changed_where import where_worse
 from mrag_eval.report.comparison._gate_checks import Check, GateResult, Verdict
+from mrag_eval.report.comparison._shown_text import in_markdown, table_within
 from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import more_is_better, scale_of
 
@@ -17,8 +21,6 @@ _CORRECTIONS: Mapping[str, str] = {
     "none": "uncorrected",
 }
 _OUTCOMES = {0: "pass", 1: "FAIL", 2: "not decided"}
-# Number of row ids listed of each kind; the JSON form has all of them.
-_SHOWN_IDS = 20
 
 
 def gate_lines(result: GateResult) -> list[str]:
@@ -158,24 +160,26 @@ def _case(check: Check) -> str:
     return name if bound is None else f"{name}, {bound}"
 
 
-def gate_markdown(result: GateResult) -> str:
-    """Return Markdown for a pull request or ``$GITHUB_STEP_SUMMARY``.
+def gate_markdown(result: GateResult, changes: Changes | None = None, page_url: str | None = None) -> str:
+    """Return Markdown for a pull request or ``$GITHUB_STEP_SUMMARY``, at most :data:`MOST_CHARS` characters.
 
-    The verdict comes first, then a table with the failed checks at its top, then the rows that changed.
+    The verdict comes first, then a table with the failed checks at its top, then the rows that changed, with links to
+    the page at ``page_url``.
     """
     checks = sorted(result.checks, key=lambda check: get_args(Verdict).index(check.verdict))
     head = ("verdict", "task", "metric", "score", "difference", "p", "n", "allowed")
-    changed = [line for check in checks if check.language is None for line in _changed(check)]
     left = [f"{task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
     parts = [
         f"## mrag-eval gate: {_OUTCOMES[result.exit_code]}",
-        "  \n".join(_runs(result)),
+        "  \n".join(in_markdown(run, 300) for run in _runs(result)),
         f"{_counts(result)}. Points (× 100) unless another unit is named, candidate minus baseline; "
         f"{_correction(result)}.",
-        pipe_table(head, [_cells(check) for check in checks], "lllrrrrl"),
-        *([f"Without a rule: {'; '.join(left)}."] if left else []),
-        *(["\n".join(["### Rows that changed", "", *changed])] if changed else []),
+        table_within(head, [_cells(check) for check in checks], "lllrrrrl", MOST_CHARS // 3),
+        *([in_markdown(f"Without a rule: {'; '.join(left)}.", 2_000)] if left else []),
     ]
+    if changes is not None:
+        parts.insert(1, f"**{in_markdown(where_worse(changes))}**")
+        parts.append(changed_markdown(changes, page_url, MOST_CHARS - sum(map(len, parts)) - 100))
     return "\n\n".join(parts) + "\n"
 
 
@@ -191,16 +195,6 @@ def _cells(check: Check) -> list[str]:
         f"{check.n:,}" if check.n else "",
         "" if check.candidate is None else _allowed(check),
     ]
-
-
-def _changed(check: Check) -> list[str]:
-    lines = []
-    for word, ids in (("fell", check.worse), ("rose", check.better)):
-        if ids:
-            more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
-            named = ", ".join(f"`{one}`" for one in ids[:_SHOWN_IDS])
-            lines.append(f"- {check.task}, {check.metric}: {len(ids)} {word}: {named}{more}")
-    return lines
 
 
 def github_annotations(result: GateResult) -> list[str]:

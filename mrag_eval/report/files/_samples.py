@@ -13,6 +13,7 @@ from typing import Any
 from mrag_eval.config import Measurement
 from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, hidden, json_value, task_and_date, to_json, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
+from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow, ScoredSamples, current_reading
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RowRecord
@@ -132,7 +133,8 @@ class SampleSet:
     """Hold the rows of one task of one run, and its record (None if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
-    all, and that it is an upper bound. ``run`` names the run.
+    all, and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None:
+    the file has samples.
     """
 
     task: str
@@ -142,6 +144,7 @@ class SampleSet:
     groups: tuple[str, ...] = ()
     part: str | None = None
     run: RunOf = RunOf()
+    kept: Mapping[str, RowTexts] | None = None
 
 
 def read_samples(path: Path) -> list[Sample]:
