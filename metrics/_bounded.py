@@ -95,7 +95,7 @@ def mean_score_limits(share: Array, worth: Array, units: Array, correlation: Arr
 
     Args:
         share: (K,) observed shares s.
-        worth: (K,) how many independent values of 0 and 1 each share is worth: n.
+        worth: (K,) how many independent values of 0 and 1 each share is worth: n; (2, K) if it differs for the limits.
         units: (K,) rows of each cell if all values are 0 or 1. The most likely shares follow the observed ones, which
             makes p (1 - p) too small by 1 / units; less so for a cell that most of the variance of the mean comes from.
             Infinite where ``worth`` comes from an unbiased variance.

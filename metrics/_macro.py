@@ -116,10 +116,21 @@ def _score_limits(
     else:
         known = parts.variance > 0
         variance = np.where(known, jackknife_variance(parts), 0.0)
-        value = np.where(known, worth(parts.mean, np.where(known, variance, 1.0), bounds), parts.units)
+        value = np.where(
+            known, worth(parts.mean, np.where(known, variance, 1.0), bounds), _of_equal(share, parts.units, z)
+        )
         z = _quantile(parts, variance, correlation, confidence) if known.any() else z
         low, high = mean_score_limits(share, value, np.full(len(share), np.inf), correlation, z)
     return bounds[0] + span * low, bounds[0] + span * high
+
+
+def _of_equal(share: Array, units: Array, z: float) -> Array:
+    """Return the worth (2, K), from below and above, of cells of equal values whose limits are Wilson's for no spread.
+
+    From below those of n values at s are s n / (n + z²), the same as of n (n (1 - s) + z²) / (s z²) values of 0 and 1.
+    """
+    ends = np.maximum(np.stack([share, 1 - share]), 1e-9)
+    return np.asarray(units * (units * (1 - ends) + z * z) / (ends * z * z))
 
 
 def _quantile(parts: Means, variance: Array, correlation: Array, confidence: float) -> float:

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import xlogy
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import paired_difference, stratified_bootstrap, wilson, worst_cell
+from mrag_eval.metrics import interval_for, paired_difference, stratified_bootstrap, wilson, worst_cell
 from mrag_eval.metrics._bounded import mover, score_limits
 from tests.metrics.test_intervals import bounds
 
@@ -50,6 +50,15 @@ def test_the_limits_of_a_macro_mean_are_where_the_score_test_rejects(right: list
 def test_the_macro_mean_of_one_cell_has_wilsons_interval(right: int, rows: int) -> None:
     found = stratified_bootstrap([1.0] * right + [0.0] * (rows - right), ["en"] * rows)
     assert bounds(found) == pytest.approx(bounds(wilson(right, rows)), abs=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.3, 0.5, 1.0])
+def test_one_cell_of_equal_scores_has_the_interval_of_its_rows(value: float) -> None:
+    """Equal scores between the ends reach p z^2 / (n + z^2) down, as :func:`interval_for` says, not as 0 and 1 do."""
+    # a second cell of the same rows in the same groups adds nothing
+    alone = interval_for([value] * 12, bounds=(0.0, 1.0), kind="bootstrap")
+    found = stratified_bootstrap([value] * 24, ["a"] * 12 + ["b"] * 12, groups=[*range(12)] * 2)
+    assert bounds(found) == pytest.approx(bounds(alone), abs=1e-6)
 
 
 def test_a_macro_mean_of_rows_that_are_all_right_is_not_certain() -> None:
