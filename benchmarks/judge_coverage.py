@@ -83,7 +83,7 @@ def cases() -> list[Case]:
     easy = [Case(0.9, 0.95, 0.7, labels) for labels in (50, 100)]
     grouped = [Case(0.7, 0.9, 0.8, labels, size=4) for labels in (50, 100)]
     # the same number of labels in every language, and by rows with five or more
-    labels = [(count, count) for count in (3, 10, 30)] + [(55, 5), (137, 7)]
+    labels = [(count, count) for count in (3, 5, 10, 30)] + [(55, 5), (137, 7)]
     rates = [(0.7, 0.7), (0.5, 0.9), (0.9, 0.5)]
     two = Case(0, 0.9, 0.8, 0, languages=((500, 0.8, 50), (100, 0.5, 50)))
     by_size = [uneven((rate, ours), (other, theirs)) for ours, theirs in labels for rate, other in rates]

@@ -185,15 +185,19 @@ def test_intervals_from_100_labels_contain_the_true_rate(case: object) -> None:
 def test_languages_of_very_different_size_are_covered_however_labels_are_spread(case: object) -> None:
     """Equal labels in 2,000 and nine times 100 rows covered .68 with three labels each, .79 and .90 with more."""
     _, (powered, _, none), _ = COVERAGE.simulate(case, 600, np.random.default_rng(1))
-    assert powered + 1.96 * (0.93 * 0.07 / 600) ** 0.5 >= 0.93
-    # few rows are incorrect if the largest language has many correct ones, and then 30 labels often lack a kind
-    assert none < 0.7
+    if any(labels < 5 for _, _, labels in case.languages):  # type: ignore[attr-defined]
+        assert none == 1
+    else:
+        assert powered + 1.96 * (0.93 * 0.07 / 600) ** 0.5 >= 0.93
+        # some draws of 50 lack five incorrect ones
+        assert none < 0.2
 
 
-@pytest.mark.parametrize("labels", [3, 10])
-def test_few_labels_of_a_large_language_are_covered(labels: int) -> None:
-    case = COVERAGE.uneven((0.7, labels), (0.7, labels))
-    _, (powered, _, _), _ = COVERAGE.simulate(case, 120, np.random.default_rng(1))
+@pytest.mark.parametrize("labels", [5, 10])
+@pytest.mark.parametrize("rates", [(0.7, 0.7), (0.5, 0.9), (0.9, 0.5)])
+def test_few_labels_of_a_large_language_are_covered(labels: int, rates: tuple[float, float]) -> None:
+    case = COVERAGE.uneven((rates[0], labels), (rates[1], labels))
+    _, (powered, _, _), _ = COVERAGE.simulate(case, 100, np.random.default_rng(1))
     assert powered >= 0.9
 
 
@@ -218,27 +222,27 @@ def spread_of(labels: dict[str, list[float]], rows: dict[str, int]) -> Estimate:
 
 
 def test_the_variance_of_a_language_borrows_from_the_others_by_hand() -> None:
-    """en: 3 labels that agree, of 700 rows; sw: 17 labels, 8 correct, of 300 rows.
+    """en: 5 labels that agree, of 700 rows; sw: 17 labels, 8 correct, of 300 rows.
 
-    The variances by n - 1 are 0 and 8 x 9 / (17 x 16) = .26471; pooled over 2 + 16 degrees of freedom .23529. With
-    three of these each: en 3 x .23529 / 5 = .14118, sw (3 x .23529 + 16 x .26471) / 19 = .26006. The variance of it is
-    .7^2 x .14118 / 3 + .3^2 x .26006 / 17 = .023059 + .001377. Satterthwaite, with 5 and 18 (not 19) degrees of
-    freedom: .024436^2 / (.023059^2 / 5 + .001377^2 / 18) = 5.61, and t is 2.489.
+    The variances by n - 1 are 0 and 8 x 9 / (17 x 16) = .26471; pooled over 4 + 16 degrees of freedom .21176. With
+    three of these each: en 3 x .21176 / 7 = .090756, sw (3 x .21176 + 16 x .26471) / 19 = .25635. The variance of it is
+    .7^2 x .090756 / 5 + .3^2 x .25635 / 17 = .0088941 + .0013571. Satterthwaite, with 7 and 19 degrees of freedom:
+    .0102512^2 / (.0088941^2 / 7 + .0013571^2 / 19) = 9.220, and t is 2.2540.
     """
-    found = spread_of({"en": [1.0] * 3, "sw": [1.0] * 8 + [0.0] * 9}, {"en": 700, "sw": 300})
+    found = spread_of({"en": [1.0] * 5, "sw": [1.0] * 8 + [0.0] * 9}, {"en": 700, "sw": 300})
     value = 0.7 + 0.3 * 8 / 17
     assert found.value == pytest.approx(value)
-    assert found.low == pytest.approx(value - 2.489 * 0.024436**0.5, abs=2e-4)
+    assert found.low == pytest.approx(value - 2.2540 * 0.0102512**0.5, abs=2e-5)
 
 
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ({"en": 2, "sw": 30}, "no interval: 2 labelled rows in en (70% of the rows), 3 are needed"),
+        ({"en": 4, "sw": 30}, "no interval: 4 labelled rows in en (70% of the rows), 5 are needed"),
         ({"en": 12, "sw": 30}, None),
         ({"en": 24, "sw": 1}, None),
         (
-            {"en": 4} | {f"l{i}": 1 + i % 2 for i in range(11)},
+            {"en": 5} | {f"l{i}": 1 + (i < 4) for i in range(11)},
             "no interval: 20 labels in 12 languages, 22 are needed",
         ),
     ],
