@@ -29,6 +29,7 @@ FEW_FREE = 10
 # Degrees of freedom that each stratum borrows from the pooled variance. Three labels that agree do not show that all
 # do, and a variance that is pooled altogether is too small if the largest stratum varies most.
 _BORROWED = 3
+_ALL = 1e9
 PPI, ROGAN_GLADEN = "PPI++", "Rogan-Gladen"
 
 
@@ -87,12 +88,14 @@ class _Design:
         """Return the number of groups among ``rows`` in each stratum."""
         return np.array([len(np.unique(self.groups[rows & (self.strata == s)])) for s in range(len(self.shares))])
 
-    def spread(self, labelled: Array, rest: Array, known: NDArray[np.bool_]) -> tuple[float, float]:
+    def spread(
+        self, labelled: Array, rest: Array, known: NDArray[np.bool_], borrowed: float = _BORROWED
+    ) -> tuple[float, float]:
         """Return the variance of an estimate, and its degrees of freedom.
 
         A stratum's variance by label is that of its own labels, with G - 1 degrees of freedom for G groups, and the
-        variance pooled over strata with :data:`_BORROWED`. Satterthwaite's degrees of freedom, at most groups minus
-        strata.
+        variance pooled over strata with those that are ``borrowed``. Satterthwaite's degrees of freedom, at most groups
+        minus strata.
 
         Args:
             labelled: (S, G) influence of the ``known`` rows, by stratum and group.
@@ -103,10 +106,10 @@ class _Design:
         own = (labelled**2).sum(axis=1)
         by_label = own * rows / self.shares**2
         pooled = float(free @ by_label) / max(most, 1)
-        variance = self.shares**2 / rows * (_BORROWED * pooled + free * by_label) / (_BORROWED + free)
+        variance = self.shares**2 / rows * (borrowed * pooled + free * by_label) / (borrowed + free)
         both = labelled.sum(axis=0) + rest
         total = float(both @ both + (variance - own).sum())
-        uncertain = float((variance**2 / np.minimum(free + _BORROWED, most)).sum())
+        uncertain = float((variance**2 / np.minimum(free + borrowed, most)).sum())
         return max(total, 0.0), min(total**2 / uncertain, most) if uncertain > 0 else most
 
 
@@ -173,9 +176,9 @@ def _prediction_powered(
     people, there, elsewhere = design.mean(y, known), design.mean(proxy, known), design.mean(proxy, ~known)
     rest = elsewhere.influence.sum(axis=0)
     if tuning is None:
-        # the variance is a parabola in l
+        # a parabola in l; its minimum would follow the few labels of a stratum, so the variance is that of all of them
         ends = [(people.influence - power * there.influence, power * rest) for power in (0.0, 0.5, 1.0)]
-        none, half, all_ = (design.spread(*parts, known)[0] for parts in ends)
+        none, half, all_ = (design.spread(*parts, known, _ALL)[0] for parts in ends)
         bend = 2 * (none + all_ - 2 * half)
         tuning = float(np.clip(0.5 - (all_ - none) / (2 * bend), 0.0, 1.0)) if bend > 1e-15 else 0.0
     value = people.value - tuning * (there.value - elsewhere.value)
