@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from _simulate import AT_LEAST, RESAMPLES, Case, known
+from _simulate import AT_LEAST, RESAMPLES, Case
 
 import mrag_eval.metrics as metrics
 from mrag_eval.metrics import (
     Estimate,
+    PairedCell,
     cohen_kappa,
     concurrence_intervals,
     interval_for,
     label_f1,
-    paired_difference,
+    paired_tests,
     stratified_bootstrap,
 )
 
@@ -95,8 +96,8 @@ def lost(n: int, p: float) -> Case:
 
     def draw(rng: np.random.Generator) -> Estimate:
         changed = (rng.random(n) < p).astype(float)
-        settings = known(paired_difference, bounds=(-1.0, 1.0))
-        return paired_difference(np.zeros(n), changed, n_resamples=RESAMPLES, seed=rng, **settings)
+        (found,) = paired_tests([PairedCell([0.0] * n, changed.tolist())], n_resamples=RESAMPLES)
+        return Estimate(found.difference, found.low, found.high, n)
 
     return Case(f"difference of -{p:g}, n = {n}", -p, draw, AT_LEAST)
 

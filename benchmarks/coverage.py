@@ -29,8 +29,9 @@ from _simulate import AT_LEAST, LARGE, RESAMPLES, Case, Simulated, simulate
 
 from mrag_eval.metrics import (
     Estimate,
+    PairedCell,
     interval_for,
-    paired_difference,
+    paired_tests,
     stratified_bootstrap,
     wilson,
 )
@@ -111,7 +112,9 @@ def macro(sizes: tuple[int, ...], means: tuple[float, ...]) -> Case:
 def paired(n: int) -> Case:
     def draw(rng: np.random.Generator) -> Estimate:
         kind = rng.choice(3, size=n, p=[0.13, 0.07, 0.8])
-        return paired_difference((kind == 0).astype(float), (kind == 1).astype(float), n_resamples=RESAMPLES, seed=rng)
+        lost, gained = ((kind == k).astype(float).tolist() for k in range(2))
+        (found,) = paired_tests([PairedCell(lost, gained)], n_resamples=RESAMPLES)
+        return Estimate(found.difference, found.low, found.high, n)
 
     return Case(f"paired difference of 0/1, n = {n}", 0.06, draw, LARGE if n >= 200 else None)
 

@@ -42,6 +42,7 @@ from mrag_eval.metrics._concurrence import (
 )
 from mrag_eval.metrics._concurrence_baseline import random_concurrence
 from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
+from mrag_eval.metrics._corrections import benjamini_hochberg, holm
 from mrag_eval.metrics._intervals import (
     Estimate,
     Kind,
@@ -72,8 +73,8 @@ from mrag_eval.metrics._language_rate import (
     counted_together,
 )
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
-from mrag_eval.metrics._margins import paired_margin
 from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
+from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
@@ -85,15 +86,6 @@ from mrag_eval.metrics._short_answers import (
     check_stemmers,
     has_lemma_rule,
     short_answer_scores,
-)
-from mrag_eval.metrics._significance import (
-    PairedTest,
-    benjamini_hochberg,
-    holm,
-    mcnemar_exact,
-    paired_cluster_bootstrap,
-    paired_difference,
-    paired_permutation,
 )
 from mrag_eval.metrics._text import (
     Normalizer,
@@ -134,10 +126,12 @@ __all__ = [
     "LanguagePreference",
     "LanguageRate",
     "LinguaDetector",
+    "MarginTest",
     "Normalizer",
     "Outcome",
     "OverlapColumns",
     "OverlapScores",
+    "PairedCell",
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
@@ -188,14 +182,11 @@ __all__ = [
     "language_pair_matrix",
     "load_detector",
     "majority_vote",
+    "margin_tests",
     "match",
-    "mcnemar_exact",
     "normalize_answer",
-    "paired_cluster_bootstrap",
-    "paired_difference",
-    "paired_margin",
-    "paired_permutation",
     "paired_ranks",
+    "paired_tests",
     "pairwise_kappas",
     "parse_borderlines_citation",
     "parse_borderlines_direct",

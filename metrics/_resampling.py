@@ -123,12 +123,14 @@ def resampled_totals(sums: Array, n_resamples: int, rng: np.random.Generator) ->
     chunk = max(4, _PRODUCT // units.size)
     for start in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - start)
-        drawn = _drawn(size, n_units, rng) if counts is None else rng.multinomial(n_units, counts / n_units, size=size)
+        drawn = (
+            times_drawn(size, n_units, rng) if counts is None else rng.multinomial(n_units, counts / n_units, size=size)
+        )
         totals[start : start + size] = drawn.astype(np.float64) @ units
     return totals
 
 
-def _drawn(size: int, n_units: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def times_drawn(size: int, n_units: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return how often each unit is drawn in each of ``size`` resamples of all units, (size, n_units)."""
     drawn = rng.integers(0, n_units, size=(size, n_units))
     drawn += np.arange(size)[:, None] * n_units

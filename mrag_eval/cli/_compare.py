@@ -29,6 +29,14 @@ def compare(
         list[str] | None,
         typer.Option(help="A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated."),
     ] = None,
+    equivalent: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="MARGIN",
+            help="Say which differences are shown to be smaller than this, in the metric's unit (0.02: two points).",
+        ),
+    ] = None,
     rows: Annotated[bool, typer.Option("--rows", help="List the rows whose score rose or fell.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the bootstrap resamples.")] = 0,
     answers: Annotated[
@@ -48,15 +56,15 @@ def compare(
         str, typer.Option("--format", help="md, csv or json; md or json with --answers and --languages.")
     ] = "md",
 ) -> None:
-    """Compare two runs row by row: difference, confidence interval, and a paired p-value corrected by Holm.
+    """Compare two runs row by row: difference, confidence interval, and a paired p-value, corrected for all.
 
     With --answers, read one or more runs. For every two tasks of a model, print the changed answers, those that became
-    right or wrong, and McNemar's p-value.
+    right or wrong, and the p-value of their difference.
 
     With --languages, read one or more runs on parallel questions. Print the share of language pairs with the same
     answer, and with the same correctness.
     """
-    of_two = ("metric", "pair", "differs", "rows", "seed")
+    of_two = ("metric", "pair", "differs", "equivalent", "rows", "seed")
     if answers:
         refuse_with(context, "--answers", *of_two, "languages", "by")
         with warned_of_unsupported(runs):
@@ -68,11 +76,18 @@ def compare(
     else:
         refuse_with(context, "a comparison of two runs; it belongs to --answers or --languages", "most", "by")
         with warned_of_unsupported(runs):
-            _print_comparison(runs, metric or [], pair or [], differs or [], rows, seed, form)
+            _print_comparison(runs, metric or [], pair or [], differs or [], equivalent, rows, seed, form)
 
 
 def _print_comparison(
-    runs: list[Path], metrics: list[str], pair: list[str], differs: list[str], rows: bool, seed: int, form: str
+    runs: list[Path],
+    metrics: list[str],
+    pair: list[str],
+    differs: list[str],
+    equivalent: float | None,
+    rows: bool,
+    seed: int,
+    form: str,
 ) -> None:
     from mrag_eval.report import compare as compare_runs
     from mrag_eval.report import comparison_text
@@ -87,7 +102,9 @@ def _print_comparison(
         if not (a and sign and b):
             raise typer.BadParameter(f"'{text}' is not of the form A_TASK=B_TASK", param_hint="--pair")
         pairs[a] = b
-    found = compare_runs(runs[:1], runs[1:], metrics=metrics, pairs=pairs, differs=differs, seed=seed)
+    found = compare_runs(
+        runs[:1], runs[1:], metrics=metrics, pairs=pairs, differs=differs, equivalent=equivalent, seed=seed
+    )
     typer.echo(comparison_text(found, form, flips=rows))
 
 

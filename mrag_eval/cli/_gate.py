@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mrag_eval.cli._options import refuse_with, warned_of_unsupported, writable_file
 from mrag_eval.core import write_whole
+
+if TYPE_CHECKING:
+    from mrag_eval.report import GateResult
 
 
 def gate(
@@ -22,7 +25,18 @@ def gate(
     baseline: Annotated[
         Path | None, typer.Option(help="A file written by --save, or the output folder of a run.")
     ] = None,
+    pinned: Annotated[
+        Path | None,
+        typer.Option(help="A second, older baseline, against which drops add up: the same kinds of file and folder."),
+    ] = None,
     candidate: Annotated[Path | None, typer.Option(help="The output folder of the run to be released.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model to take, if the folder of the candidate, or RUN, has several."),
+    ] = None,
+    baseline_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model to take, if the baseline's folder has several.")
+    ] = None,
     rules: Annotated[Path | None, typer.Option(help="The rules: a YAML file, described in docs/gate.md.")] = None,
     save: Annotated[
         Path | None,
@@ -50,24 +64,24 @@ def gate(
 ) -> None:
     """Check whether a run is worse than its baseline by more than the rules allow.
 
-    Exit codes: 0 if every rule passes, 1 for a regression, 2 if something cannot be compared or is not shown. In GitHub
-    Actions a summary and annotations are written as well.
+    Exit codes: 0 if every rule passes, 1 for a regression, 2 if something cannot be decided. In GitHub Actions a
+    summary and annotations are written as well.
 
     With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later. With --init
     FILE RUN..., write a file of rules for the tasks of runs, to be edited.
     """
-    of_a_check = ("baseline", "candidate", "rules", "junit", "markdown", "as_json")
+    of_a_check = ("baseline", "pinned", "candidate", "baseline_model", "rules", "junit", "markdown", "as_json")
     if save is not None:
         refuse_with(context, "--save", "init", *of_a_check)
         if not runs:
             raise typer.BadParameter("--save writes the scores of runs: name at least one", param_hint="RUN")
-        _save(runs, save)
+        _save(runs, save, model)
         return
     if init is not None:
         refuse_with(context, "--init", *of_a_check)
         if not runs:
             raise typer.BadParameter("--init writes rules for the tasks of runs: name at least one", param_hint="RUN")
-        _init(runs, init)
+        _init(runs, init, model)
         return
     if runs:
         raise typer.BadParameter("only --save and --init take runs; a check takes --candidate", param_hint="RUN")
@@ -78,34 +92,43 @@ def gate(
         raise typer.BadParameter(
             f"is missing: a check needs --baseline, --candidate and --rules{hint}", param_hint=missing
         )
-    raise typer.Exit(_check(baseline, candidate, rules, junit, markdown, as_json))
+    found = _checked(baseline, candidate, rules, pinned, model, baseline_model)
+    raise typer.Exit(_written(found, junit, markdown, as_json))
 
 
-def _save(runs: list[Path], output: Path) -> None:
+def _save(runs: list[Path], output: Path, model: str | None) -> None:
     from mrag_eval.report import write_baseline
 
-    tasks = write_baseline(runs, output)
+    tasks = write_baseline(runs, output, model)
     typer.echo(f"{output}: {tasks} {'task' if tasks == 1 else 'tasks'}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
-def _init(runs: list[Path], output: Path) -> None:
+def _init(runs: list[Path], output: Path, model: str | None) -> None:
     from mrag_eval.report import starter_rules
 
     if output.exists():
         raise typer.BadParameter(f"{output} exists already; choose another name", param_hint="--init")
-    write_whole(output, starter_rules(runs))
+    write_whole(output, starter_rules(runs, model))
     typer.echo(f"{output}: edit it, then: mrag-eval gate --baseline FILE --candidate RUN --rules {output}")
 
 
-def _check(
-    baseline: Path, candidate: Path, rules: Path, junit: Path | None, markdown: Path | None, as_json: bool
-) -> int:
-    """Print the result of the gate and return its exit code."""
-    from mrag_eval.report import gate, gate_lines, gate_markdown, github_annotations, read_rules
+def _checked(
+    baseline: Path, candidate: Path, rules: Path, pinned: Path | None, model: str | None, baseline_model: str | None
+) -> GateResult:
+    from mrag_eval.report import gate, read_rules
+
+    older = [] if pinned is None else [pinned]
+    with warned_of_unsupported([baseline, *older, candidate]):
+        return gate(
+            [baseline], [candidate], read_rules(rules), pinned=older, model=model, baseline_model=baseline_model
+        )
+
+
+def _written(result: GateResult, junit: Path | None, markdown: Path | None, as_json: bool) -> int:
+    """Print the result of the gate, write its files, and return its exit code."""
+    from mrag_eval.report import gate_lines, gate_markdown, github_annotations
     from mrag_eval.report import junit as junit_xml
 
-    with warned_of_unsupported([baseline, candidate]):
-        result = gate([baseline], [candidate], read_rules(rules))
     if junit is not None:
         write_whole(junit, f"{junit_xml(result)}\n")
     if markdown is not None:

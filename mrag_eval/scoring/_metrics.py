@@ -469,6 +469,13 @@ def more_is_better(metric: str) -> bool | None:
     return True if declared is None else declared.higher_is_better
 
 
+def nearer_zero_is_better(metric: str) -> bool:
+    """Return whether a metric is better the nearer it is to 0 from either side, as BordIRlines' deltas of concurrence
+    are.
+    """
+    return metric.startswith("concurrence.delta_CS")
+
+
 def needs_of(metric: str) -> frozenset[str]:
     """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
     declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import xlogy
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import interval_for, paired_difference, stratified_bootstrap, wilson, worst_cell
+from mrag_eval.metrics import interval_for, stratified_bootstrap, wilson, worst_cell
 from mrag_eval.metrics._bounded import mover, score_limits
 from tests.metrics.test_intervals import bounds
 
@@ -106,19 +106,6 @@ def test_a_macro_mean_without_a_range_needs_variation_in_every_cell() -> None:
     assert (found.low, found.reason) == (None, "no interval: no variation in cell b")
     with pytest.raises(MetricError, match="the value 7 is outside 0 to 1"):
         stratified_bootstrap([3.0, 5.0, 4.0, 7.0, 7.0], ["a"] * 3 + ["b"] * 2)
-
-
-@pytest.mark.parametrize("n", [5, 8, 30])
-@pytest.mark.parametrize("change", [-1.0, 0.0, 1.0])
-def test_rows_that_all_change_alike_are_not_certain(n: int, change: float) -> None:
-    # Wilson's interval of a share that is 0, 1/2 or 1 without spread, on the scale of -1 to 1
-    found = paired_difference([max(change, 0.0)] * n, [max(-change, 0.0)] * n, bounds=(-1.0, 1.0))
-    reach = 1.959964**2 / (n + 1.959964**2)
-    assert (found.value, found.n) == (change, n)
-    assert (found.low, found.high) == pytest.approx(
-        (change - reach * (1 + change), change + reach * (1 - change)), abs=1e-6
-    )
-    assert paired_difference([1.0] * n, [1.0] * n).low is None
 
 
 def test_wilson_of_a_given_variance_is_wilsons_for_zeros_and_ones() -> None:

@@ -12,8 +12,17 @@ import pytest
 from typer.testing import CliRunner
 
 from mrag_eval.core import ConfigError, DataError
-from mrag_eval.report import compare, gate, gate_lines, gate_markdown, read_rules, write_baseline
-from mrag_eval.report.comparison._gate import Check, GateResult
+from mrag_eval.report import (
+    compare,
+    gate,
+    gate_lines,
+    gate_markdown,
+    junit,
+    read_rules,
+    starter_rules,
+    write_baseline,
+)
+from mrag_eval.report.comparison._gate_checks import Check, GateResult
 from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
 
@@ -50,29 +59,29 @@ def test_a_drop_of_thirty_points_fails_though_a_smaller_one_could_not_be_detecte
     before = [1] * 60 + [0] * 40
     after = [0] * 45 + [1] * 15 + [1] * 15 + [0] * 25
     result = held(tmp_path, before, after, {"must_detect": 0.02})
-    assert (only(result).verdict, result.exit_code) == ("FAIL", 1)
+    assert (only(result).verdict, result.exit_code) == ("fail", 1)
 
 
 def test_a_collapse_fails_whatever_the_number_of_rows(tmp_path: Path) -> None:
     result = held(tmp_path, [1] * 63, [0] * 63, {}, min_n=100)
     check = only(result)
     # 63 losses and no gain
-    assert (check.verdict, check.p_value) == ("FAIL", pytest.approx(2.0**-63))
+    assert (check.verdict, check.p_value) == ("fail", pytest.approx(2.0**-63, rel=1e-3))
     assert result.exit_code == 1
     # without a drop the same rows do not pass
     same = only(held(tmp_path, [1] * 63, [1] * 63, {}, min_n=100))
-    assert (same.verdict, same.reason) == ("not comparable", "too few rows (63 of 100)")
+    assert (same.verdict, same.reason) == ("cannot tell", "63 of 100 rows needed")
 
 
 def test_a_collapse_fails_where_rows_are_missing_or_unscored(tmp_path: Path) -> None:
     a, b = two(tmp_path, plain([1] * 100), plain([0] * 60))
     check = only(gate([a], [b], rules({})))
-    assert (check.verdict, check.reason) == ("FAIL", "qa: 40 rows only in the baseline, 0 only in the candidate")
+    assert (check.verdict, check.reason) == ("fail", "qa: 40 rows only in the baseline, 0 only in the candidate")
     half = [row(i, acc=0.0) if i < 50 else row(i) for i in range(100)]
     write_run(b, {"qa": half})
     check = only(gate([a], [b], rules({})))
-    assert check.verdict == "FAIL"
-    assert "50 of 100 rows are scored in one run only" in gate_lines(gate([a], [b], rules({})))[0]
+    assert check.verdict == "fail"
+    assert (check.n, check.candidate) == (50, 0.0)
 
 
 # Groups of rows
@@ -86,33 +95,36 @@ def test_two_groups_of_a_hundred_rows_are_two_units(tmp_path: Path) -> None:
     after = [0.0 if i % 100 < 2 else 1.0 for i in range(200)]
     a, b = two(tmp_path, in_groups([1] * 200, 100), in_groups(after, 100))
     check = only(gate([a], [b], rules({})))
-    assert (check.verdict, check.reason) == ("not comparable", "too few groups of rows (2 of 20)")
-    # both groups lost as much: half of 2^-1 on the side of a drop
-    assert check.p_value == pytest.approx(0.25)
+    assert (check.verdict, check.reason) == ("cannot tell", "2 of 20 groups of rows needed")
+    # two groups that lost two rows of a hundred are no evidence
+    assert check.p_value == 1
 
 
 def test_groups_that_all_fall_by_the_same_amount_have_a_p_above_zero(tmp_path: Path) -> None:
-    after = [0.0 if i % 5 == 0 else 1.0 for i in range(100)]
-    a, b = two(tmp_path, in_groups([1] * 100, 5), in_groups(after, 5))
+    after = [0.0 if i % 5 == 0 else 1.0 for i in range(300)]
+    a, b = two(tmp_path, in_groups([1] * 300, 5), in_groups(after, 5))
     check = only(gate([a], [b], rules({"max_drop": 0.01})))
-    assert check.verdict == "FAIL"
-    # each of 20 groups fell by more than allowed: one of 2^20 flips
-    assert check.p_value == pytest.approx(2.0**-20)
+    assert check.verdict == "fail"
+    # who bets on a drop above .01 wins (.2 - .01) / (1 + .01) of each stake by each of 60 groups; a tenth of the level
+    stakes = (np.arange(1, 21) / 20) ** 2
+    assert check.p_value == pytest.approx(10 / np.mean((1 + stakes * 0.19 / 1.01) ** 60))
 
 
 # The correction over the rules
 
 
 def test_ten_rules_are_corrected_for_their_number(tmp_path: Path) -> None:
-    # six losses and no gain in one of ten tasks: 2^-6 = .016 alone, ten times that by Holm
+    # six losses and no gain in one of ten tasks: alone shown at level .05, corrected for ten not
     lost = {f"qa{i}": plain([0.0] * 6 + [1.0] * 94 if i == 0 else [1.0] * 100) for i in range(10)}
     a = write_run(tmp_path / "a", {name: plain([1.0] * 100) for name in lost})
     b = write_run(tmp_path / "b", lost)
     ten = [{"task": name} for name in lost]
     holm = gate([a], [b], rules(*ten))
     assert (holm.exit_code, holm.tests) == (0, 10)
-    assert (holm.checks[0].p_value, holm.checks[0].p_adjusted) == (pytest.approx(2**-6), pytest.approx(10 * 2**-6))
-    assert "p: Holm, 10 tests, level 0.05" in gate_lines(holm)[-1]
+    alone = holm.checks[0].p_value
+    assert alone == pytest.approx(0.00744, abs=1e-5)
+    assert holm.checks[0].p_adjusted == pytest.approx(10 * alone)
+    assert "p: family-wise (Holm, max-t), 10 tests, level 0.05" in gate_lines(holm)[-1]
     plainly = gate([a], [b], rules(*ten, correction="none"))
     assert plainly.exit_code == 1
     assert "p: uncorrected, 10 tests" in gate_lines(plainly)[-1]
@@ -156,15 +168,16 @@ def test_a_rule_of_non_inferiority_passes_only_if_it_is_shown(tmp_path: Path) ->
     before, after = [1, 0] * 50, [0, 1] * 3 + [1, 0] * 47
     few = held(tmp_path / "few", before, after, rule)
     # six of 100 rows differ, half each way: a drop of two points is not excluded
-    assert (only(few).verdict, few.exit_code) == ("not shown", 2)
-    assert only(few).reason == "not shown: a drop smaller than 0.02"
+    assert (only(few).verdict, few.exit_code) == ("cannot tell", 2)
+    assert only(few).reason == "a drop larger than 0.02 is not excluded"
+    assert only(few).needed > 500
     assert held(tmp_path / "plain", before, after, {"max_drop": 0.02}).exit_code == 0
     # the same shares in 2,000 rows exclude it
     many = held(tmp_path / "many", before * 20, after * 20, rule)
-    assert (only(many).verdict, many.exit_code) == ("pass", 0)
-    assert "p of a smaller drop" in gate_lines(many)[0]
+    assert (only(many).verdict, many.exit_code) == ("no worse", 0)
+    assert "shown to be no worse than −2.0" in gate_lines(many)[2]
     worse = held(tmp_path / "worse", [1] * 100, [0] * 30 + [1] * 70, rule)
-    assert (only(worse).verdict, worse.exit_code) == ("FAIL", 1)
+    assert (only(worse).verdict, worse.exit_code) == ("fail", 1)
 
 
 def test_non_inferiority_where_less_is_better(tmp_path: Path) -> None:
@@ -179,37 +192,41 @@ def test_non_inferiority_where_less_is_better(tmp_path: Path) -> None:
 # A floor
 
 
-@pytest.mark.parametrize(("floor", "verdict"), [(0.69, "pass"), (0.7, "pass"), (0.71, "FAIL")])
+@pytest.mark.parametrize(("floor", "verdict"), [(0.69, "holds"), (0.7, "holds"), (0.71, "fail")])
 def test_a_floor_under_the_score(floor: float, verdict: str, tmp_path: Path) -> None:
     result = held(tmp_path, [1] * 100, [1] * 70 + [0] * 30, {"min_score": floor})
     check = only(result)
     # no rule on a drop, so the lost thirty points are no matter; no test, so nothing to correct
     assert (check.verdict, check.candidate, result.tests) == (verdict, 0.7, 0)
-    assert f"70.0   [60.4, 78.1]   n = 100   floor {100 * floor:.1f}" in gate_lines(result)[0]
+    assert f"70.0   [60.4, 78.1]   n = 100   floor {100 * floor:.1f}" in gate_lines(result)[2]
 
 
-@pytest.mark.parametrize(("ceiling", "verdict"), [(0.31, "pass"), (0.3, "pass"), (0.29, "FAIL")])
+@pytest.mark.parametrize(("ceiling", "verdict"), [(0.31, "holds"), (0.3, "holds"), (0.29, "fail")])
 def test_a_ceiling_above_the_score(ceiling: float, verdict: str, tmp_path: Path) -> None:
     rows = [row(i, option_unread=float(i < 30)) for i in range(100)]
     a, b = two(tmp_path, rows, rows)
     result = gate([a], [b], rules({"metric": "option_unread", "max_score": ceiling}))
     check = only(result)
     assert (check.verdict, check.candidate, result.tests) == (verdict, 0.3, 0)
-    assert f"n = 100   ceiling {100 * ceiling:.1f}" in gate_lines(result)[0]
+    assert f"n = 100   ceiling {100 * ceiling:.1f}" in gate_lines(result)[2]
 
 
 def test_a_floor_and_a_drop_are_two_checks(tmp_path: Path) -> None:
     result = held(tmp_path, [1] * 100, [1] * 70 + [0] * 30, {"min_score": 0.5, "max_drop": 0.1})
-    assert [check.verdict for check in result.checks] == ["pass", "FAIL"]
+    assert [check.verdict for check in result.checks] == ["holds", "fail"]
 
 
 def test_a_floor_needs_rows_and_scores_to_pass(tmp_path: Path) -> None:
     few = only(held(tmp_path / "few", [1] * 10, [1] * 10, {"min_score": 0.5}))
-    assert (few.verdict, few.reason) == ("not comparable", "too few rows (10 of 20)")
-    assert only(held(tmp_path / "low", [1] * 10, [0] * 10, {"min_score": 0.5})).verdict == "FAIL"
+    assert (few.verdict, few.reason) == ("cannot tell", "10 of 20 rows needed")
+    assert only(held(tmp_path / "low", [1] * 10, [0] * 10, {"min_score": 0.5})).verdict == "fail"
     a, b = two(tmp_path, plain([1] * 100), [row(i, acc=1.0) if i < 90 else row(i) for i in range(100)])
     check = only(gate([a], [b], rules({"min_score": 0.5})))
-    assert check.reason == "10 of 100 rows are unscored, and max_unpaired is 0"
+    assert check.verdict == "holds"  # ten wrong answers more leave 90
+    check = only(gate([a], [b], rules({"min_score": 0.95})))
+    assert check.reason == "10 of 100 rows are unscored: with the worst values there the bound would be crossed"
+    check = only(gate([a], [b], rules({"min_score": 0.5, "max_unpaired": 0.05})))
+    assert check.reason == "10 of 100 rows are unscored, and max_unpaired is 0.05"
 
 
 # Pairs of languages
@@ -229,7 +246,7 @@ def with_pairs(lost: int) -> list[dict[str, Any]]:
 
 def test_a_rule_for_one_pair_of_languages(tmp_path: Path) -> None:
     a, b = two(tmp_path, with_pairs(0), with_pairs(10))
-    for pair, n, verdict in (("ko->en", 50, "FAIL"), ("ko->ko", 50, "pass"), ("*->en", 100, "FAIL")):
+    for pair, n, verdict in (("ko->en", 50, "fail"), ("ko->ko", 50, "no drop shown"), ("*->en", 100, "fail")):
         check = only(gate([a], [b], rules({"pair": pair})))
         assert (check.language, check.n, check.verdict) == (pair, n, verdict)
     assert only(gate([a], [b], rules({"pair": "ko->en", "min_score": 0.9}))).candidate == pytest.approx(0.8)
@@ -241,7 +258,8 @@ def test_a_guard_on_every_pair_of_languages(tmp_path: Path) -> None:
     a, b = two(tmp_path, with_pairs(0), with_pairs(12))
     result = gate([a], [b], rules({"max_drop": 0.2, "per_pair": {"max_drop": 0.0}}))
     assert [(check.language, check.verdict) for check in result.checks] == [
-        (None, "pass"), ("de->de", "pass"), ("de->en", "pass"), ("ko->en", "FAIL"), ("ko->ko", "pass"),
+        (None, "no worse"), ("de->de", "no drop shown"), ("de->en", "no drop shown"), ("ko->en", "fail"),
+        ("ko->ko", "no drop shown"),
     ]  # fmt: skip
 
 
@@ -249,7 +267,7 @@ def test_a_baseline_file_keeps_the_pairs_and_an_older_one_is_refused(tmp_path: P
     a, b = two(tmp_path, with_pairs(0), with_pairs(10))
     file = tmp_path / "baseline.json"
     write_baseline([a], file)
-    assert only(gate([file], [b], rules({"pair": "ko->en"}))).verdict == "FAIL"
+    assert only(gate([file], [b], rules({"pair": "ko->en"}))).verdict == "fail"
     assert only(gate([file], [file], rules({"pair": "ko->en"}))).n == 50
     old = json.loads(file.read_text("utf-8")) | {"format": 2}
     file.write_text(json.dumps(old), "utf-8")
@@ -268,7 +286,7 @@ def test_a_baseline_file_keeps_the_pairs_and_an_older_one_is_refused(tmp_path: P
         ("lower_is_better: true", "of acc, more is better: leave 'lower_is_better' out"),
         ("max_score: .5", "of acc, more is better: write 'min_score' for 'max_score'"),
         ("max_score: .5, per_pair: {max_drop: 0}", "of acc, more is better"),
-        ("min_score: .5, per_language: {max_drop: 0}", "compare with the baseline: add 'max_drop'"),
+        ("min_score: .5, per_language: {max_drop: 0}", "compares with the baseline: add 'max_drop'"),
         ("pair: de", r"rules\[0\]\.pair"),
     ],
 )
@@ -286,8 +304,9 @@ def test_the_markdown_begins_with_the_verdict_and_ends_with_the_rows_that_change
     result = held(tmp_path, [1] * 100, [0] * 30 + [1] * 70, {})
     lines = gate_markdown(result).splitlines()
     assert lines[0] == "## mrag-eval gate: FAIL"
-    assert lines[2].startswith("1 FAIL. Points")
-    assert lines[4].split("|")[1].strip() == "verdict"
+    assert lines[2:4] == ["baseline: unnamed model  ", "candidate: unnamed model"]
+    assert lines[5].startswith("1 fail. Points")
+    assert lines[7].split("|")[1].strip() == "verdict"
     assert lines[-1].startswith("- qa, acc: 30 fell: `r0`, `r1`, `r10`")
     assert lines[-1].endswith("and 10 more")
     assert gate_markdown(held(tmp_path / "same", [1] * 100, [1] * 100, {})).startswith("## mrag-eval gate: pass\n")
@@ -296,21 +315,23 @@ def test_the_markdown_begins_with_the_verdict_and_ends_with_the_rows_that_change
 def test_the_first_rules_are_written_from_a_run_and_can_be_used(tmp_path: Path) -> None:
     from mrag_eval.cli._app import Session, app
 
-    rows = [row(i, match=1.0, char3gram_recall=1.0) for i in range(60)]
+    rows = [row(i, match=1.0, char3gram_recall=1.0) for i in range(150)]
     demo = {"data": {"benchmark": "demo"}}
     a = write_run(tmp_path / "a", {"mrag_demo_norag": rows}, config=demo, groups={"mrag_demo": ["mrag_demo_norag"]})
-    write_run(a / "own", {"mine": plain([1] * 200)}, date="2026-01-02T00-00-00.000000")
+    mine = {"mine": plain([1] * 200), "tiny": plain([1] * 9)}
+    write_run(a / "own", mine, date="2026-01-02T00-00-00.000000")
     file, markdown = tmp_path / "gate.yaml", tmp_path / "gate.md"
     done = CliRunner().invoke(app, ["gate", "--init", str(file), str(a)], obj=Session())
     assert done.exit_code == 0, done.output
     made = read_rules(file)
     # the main metric of the demo, for its group; a task that declares none has a rule on each of its metrics
     assert [(rule.task, rule.metric) for rule in made.rules] == [("mine", "acc"), ("mrag_demo", "char3gram_recall")]
-    assert (made.correction, made.min_n) == ("holm", 60)
-    # (z(.975) + z(.8)) sqrt(.1 / 200) = 2.80 * .0224
-    assert (
-        "# 200 rows: if 10% of the answers change, a drop of 6.3 points is found in 8 of 10 gates" in file.read_text()
-    )
+    assert (made.correction, made.min_n) == ("holm", 100)
+    assert [rule.max_unscored for rule in made.rules] == [rule.max_drop for rule in made.rules]
+    # four tests, two each of a score and of the share without one: (z(1 - .05 / 4) + z(.8)) sqrt(.1 / 200) = .0689
+    # beyond a fourth of that, which is allowed
+    assert (made.rules[0].max_drop, "  # 200 rows: a drop of 8.9 points is found\n" in file.read_text()) == (0.02, True)
+    assert "# too few rows for a rule: tiny: acc\n# without a rule: mrag_demo: match\n" in file.read_text()
     check = ["gate", "--baseline", str(a), "--candidate", str(a), "--rules", str(file), "--markdown", str(markdown)]
     assert CliRunner().invoke(app, check, obj=Session()).exit_code == 0
     assert markdown.read_text("utf-8").startswith("## mrag-eval gate: pass\n")
@@ -326,3 +347,145 @@ def test_compare_reads_a_baseline_file(tmp_path: Path) -> None:
     (found,) = compare([file], [b]).differences
     assert found == compare([a], [b]).differences[0]
     assert found.difference == pytest.approx(-0.1)
+
+
+def test_a_toy_is_not_presented_as_a_gate(tmp_path: Path) -> None:
+    a = write_run(tmp_path / "a", {"qa": plain([1] * 40)})
+    with pytest.raises(
+        DataError, match="40 rows make no gate: most drops of ten points of acc would pass it"
+    ) as caught:
+        starter_rules([a])
+    # (z(1 - .05 / 2) + z(.8))^2 .1 / .1^2 = 78.5
+    assert caught.value.next_step == "run more rows: about 79 show a drop of ten points"
+
+
+# Who is compared
+
+
+def of_model(folder: Path, name: str, values: Sequence[float], date: str = "2026-01-01T00-00-00.000000") -> Path:
+    """Write a run of a model with a name and a date."""
+    write_run(folder / name, {"qa": plain(values)}, date=date)
+    results = folder / name / "some-model" / f"results_{date}.json"
+    told = json.loads(results.read_text("utf-8")) | {"model_name": name, "date": 1767225600.0}
+    results.write_text(json.dumps(told), "utf-8")
+    return folder
+
+
+def test_runs_of_several_models_are_listed_and_one_is_chosen_by_its_name(tmp_path: Path) -> None:
+    a = of_model(tmp_path / "a", "old", [1] * 100)
+    b = of_model(of_model(tmp_path / "b", "bad", [0] * 100), "good", [1] * 100, "2026-02-01T00-00-00.000000")
+    with pytest.raises(DataError, match="runs of 2 models: bad, good") as caught:
+        gate([a], [b], rules({}))
+    assert "--model" in str(caught.value.next_step)
+    for name, code in (("bad", 1), ("good", 0)):
+        found = gate([a], [b], rules({}), model=name)
+        assert (found.exit_code, found.runs["candidate"]) == (code, f"{name} (2026-01-01 00:00)")
+        assert found.runs["baseline"] == "old (2026-01-01 00:00)"
+        for shown in ("\n".join(gate_lines(found)), gate_markdown(found), junit(found)):
+            assert f"{name} (2026-01-01 00:00)" in shown
+    with pytest.raises(DataError, match="no run of the model other") as caught:
+        gate([a], [b], rules({}), model="other")
+    assert caught.value.next_step == "the models there: bad, good"
+    with pytest.raises(DataError, match="runs of 2 models"):
+        compare([a], [b])
+    file = tmp_path / "baseline.json"
+    with pytest.raises(DataError, match="runs of 2 models"):
+        write_baseline([b], file)
+    write_baseline([b], file, "good")
+    assert gate([file], [a], rules({})).runs["baseline"] == "good (2026-01-01 00:00)"
+
+
+def test_a_pinned_baseline_sees_a_drift_that_each_release_hides(tmp_path: Path) -> None:
+    """Three points a release, of which five are allowed at once and eight since the pinned one."""
+    runs = [of_model(tmp_path / str(i), f"v{i}", [0.0] * 60 * i + [1.0] * (2000 - 60 * i)) for i in range(4)]
+    rule = {"max_drop": 0.05, "max_drop_pinned": 0.08}
+    for i, code in ((1, 0), (2, 0), (3, 0)):
+        assert gate([runs[i - 1]], [runs[i]], rules(rule)).exit_code == code
+    found = gate([runs[2]], [runs[3]], rules(rule), pinned=[runs[0]])
+    assert [(check.against, check.verdict, check.limit) for check in found.checks] == [
+        ("baseline", "no worse", 0.05),
+        ("pinned", "no drop shown", 0.08),
+    ]
+    assert (found.tests, list(found.runs)) == (2, ["baseline", "pinned", "candidate"])
+    found = gate([runs[2]], [runs[3]], rules(rule | {"max_drop_pinned": 0.06}), pinned=[runs[0]])
+    assert [check.verdict for check in found.checks] == ["no worse", "fail"]
+    assert "acc, since the pinned" in gate_lines(found)[4]
+
+
+def test_what_no_rule_looks_at_is_named(tmp_path: Path) -> None:
+    rows = [row(i, acc=1.0, f1=0.5, match=1.0) for i in range(100)]
+    a = write_run(tmp_path / "a", {"qa": rows, "other": rows})
+    found = gate([a], [a], rules({"task": "qa"}))
+    assert found.without_rule == {"other": ("acc", "f1", "match"), "qa": ("f1", "match")}
+    assert "no rule for other: acc, f1, match" in gate_lines(found)
+    assert "Without a rule: other: acc, f1, match; qa: f1, match." in gate_markdown(found)
+
+
+# Rows without a score
+
+
+def test_a_rise_of_the_share_without_a_score_fails_with_its_reasons(tmp_path: Path) -> None:
+    unread = [row(i) | {"unscored": {"acc": "answer failed (timeout)"}} for i in range(30)]
+    a, b = two(tmp_path, plain([1] * 300), [*unread, *plain([1] * 300)[30:]])
+    drop, unscored = gate([a], [b], rules({"max_drop": 0.02, "max_unscored": 0.02})).checks
+    assert (unscored.verdict, unscored.unscored, unscored.baseline, unscored.candidate) == ("fail", True, 0.0, 0.1)
+    assert unscored.why == "30 answer failed (timeout)"
+    assert unscored.low is not None
+    assert unscored.low > 0.02
+    # the drop itself cannot be told: the thirty may all be wrong
+    assert drop.verdict == "cannot tell"
+    assert drop.reason is not None
+    assert drop.reason.startswith(
+        "30 of 300 rows are scored in one run only (30 answer failed (timeout)): with the worst"
+    )
+    few = gate([a], [b], rules({"max_drop": 0.2, "max_unscored": 0.2}))
+    assert [check.verdict for check in few.checks] == ["no worse", "no worse"]
+
+
+def test_rows_without_a_score_in_both_runs_or_few_of_them_change_nothing(tmp_path: Path) -> None:
+    """11 rows of 1,190, of which each run alone lacks some, as a detector that sees short answers leaves them out."""
+    values = [[row(i) if i in gone else row(i, acc=1.0) for i in range(1190)] for gone in (range(6), range(3, 11))]
+    a, b = two(tmp_path, *values)
+    check = only(gate([a], [b], rules({"max_drop": 0.01})))
+    assert (check.verdict, check.n) == ("no worse", 1179)
+    # three gained a score and five lost it: with the worst values eight rows fell and none rose
+    check = only(gate([a], [b], rules({})))
+    assert (check.verdict, "8 of 1190 rows are scored in one run only" in str(check.reason)) == ("cannot tell", True)
+
+
+# A distance from 0
+
+
+def territories(values: Sequence[float]) -> list[dict[str, Any]]:
+    return [row(i, **{"concurrence.delta_CS_difference": value}) for i, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [(0.02, 0.8, "fail"), (0.02, -0.8, "fail"), (-0.02, -0.8, "fail"), (-0.02, 0.8, "fail"), (0.8, -0.1, "no worse"),
+     (-0.8, -0.1, "no worse"), (0.3, 0.3, "no drop shown"), (0.3, -0.3, "no drop shown")],
+)  # fmt: skip
+def test_a_delta_of_concurrence_is_better_near_zero(before: float, after: float, verdict: str, tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, (2, 60))
+    noise -= noise.mean(axis=1, keepdims=True)
+    a, b = two(tmp_path, territories(before + noise[0]), territories(after + noise[1]))
+    check = only(gate([a], [b], rules({"metric": "concurrence.delta_CS_difference"})))
+    assert (check.verdict, check.baseline, check.candidate) == (verdict, pytest.approx(before), pytest.approx(after))
+    ceiling = only(gate([a], [b], rules({"metric": "concurrence.delta_CS_difference", "max_score": 0.5})))
+    assert ceiling.verdict == ("fail" if abs(after) > 0.5 else "holds")
+
+
+# What no candidate could fail
+
+
+def test_a_rule_that_no_candidate_could_fail_passes_nothing(tmp_path: Path) -> None:
+    for i, (rule, reason) in enumerate(
+        (
+            ({"max_drop": 0.9}, "no candidate could fail: as much as the whole score is allowed"),
+            ({"max_drop": 0.45, "min_n": 2}, "40 of about 470 rows needed to show even the worst candidate"),
+            ({"min_score": 0.0}, "no candidate could fail: the bound is at the end of the metric's range"),
+        )
+    ):
+        for after in ([1, 0] * 20, [0] * 40):
+            found = held(tmp_path / f"{i} {sum(after)}", [1, 0] * 20, after, rule)
+            assert (only(found).verdict, only(found).reason, found.exit_code) == ("cannot tell", reason, 2)

@@ -73,8 +73,8 @@ def test_flips_of_one_territory_count_as_one(tmp_path: Path) -> None:
     write(tmp_path, "mkqa", parts[1], mode="all")
     (found,) = flips([tmp_path])
     assert (found.rows, found.units, found.gained, found.lost) == (72, 12, 12, 0)
-    # McNemar over rows would say 2 * .5^12 = .0005; two territories of twelve are no evidence
-    assert found.test == "paired cluster bootstrap"
+    # a test over rows would say 2 * .5^12 = .0005; two territories of twelve are no evidence
+    assert found.test == "betting on bounded values"
     assert found.p is not None
     assert found.p > 0.05
     # as wide as the interval of 2 of 12, not of 12 of 72 (.10 to .27)
@@ -103,7 +103,7 @@ def test_flips_between_modes(tmp_path: Path) -> None:
     assert (found.gained, found.lost, found.judged, found.p) == (1, 1, 4, 1.0)
     assert found.groups == {"B": 1, "C": 1, "D": 1}
     assert found.transitions["2", "9"] == 1
-    assert (found.test, found.units, found.changed.method) == ("McNemar exact", 4, "Wilson")
+    assert (found.test, found.units, found.changed.method) == ("exact test of two paired shares", 4, "Wilson")
     text = single_spaced(shown_flips([found], most=2))
     assert "| org/tiny | mkqa_norag_en | mkqa_en | 4 | 75.0 [" in text
     assert "mkqa_norag_en -> mkqa_en: B (1), C (1), and 1 more" in text

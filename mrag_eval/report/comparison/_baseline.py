@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement, portable
 from mrag_eval.core import DataError, json_value, write_whole
-from mrag_eval.report.files._samples import SampleSet, read_runs
+from mrag_eval.report.files._samples import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 
-# 3 holds the record of what was measured
-_FORMAT = 3
+# 4 names the run
+_FORMAT = 4
 _SUFFIX = ".json"
 
 
-def write_baseline(runs: Sequence[Path], out: Path) -> int:
+def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None) -> int:
     """Write the scored rows of ``runs`` (sample files, or folders of them) to ``out`` and return the number of tasks.
 
     Questions, passages and answers are left out. Row ids, languages, values and the record of what was measured, by
     which a later run is comparable or not, are kept. Keys are sorted and each row is one line, so that two baselines
     can be diffed.
     """
-    tasks = read_runs(runs)
+    tasks = read_runs(runs, model)
     parts = []
     for name, run in tasks.items():
         record = None if run.measurement is None else portable(run.measurement.to_dict())
         failed = sorted(row.id for row in run.rows.values() if row.failed)
         head = {"measurement": record, "groups": list(run.groups), "part": run.part, "failed": failed}
+        head["run"] = asdict(run.run)
         rows = ",\n".join(
             json.dumps(
                 [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
@@ -43,14 +45,15 @@ def write_baseline(runs: Sequence[Path], out: Path) -> int:
     return len(tasks)
 
 
-def read_runs_or_baseline(paths: Sequence[Path]) -> dict[str, SampleSet]:
+def read_runs_or_baseline(paths: Sequence[Path], model: str | None = None) -> dict[str, SampleSet]:
     """Return task name -> scored rows from a baseline file, or from sample files and folders of them.
 
-    Raises DataError for any other file.
+    ``model`` keeps the runs of one model among those of folders. Raises DataError for any other file, and for runs of
+    several models.
     """
     if len(paths) == 1 and paths[0].suffix == _SUFFIX and not paths[0].is_dir():
         return _read_baseline(paths[0])
-    return read_runs(paths)
+    return read_runs(paths, model)
 
 
 def _read_baseline(path: Path) -> dict[str, SampleSet]:
@@ -86,4 +89,5 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     }
     written = settings["measurement"]
     record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")
-    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"))
+    run = RunOf(**settings["run"])
+    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run)

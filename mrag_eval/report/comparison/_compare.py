@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
 from mrag_eval.core import ConfigError, DataError, Wait, close_match
@@ -20,10 +20,8 @@ from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
-    from mrag_eval.metrics import PairedTest
+    from mrag_eval.metrics import PairedCell, PairedTest
 
-# Resamples of a difference between two runs.
-RESAMPLES = 10_000
 # Rows are paired by their ids: which of them ran is counted apart.
 _PAIRED = ("ran",)
 # Power at which the smallest detectable effect is given.
@@ -34,11 +32,13 @@ POWER = 0.8
 class Difference:
     """Hold second run minus first for one task and metric, on rows that both scored, in all or one ``language``.
 
-    ``low`` and ``high`` bound the 95% interval of ``difference``. ``p_value`` is two-sided and paired, ``p_adjusted``
-    the same after Holm's correction over all tests of this metric; both are None if no test is possible, and ``reason``
-    says why. ``detectable`` is the smallest difference that this many pairs show with 80% power at the 5% level.
-    ``better`` and ``worse`` are the ids of rows that gained and lost. ``part`` says how many of the task's rows were
-    run, if not all. ``marked`` names the languages of which more than a tenth of the rows failed.
+    ``p_value`` is two-sided and paired, and ``low`` and ``high`` bound the 95% interval of ``difference`` by the same
+    test: 0 is outside if and only if p is at most .05. ``p_adjusted`` is corrected for all tests of the comparison.
+    They are None if no test is possible, and ``reason`` says why. ``equivalent``: whether the difference is shown to be
+    smaller than the margin asked for, None without one. ``detectable`` is the smallest difference that this many pairs
+    show with 80% power at the 5% level. ``better`` and ``worse`` are the ids of rows whose value rose and fell.
+    ``part`` says how many of the task's rows were run, if not all. ``marked`` names the languages of which more than a
+    tenth of the rows failed.
     """
 
     task: str
@@ -59,15 +59,20 @@ class Difference:
     worse: tuple[str, ...] = ()
     part: str | None = None
     marked: str | None = None
+    equivalent: bool | None = None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Hold all differences, and ``notes`` on rows and tasks that could not be paired."""
+    """Hold all differences, and ``notes`` on rows and tasks that could not be paired.
+
+    ``margin`` is the size of difference that counts as none, if one was asked for.
+    """
 
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
     differs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    margin: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values."""
@@ -145,6 +150,7 @@ def compare(
     metrics: Sequence[str] = (),
     pairs: Mapping[str, str] | None = None,
     differs: Sequence[str] = (),
+    equivalent: float | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Compare two runs by their sample files.
@@ -154,6 +160,7 @@ def compare(
         metrics: those to compare; by default all that both runs have.
         pairs: task of the first run -> task of the second, where the names are not the same (two IR modes).
         differs: settings that differ on purpose, as keys or blocks (``retrieval.mode``, ``prompt``, ``all``).
+        equivalent: the largest difference that counts as none, in the unit of the metric.
 
     Raises DataError if no task is in both runs, if settings differ that were not named, and if rows do not
     pair.
@@ -175,7 +182,7 @@ def compare(
     notes = [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []
-    found: list[Difference] = []
+    parts: list[tuple[PairedRows, str, str | None]] = []
     with Wait("comparing runs", len(both), "tasks") as wait:
         for task, other in wait.over(both.items()):
             pair = paired(a[task], b[other], differs)
@@ -185,13 +192,10 @@ def compare(
             lacking += pair.alone()
             for metric in [m for m in pair.metrics if not metrics or m in metrics]:
                 own = pair.of_metric(metric)
-                parts: list[tuple[str | None, PairedRows]] = [(None, own)]
+                parts.append((own, metric, None))
                 if len(own.languages) > 1:
-                    parts += [(language, own.of_language(language)) for language in own.languages]
-                found += [
-                    replace(difference(part, metric, language, seed), marked=part.marked("first run", "second run"))
-                    for language, part in parts
-                ]
+                    parts += [(own.of_language(language), metric, language) for language in own.languages]
+    found = differences_of(parts, equivalent, seed)
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
         why = f" ({'; '.join(lacking)})" if lacking else ""
@@ -203,7 +207,8 @@ def compare(
         raise DataError("; ".join(lacking), "run again what failed, or score both runs by the same metrics")
     if not found:
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
-    return Comparison(tuple(_holm(found)), (*notes, *lacking), {task: keys for task, keys in unlike.items() if keys})
+    differing = {task: keys for task, keys in unlike.items() if keys}
+    return Comparison(tuple(found), (*notes, *lacking), differing, equivalent)
 
 
 def is_of(row: ScoredRow, metric: str) -> bool:
@@ -277,52 +282,78 @@ def _part(first: str | None, second: str | None) -> str | None:
     return first if first == second else f"{first or 'all rows'} | {second or 'all rows'}"
 
 
-def difference(pair: PairedRows, metric: str, language: str | None = None, seed: int = 0) -> Difference:
-    """Return one difference, by the paired test for its values and the paired bootstrap over rows or groups."""
-    from mrag_eval.metrics import paired_difference
+def differences_of(
+    parts: Sequence[tuple[PairedRows, str, str | None]], equivalent: float | None = None, seed: int = 0
+) -> list[Difference]:
+    """Return the differences of rows, metrics and languages, tested as one family.
 
-    a: list[float | None] = [row.values.get(metric) for row in pair.first]
-    b: list[float | None] = [row.values.get(metric) for row in pair.second]
-    groups = [row.group for row in pair.first]
-    grouped = groups if len(set(groups)) < len(groups) else None
-    changes = [(row.id, y - x) for row, x, y in zip(pair.first, a, b, strict=True) if x is not None and y is not None]
-    interval = paired_difference(
-        b, a, groups=grouped, n_resamples=RESAMPLES, seed=seed, bounds=scale_of(metric).differences
-    )
-    test = _test(b, a, grouped, seed)
-    kept = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
-    return Difference(
-        task=pair.task,
-        metric=metric,
-        language=language,
-        n=len(kept),
-        first=_mean([x for x, _ in kept]),
-        second=_mean([y for _, y in kept]),
-        difference=interval.value,
-        low=interval.low,
-        high=interval.high,
-        p_value=test.p_value,
-        p_adjusted=None,
-        detectable=smallest_detectable(b, a, grouped),
-        method=test.method,
-        reason=test.reason or interval.reason,
-        better=tuple(key for key, change in changes if change > 0),
-        worse=tuple(key for key, change in changes if change < 0),
-        part=pair.part,
-    )
+    With ``equivalent``, a difference is equivalent to none if its 90% interval is within that margin: two one-sided
+    tests at 5% (Schuirmann 1987).
+    """
+    from mrag_eval.metrics import paired_tests
+
+    cells = [cell_of(pair, metric, baseline="second") for pair, metric, _ in parts]
+    found = paired_tests(cells, seed=seed)
+    within = [None] * len(found) if equivalent is None else paired_tests(cells, confidence=0.9, seed=seed)
+    out = []
+    for (pair, metric, language), test, ends in zip(parts, found, within, strict=True):
+        changes = [
+            (a.id, a.values[metric], b.values[metric])
+            for a, b in zip(pair.first, pair.second, strict=True)
+            if metric in a.values and metric in b.values
+        ]
+        groups = [row.group for row in pair.first]
+        detectable = smallest_detectable(
+            [row.values.get(metric) for row in pair.second],
+            [row.values.get(metric) for row in pair.first],
+            groups if len(set(groups)) < len(groups) else None,
+        )
+        out.append(
+            Difference(
+                task=pair.task,
+                metric=metric,
+                language=language,
+                n=test.n,
+                first=_mean([x for _, x, _ in changes]),
+                second=_mean([y for _, _, y in changes]),
+                difference=test.difference,
+                low=test.low,
+                high=test.high,
+                p_value=test.p_value,
+                p_adjusted=test.p_adjusted,
+                detectable=detectable,
+                method=test.method,
+                reason=test.reason,
+                better=tuple(key for key, x, y in changes if y > x),
+                worse=tuple(key for key, x, y in changes if y < x),
+                part=pair.part,
+                marked=pair.marked("first run", "second run"),
+                equivalent=None if ends is None else _within(ends, equivalent),
+            )
+        )
+    return out
 
 
-def _test(
-    second: Sequence[float | None], first: Sequence[float | None], groups: Sequence[str] | None, seed: int
-) -> PairedTest:
-    """Return the p-value: McNemar's for 0 and 1, a permutation for other values, the cluster bootstrap for groups."""
-    from mrag_eval.metrics import mcnemar_exact, paired_cluster_bootstrap, paired_permutation
+def _within(test: PairedTest, margin: float | None) -> bool:
+    if margin is None or test.low is None or test.high is None:
+        return False
+    return -margin < test.low and test.high < margin
 
-    if groups is not None:
-        return paired_cluster_bootstrap(second, first, groups, n_resamples=RESAMPLES, seed=seed)
-    if {*first, *second} <= {0.0, 1.0, None}:
-        return mcnemar_exact(second, first)
-    return paired_permutation(second, first, n_resamples=RESAMPLES, seed=seed)
+
+def cell_of(pair: PairedRows, metric: str, *, baseline: Literal["first", "second"] = "first") -> PairedCell:
+    """Return the values of a metric in both runs as a cell of a family of tests, the ``baseline``'s as its first.
+
+    The second run of the cell is so the one whose worst value is known. Rows that belong together are a unit.
+    """
+    from mrag_eval.metrics import PairedCell
+
+    runs = (pair.first, pair.second) if baseline == "first" else (pair.second, pair.first)
+    a, b = ([row.values.get(metric) for row in run] for run in runs)
+    low, high = scale_of(metric).bounds
+    known = [value for value in (*a, *b) if value is not None]
+    # the values of territories whose mean is a difference of means are outside its range
+    inside = not known or (low <= min(known) and max(known) <= high)
+    return PairedCell(a, b, [row.group for row in pair.first], bounds=(low, high) if inside else None)
 
 
 def standard_error(
@@ -359,27 +390,14 @@ def smallest_detectable(
 
     The standard error is that of the given pairs. None below two units, and if no pair differs.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     found = standard_error(second, first, groups)
     if found is None or found[1] == 0:
         return None
     _, error, units = found
     level = alpha if one_sided else alpha / 2
-    return float((t.ppf(1 - level, units - 1) + t.ppf(POWER, units - 1)) * error)
-
-
-def _holm(found: Sequence[Difference]) -> list[Difference]:
-    from mrag_eval.metrics import holm
-
-    by_metric: dict[str, list[int]] = defaultdict(list)
-    for i, one in enumerate(found):
-        by_metric[one.metric].append(i)
-    out = list(found)
-    for places in by_metric.values():
-        for i, p in zip(places, holm([found[i].p_value for i in places]), strict=True):
-            out[i] = replace(found[i], p_adjusted=p)
-    return out
+    return float((stdtrit(units - 1, 1 - level) + stdtrit(units - 1, POWER)) * error)
 
 
 def _mean(values: Sequence[float]) -> float | None:

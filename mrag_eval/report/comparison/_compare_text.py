@@ -13,7 +13,7 @@ from mrag_eval.report.comparison._compare import Comparison, Difference
 from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import scale_of
 
-_HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p (Holm)", "detectable", "+ / −")
+_HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p adjusted", "detectable", "+ / −")
 # Number of row ids printed of each kind; the JSON form has all of them.
 _SHOWN_IDS = 20
 
@@ -32,7 +32,8 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
     parts = []
     for metric in dict.fromkeys(d.metric for d in comparison.differences):
         rows = [d for d in comparison.differences if d.metric == metric]
-        table = pipe_table(_HEAD, [_cells(d) for d in rows], "llrrrrrrrrr")
+        head, sides = (_HEAD, "llrrrrrrrrr") if comparison.margin is None else ((*_HEAD, "equivalent"), "llrrrrrrrrrl")
+        table = pipe_table(head, [_cells(d) for d in rows], sides)
         notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
         notes += [f"- {d.task}, many rows failed: {d.marked}" for d in rows if d.marked and d.language is None]
         parts.append("\n".join([f"### {metric}{scale_of(metric).note}", "", table, *(["", *notes] if notes else [])]))
@@ -44,8 +45,9 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
         parts += [_changed(d) for d in comparison.differences if d.language is None and (d.better or d.worse)]
     parts.append(
         "Points (× 100) unless another unit is named, second minus first, on rows scored in both runs · "
-        "p: two-sided, paired · Holm: over the tests of a metric · "
+        "p: two-sided, paired, by the test of the interval · adjusted: over all tests above · "
         "detectable: the smallest difference that these pairs show with 80% power"
+        + ("" if comparison.margin is None else f" · equivalent: 90% interval within ± {comparison.margin:g}")
     )
     return "\n\n".join(parts)
 
@@ -64,6 +66,7 @@ def _cells(d: Difference) -> list[str]:
         p_text(d.p_adjusted),
         points(d.detectable, scale=scale),
         f"{len(d.better)} / {len(d.worse)}",
+        *([] if d.equivalent is None else ["shown" if d.equivalent else "not shown"]),
     ]
 
 

@@ -20,10 +20,10 @@ class Flips:
     """Hold two answer sheets, paired by row. ``changed`` is the share of changed answers, with its interval.
 
     ``transitions``: (answer before, after) -> number of rows, for rows that differ. ``gained`` rows were wrong and
-    became right, ``lost`` rows the reverse. ``p`` tests these two: McNemar's exact test, or, if several rows belong to
-    one group (a territory, the versions of a question), the cluster bootstrap over ``units`` groups, as the interval
-    is. ``test`` names it; ``p`` is None if no row's correctness is known. ``groups`` are the territories (or questions)
-    with a changed answer, in descending order of changes. ``parts``: task -> how many of its rows were run, if not all.
+    became right, ``lost`` rows the reverse. ``p`` tests these two: an exact test, or, if several rows belong to one
+    group (a territory, the versions of a question), the bootstrap over ``units`` groups. ``test`` names it; ``p`` is
+    None if no row's correctness is known. ``groups`` are the territories (or questions) with a changed answer, in
+    descending order of changes. ``parts``: task -> how many of its rows were run, if not all.
     """
 
     model: str
@@ -67,7 +67,7 @@ def _shared(a: AnswerSheet, b: AnswerSheet) -> bool:
 
 
 def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
-    from mrag_eval.metrics import interval_for, mcnemar_exact, paired_cluster_bootstrap
+    from mrag_eval.metrics import PairedCell, interval_for, paired_tests
 
     later = {given.row: given for given in b.answers}
     rows = [(given, later[given.row]) for given in a.answers if given.row in later]
@@ -76,7 +76,7 @@ def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
     right = [y.correct for _, y in judged], [x.correct for x, _ in judged]
     units = [x.group for x, _ in rows]
     groups = units if len({*units}) < len(units) else None
-    test = mcnemar_exact(*right) if groups is None else paired_cluster_bootstrap(*right, [x.group for x, _ in judged])
+    test = paired_tests([PairedCell(*right, [x.group for x, _ in judged])])[0]
     return Flips(
         a.model,
         a.task,

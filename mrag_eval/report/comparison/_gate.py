@@ -1,158 +1,98 @@
-"""A release gate: tests for drops of a candidate beyond what the rules allow, corrected for their number."""
+"""A release gate: tests for drops of a candidate beyond what the rules allow, as one family."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
 
 from mrag_eval.core import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, difference, is_of, paired, smallest_detectable
+from mrag_eval.report.comparison._compare import PairedRows, is_of, paired
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.comparison._gate_rules import Correction, Guard, Rule, Rules
+from mrag_eval.report.comparison._gate_bounds import bounded
+from mrag_eval.report.comparison._gate_cells import drop_of, unscored_of
+from mrag_eval.report.comparison._gate_checks import Check, GateResult, Side
+from mrag_eval.report.comparison._gate_rules import Guard, Rule, Rules
+from mrag_eval.report.comparison._gate_units import no_rows
+from mrag_eval.report.comparison._gate_verdicts import Asked, verdicts, why_unscored
 from mrag_eval.report.files._samples import SampleSet
-from mrag_eval.report.files._scored_rows import ScoredRow
+from mrag_eval.scoring import TASK_MEASURES
 
-# Rows, or groups, from which the studentised bootstrap holds its level for differences of any shape: with fewer, a
-# sample may contain none of the rows that change a lot (docs/gate.md).
-EXACT_FROM = 300
-Verdict = Literal["pass", "FAIL", "not comparable", "not shown"]
-Values = list[float | None]
+Runs = Mapping[str, SampleSet]
 
 
-@dataclass(frozen=True)
-class Check:
-    """Hold the outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
-
-    ``limit`` is the drop allowed, in the metric's unit, ``floor`` the lowest score allowed, ``ceiling`` the highest.
-    ``p_value`` is one-sided, for a drop larger than the limit; ``p_adjusted`` the same after the correction over all
-    tests of the gate. ``p_within`` is that for a drop smaller than the limit, which a rule of non-inferiority has to
-    show. ``low`` and ``high`` bound the 95% interval of ``difference`` (candidate minus baseline), or of the score that
-    a floor or a ceiling holds.
-    ``detectable`` is the smallest drop beyond the limit that these pairs show with 80% power in this gate. ``better``
-    and ``worse`` are the ids of rows that gained and lost. ``reason`` says why there is nothing to pass. ``part`` says
-    how many of the rows were run, if not all. ``caution`` says from how many rows on the test of a verdict is exact, if
-    there are fewer. ``marked`` names the languages of which more than a tenth of the rows failed.
-    """
-
-    task: str
-    metric: str
-    language: str | None
-    verdict: Verdict = "not comparable"
-    n: int = 0
-    baseline: float | None = None
-    candidate: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    limit: float | None = None
-    floor: float | None = None
-    ceiling: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
-    p_within: float | None = None
-    detectable: float | None = None
-    reason: str | None = None
-    better: tuple[str, ...] = ()
-    worse: tuple[str, ...] = ()
-    part: str | None = None
-    caution: str | None = None
-    marked: str | None = None
-
-
-@dataclass(frozen=True)
-class GateResult:
-    """Hold all checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be compared or shown.
-
-    ``tests`` is the number of p-values that the ``correction`` is over.
-    """
-
-    checks: tuple[Check, ...]
-    correction: Correction = "holm"
-    tests: int = 0
-    alpha: float = 0.05
-
-    @property
-    def exit_code(self) -> int:
-        verdicts = {check.verdict for check in self.checks}
-        return 1 if "FAIL" in verdicts else 0 if verdicts <= {"pass"} else 2
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values."""
-        return {"exit_code": self.exit_code, **asdict(self)}
-
-
-@dataclass(frozen=True)
-class _Tested:
-    """Hold a check before its verdict: its rule, and the values that were compared (better is higher).
-
-    ``caution`` is the check's, if its verdict rests on a p-value.
-    """
-
-    check: Check
-    rule: Rule
-    before: Values
-    after: Values
-    groups: list[str] | None
-    caution: str | None = None
-
-
-def gate(baseline: Sequence[Path], candidate: Sequence[Path], rules: Rules) -> GateResult:
+def gate(
+    baseline: Sequence[Path],
+    candidate: Sequence[Path],
+    rules: Rules,
+    *,
+    pinned: Sequence[Path] = (),
+    model: str | None = None,
+    baseline_model: str | None = None,
+) -> GateResult:
     """Compare the candidate's sample files with the baseline's (sample files, folders of them, or a baseline file).
 
-    A drop that is shown fails. A rule without one passes only if there is enough to compare; else it is not comparable,
-    with the reason.
+    Args:
+        baseline, candidate: the runs. ``model`` and ``baseline_model`` choose one of several models in their folders.
+        rules: the drops allowed.
+        pinned: a second, older baseline, against which drops add up.
+
+    A drop that is shown fails. A check without one passes only if there is enough to compare. Raises DataError for
+    runs that cannot be read, and for those of several models.
     """
-    before, after = read_runs_or_baseline(baseline), read_runs_or_baseline(candidate)
-    with Wait("testing the rules", len(rules.rules), "rules") as wait:
-        found = [part for rule in wait.over(rules.rules) for part in _apply(rule, rules, before, after)]
-    adjusted = iter(_adjusted([part.check.p_value for part in found if isinstance(part, _Tested)], rules.correction))
-    tests = sum(isinstance(part, _Tested) for part in found)
-    checks = (_decided(part, next(adjusted), tests, rules) if isinstance(part, _Tested) else part for part in found)
-    return GateResult(tuple(checks), rules.correction, tests, rules.alpha)
+    after = read_runs_or_baseline(candidate, model)
+    sides: dict[Side, Runs] = {"baseline": read_runs_or_baseline(baseline, baseline_model)}
+    if pinned:
+        sides["pinned"] = read_runs_or_baseline(pinned)
+    with Wait("reading the rules", len(rules.rules), "rules") as wait:
+        found = [part for rule in wait.over(rules.rules) for part in _apply(rule, rules, sides, after)]
+    asked = [part for part in found if isinstance(part, Asked)]
+    decided = iter(verdicts(asked, rules))
+    checks = tuple(next(decided) if isinstance(part, Asked) else part for part in found)
+    runs = {side: _named(run) for side, run in (*sides.items(), ("candidate", after))}
+    looked_at = [(rule, task) for rule in rules.rules for task in after if _matches(rule.task, after[task])]
+    return GateResult(
+        checks,
+        rules.correction,
+        sum(len(part.drop.cells) for part in asked),
+        rules.alpha,
+        runs,
+        _without_rule(looked_at, sides["baseline"], after),
+    )
 
 
-def _adjusted(p_values: Sequence[float | None], correction: Correction) -> Sequence[float | None]:
-    from mrag_eval.metrics import benjamini_hochberg, holm
-
-    return p_values if correction == "none" else (holm if correction == "holm" else benjamini_hochberg)(p_values)
-
-
-def _decided(part: _Tested, adjusted: float | None, tests: int, rules: Rules) -> Check:
-    """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
-    rule, alpha = part.rule, part.rule.alpha or rules.alpha
-    # Holm's first step is at this level, so it is the one that the power of a single drop is for
-    level = alpha / tests if rules.correction == "holm" else alpha
-    detectable = smallest_detectable(part.after, part.before, part.groups, alpha=level, one_sided=True)
-    check = replace(part.check, p_adjusted=adjusted, detectable=detectable)
-    if adjusted is not None and adjusted <= alpha:
-        return replace(check, verdict="FAIL", caution=part.caution)
-    if check.reason is not None:
-        return check
-    if check.p_within is not None:
-        shown = check.p_within <= alpha
-        return replace(check, verdict="pass", caution=part.caution) if shown else replace(
-            check, verdict="not shown", reason=f"not shown: a drop smaller than {check.limit:.3g}"
-        )  # fmt: skip
-    if rule.must_detect is not None and detectable is not None and detectable > rule.must_detect:
-        reason = f"too few rows to show a drop of {rule.must_detect:g} (the smallest is {detectable:.3g})"
-        return replace(check, reason=reason)
-    return replace(check, verdict="pass")
+def _named(runs: Runs) -> str:
+    """Return model and time of the runs of one side."""
+    newest = max(runs.values(), key=lambda run: run.run.date).run
+    dates = {run.run.date for run in runs.values()}
+    return f"{newest}, the newest of {len(dates)} runs" if len(dates) > 1 else str(newest)
 
 
-def _apply(
-    rule: Rule, rules: Rules, before: Mapping[str, SampleSet], after: Mapping[str, SampleSet]
-) -> list[Check | _Tested]:
-    runs = {**before, **after} if rule.limits_drop else after
-    named = sorted(task for task in runs if _matches(rule.task, before.get(task) or after[task]))
+def _without_rule(looked_at: Sequence[tuple[Rule, str]], before: Runs, after: Runs) -> dict[str, tuple[str, ...]]:
+    """Return the metrics that both runs of a task have and no rule looks at."""
+    out = {}
+    for task in sorted(before.keys() & after.keys()):
+        ruled = {rule.metric for rule, name in looked_at if name == task}
+        names = [
+            dict.fromkeys(n for row in run.rows.values() for n in row.values) for run in (before[task], after[task])
+        ]
+        left = tuple(name for name in names[0] if name in names[1] and name not in ruled)
+        if left:
+            out[task] = left
+    return out
+
+
+def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) -> list[Check | Asked]:
+    """Return the checks of a rule: floor and ceiling, and tests against each baseline."""
+    known = {**sides["baseline"], **after} if rule.limits_drop else after
+    named = sorted(task for task in known if _matches(rule.task, known[task]))
     blank = Check(rule.task, rule.metric, rule.pair)
     if not named:
         where = "either run" if rule.limits_drop else "the candidate"
         return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
-    found: list[Check | _Tested] = []
+    found: list[Check | Asked] = []
     whole = Check(named[0] if len(named) == 1 else rule.task, rule.metric, rule.pair)
     held = [] if rule.min_score is None else [replace(whole, floor=rule.min_score)]
     held += [] if rule.max_score is None else [replace(whole, ceiling=rule.max_score)]
@@ -163,44 +103,43 @@ def _apply(
         asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
         languages = {row.language for row in kept} - {""}
         marked = marks({"candidate": asked}, languages)
-        found.append(replace(_bounded(rule, rules, check, kept), part=_parts(parts), marked=marked))
+        found.append(replace(bounded(rule, rules, check, kept), part=_parts(parts), marked=marked))
     if rule.limits_drop:
-        found += _compared(rule, rules, blank, named, before, after)
+        for side, before in sides.items():
+            found += _compared(rule, rules, replace(blank, against=side), named, before, after)
     return found
 
 
 def _compared(
-    rule: Rule,
-    rules: Rules,
-    blank: Check,
-    named: Sequence[str],
-    before: Mapping[str, SampleSet],
-    after: Mapping[str, SampleSet],
-) -> list[Check | _Tested]:
+    rule: Rule, rules: Rules, blank: Check, named: Sequence[str], before: Runs, after: Runs
+) -> list[Check | Asked]:
     pairs: list[PairedRows] = []
     for task in named:
-        for where, runs in (("baseline", before), ("candidate", after)):
+        for where, runs in ((blank.against, before), ("candidate", after)):
             if task not in runs:
                 return [replace(blank, reason=f"{task} is not in the {where}")]
         try:
             pairs.append(paired(before[task], after[task], rules.differs))
         except DataError as err:
             return [replace(blank, reason=err.message)]
-    alone = [
-        f"{pair.task}: {pair.unpaired[0]} rows only in the baseline, {pair.unpaired[1]} only in the candidate"
+    alone = "; ".join(
+        f"{pair.task}: {pair.unpaired[0]} rows only in the {blank.against}, {pair.unpaired[1]} only in the candidate"
         for pair in pairs
         if any(pair.unpaired)
-    ]
+    )
     whole = _pooled(rule.task, pairs).of_metric(rule.metric)
     if rule.pair is not None:
         whole = whole.of_pair(rule.pair)
-    parts = [_test(rule, rules, whole, rule.pair, "; ".join(alone) or None)]
+    # a row that one run lacks is no score that could be bounded
+    parts = [_test(rule, blank, whole, rule.pair, alone or None)]
+    if rule.max_unscored is not None:
+        parts.append(_unscored(rule, blank, whole))
     if rule.per_language is not None:
         own = _guarded(rule, rule.per_language)
-        parts += [_test(own, rules, whole.of_language(language), language) for language in whole.languages]
+        parts += [_test(own, blank, whole.of_language(language), language) for language in whole.languages]
     if rule.per_pair is not None:
         own = _guarded(rule, rule.per_pair)
-        parts += [_test(own, rules, whole.of_pair(name), name) for name in whole.pairs]
+        parts += [_test(own, blank, whole.of_pair(name), name) for name in whole.pairs]
     return parts
 
 
@@ -232,106 +171,39 @@ def _parts(parts: Mapping[str, str | None]) -> str | None:
 
 def _guarded(rule: Rule, guard: Guard) -> Rule:
     """Return the rule for one language or pair."""
-    own = {"max_drop": guard.max_drop, "max_drop_relative": None, "min_n": guard.min_n}
+    own = {"max_drop": guard.max_drop, "max_drop_relative": None, "max_drop_pinned": None, "min_n": guard.min_n}
     return rule.model_copy(update={**own, "must_detect": None, "non_inferiority": False})
 
 
-def _bounded(rule: Rule, rules: Rules, check: Check, rows: Sequence[ScoredRow]) -> Check:
-    """Return the check of the candidate's score, as measured, against a floor or a ceiling."""
-    from mrag_eval.metrics import interval_for
-
-    if not rows:
-        return replace(check, reason=_no_rows(rule.pair))
-    values: Values = [row.values.get(rule.metric) for row in rows]
-    groups = _groups(rows)
-    score = interval_for(values, groups=groups, seed=rules.seed)
-    if score.value is None:
-        return replace(check, reason=f"the candidate has no {rule.metric}")
-    check = replace(check, n=score.n, candidate=score.value, low=score.low, high=score.high)
-    if check.floor is not None and score.value < check.floor:
-        return replace(check, verdict="FAIL")
-    if check.ceiling is not None and score.value > check.ceiling:
-        return replace(check, verdict="FAIL")
-    unscored = sum(value is None for value in values)
-    if unscored > rule.max_unpaired * len(values):
-        lacking = f"{unscored} of {len(values)} rows are unscored, and max_unpaired is {rule.max_unpaired:g}"
-        return replace(check, reason=lacking)
-    reason = _too_few(values, values, groups, rule.min_n or rules.min_n)
-    return replace(check, reason=reason) if reason else replace(check, verdict="pass")
-
-
-def _test(
-    rule: Rule, rules: Rules, pair: PairedRows, language: str | None, reason: str | None = None
-) -> Check | _Tested:
-    """Return the tests of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
-    from mrag_eval.metrics import paired_margin
-
-    check = Check(pair.task, rule.metric, language, part=pair.part, marked=pair.marked("baseline", "candidate"))
+def _test(rule: Rule, blank: Check, pair: PairedRows, language: str | None, reason: str | None = None) -> Check | Asked:
+    """Return the test of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
+    check = replace(blank, task=pair.task, language=language, part=pair.part, reason=reason)
+    check = replace(check, marked=pair.marked(blank.against, "candidate"))
     if rule.less_is_better is None:
         why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"
         return replace(check, reason=why)
     if not pair.first:
-        return replace(check, reason=_no_rows(language))
-    first: Values = [row.values.get(rule.metric) for row in pair.first]
-    second: Values = [row.values.get(rule.metric) for row in pair.second]
-    for where, values in (("baseline", first), ("candidate", second)):
-        if all(value is None for value in values):
+        return replace(check, reason=no_rows(language))
+    for where, rows in ((blank.against, pair.first), ("candidate", pair.second)):
+        if not any(rule.metric in row.values for row in rows):
             return replace(check, reason=f"the {where} has no {rule.metric}")
-    found = difference(pair, rule.metric, language, rules.seed)
-    limit = rule.max_drop or (rule.max_drop_relative or 0.0) * abs(found.first or 0.0)
-    # if less is better, a rise is the drop: swap the runs
-    before, after = (second, first) if rule.less_is_better else (first, second)
-    groups = _groups(pair.first)
-    dropped = paired_margin(before, after, limit, groups=groups, seed=rules.seed)
-    within = paired_margin(after, before, -limit, groups=groups, seed=rules.seed) if rule.non_inferiority else None
-    check = replace(
-        check,
-        n=found.n,
-        baseline=found.first,
-        candidate=found.second,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        limit=limit,
-        p_value=dropped.p_value,
-        p_within=None if within is None else within.p_value,
-        reason=reason or _obstacle(rule, rules, first, second, groups) or dropped.reason,
-        better=found.better,
-        worse=found.worse,
-    )
-    caution = _caution(dropped.method, found.n, groups)
-    return check if dropped.p_value is None else _Tested(check, rule, before, after, groups, caution)
+    return Asked(check, rule, pair, drop_of(rule, pair, _limit(rule, blank.against, pair)))
 
 
-def _caution(method: str, n: int, groups: list[str] | None) -> str | None:
-    """Return from how many rows (groups of rows, where there are groups) the test is exact, if there are fewer."""
-    units, word = (n, "rows") if groups is None else (len(set(groups)), "groups of rows")
-    if not method.startswith("studentised bootstrap") or units >= EXACT_FROM:
-        return None
-    return f"exact from {EXACT_FROM} {word} on: {units} may contain none that change a lot"
+def _limit(rule: Rule, against: Side, pair: PairedRows) -> float:
+    """Return the drop allowed, in the metric's unit."""
+    if against == "pinned" and rule.max_drop_pinned is not None:
+        return rule.max_drop_pinned
+    if rule.max_drop_relative is None:
+        return rule.max_drop or 0.0
+    known = [row.values[rule.metric] for row in pair.first if rule.metric in row.values]
+    return rule.max_drop_relative * abs(sum(known) / len(known)) if known else 0.0
 
 
-def _groups(rows: Sequence[ScoredRow]) -> list[str] | None:
-    """Return the groups to resample; None if every row is its own group."""
-    groups = [row.group for row in rows]
-    return groups if len(set(groups)) < len(groups) else None
-
-
-def _obstacle(rule: Rule, rules: Rules, first: Values, second: Values, groups: list[str] | None) -> str | None:
-    """Return why a rule without a drop does not pass; None if nothing is missing."""
-    lost = sum((x is None) != (y is None) for x, y in zip(first, second, strict=True))
-    if lost > rule.max_unpaired * len(first):
-        return f"{lost} of {len(first)} rows are scored in one run only, and max_unpaired is {rule.max_unpaired:g}"
-    return _too_few(first, second, groups, rule.min_n or rules.min_n)
-
-
-def _too_few(first: Values, second: Values, groups: list[str] | None, needed: int) -> str | None:
-    """Return a reason if fewer rows (groups of rows, where there are groups) than needed have a score in both runs."""
-    names = groups if groups is not None else [str(i) for i in range(len(first))]
-    units = {name for name, x, y in zip(names, first, second, strict=True) if x is not None and y is not None}
-    word = "rows" if groups is None else "groups of rows"
-    return f"too few {word} ({len(units)} of {needed})" if len(units) < needed else None
-
-
-def _no_rows(pair: str | None) -> str:
-    return "no row to compare" if pair is None else f"no row has the languages {pair} (question->document)"
+def _unscored(rule: Rule, blank: Check, pair: PairedRows) -> Check | Asked:
+    """Return the test of the share of rows without a score."""
+    check = replace(blank, task=pair.task, language=rule.pair, unscored=True, part=pair.part)
+    if not pair.first or rule.metric in TASK_MEASURES:
+        return replace(check, reason=no_rows(rule.pair) if not pair.first else "territories have no unscored rows")
+    drop = unscored_of(rule, pair, rule.max_unscored or 0.0)
+    return Asked(replace(check, why=why_unscored(rule.metric, pair)), rule, pair, drop)

@@ -6,21 +6,51 @@ from collections.abc import Mapping
 from typing import get_args
 from xml.etree import ElementTree
 
-from mrag_eval.core import columns, interval_text, p_text, pipe_table, points
-from mrag_eval.report.comparison._gate import Check, GateResult, Verdict
+from mrag_eval.core import SHARE, Scale, columns, interval_text, p_text, pipe_table, points
+from mrag_eval.report.comparison._gate_checks import Check, GateResult, Verdict
 from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import more_is_better, scale_of
 
-_CORRECTIONS: Mapping[str, str] = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
+_CORRECTIONS: Mapping[str, str] = {
+    "holm": "family-wise (Holm, max-t)",
+    "bh": "Benjamini-Hochberg",
+    "none": "uncorrected",
+}
 _OUTCOMES = {0: "pass", 1: "FAIL", 2: "not decided"}
 # Number of row ids listed of each kind; the JSON form has all of them.
 _SHOWN_IDS = 20
 
 
 def gate_lines(result: GateResult) -> list[str]:
-    """Return one line per check and the outcome; scores are in points (x 100) or their metric's unit."""
-    lines = columns([(check.verdict, _name(check), check.metric, _finding(check)) for check in result.checks])
-    return [*lines, f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}"]
+    """Return the runs, one line per check, and the outcome; scores are in points (x 100) or their metric's unit."""
+    lines = columns([(_verdict(check), _name(check), _metric(check), _finding(check)) for check in result.checks])
+    left = [f"no rule for {task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
+    return [
+        *_runs(result),
+        *lines,
+        *left,
+        f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}",
+    ]
+
+
+def _runs(result: GateResult) -> list[str]:
+    return [f"{side}: {run}" for side, run in result.runs.items()]
+
+
+def _verdict(check: Check) -> str:
+    """Return the verdict with what it leaves open."""
+    if check.verdict == "fail":
+        return "FAIL"
+    if check.verdict == "no worse":
+        sign = "+" if check.unscored or _less_is_better(check) else "−"
+        return f"shown to be no worse than {sign}{_points(check, check.limit)}"
+    if check.verdict == "no drop shown" and check.could_miss is not None:
+        return f"no drop shown (could miss up to {_points(check, max(check.could_miss, 0.0))})"
+    return check.verdict
+
+
+def _less_is_better(check: Check) -> bool:
+    return more_is_better(check.metric) is False
 
 
 def _counts(result: GateResult) -> str:
@@ -39,47 +69,54 @@ def _name(check: Check) -> str:
     return labelled(name, check.part)
 
 
+def _metric(check: Check) -> str:
+    name = f"{check.metric}, unscored" if check.unscored else check.metric
+    return name if check.against == "baseline" else f"{name}, since the {check.against}"
+
+
 def _message(check: Check) -> str:
     """Return the finding for places that show no label of the task."""
-    return f"{_finding(check)}   [{check.part}]" if check.part else _finding(check)
+    found = f"{_verdict(check)}: {_finding(check)}"
+    return f"{found}   [{check.part}]" if check.part else found
 
 
 def _finding(check: Check) -> str:
-    if check.candidate is None or (check.reason is not None and check.verdict == "not comparable"):
+    if check.candidate is None:
         return "   ".join(filter(None, [str(check.reason), _mark(check)]))
     scores = [_points(check, check.baseline), _points(check, check.candidate)]
     parts = [
-        " → ".join(filter(None, scores)) + scale_of(check.metric).note,
+        " → ".join(filter(None, scores)) + _scale(check).note,
         f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
         "" if check.p_adjusted is None else f"p {p_text(check.p_adjusted)}",
-        "" if check.p_within is None else f"p of a smaller drop {p_text(check.p_within)}",
         f"n = {check.n:,}",
         _allowed(check),
     ]
-    if check.verdict == "pass" and check.detectable is not None and check.p_within is None:
-        parts.append(f"smallest drop this n can show: {_points(check, check.detectable + (check.limit or 0))}")
-    return "   ".join(filter(None, [*parts, check.reason, check.caution, _mark(check)]))
+    return "   ".join(filter(None, [*parts, check.reason, check.why, check.caution, _mark(check)]))
 
 
 def _mark(check: Check) -> str | None:
     return check.marked and f"many rows failed: {check.marked}"
 
 
+def _scale(check: Check) -> Scale:
+    return SHARE if check.unscored else scale_of(check.metric)
+
+
 def _points(check: Check, value: float | None, sign: str = "") -> str:
-    return points(value, sign, scale_of(check.metric))
+    return points(value, sign, _scale(check))
 
 
 def _interval(check: Check) -> str:
     """Return the interval of the difference, or that of a score with a floor or a ceiling, which has no sign."""
     if _bound(check) is None or check.low is None or check.high is None:
-        return interval_text(check.low, check.high, scale_of(check.metric))
+        return interval_text(check.low, check.high, _scale(check))
     return f"[{_points(check, check.low)}, {_points(check, check.high)}]"
 
 
 def _allowed(check: Check) -> str:
     if (bound := _bound(check)) is not None:
         return f"{bound} {_points(check, getattr(check, bound))}"
-    if more_is_better(check.metric) is False:
+    if check.unscored or _less_is_better(check):
         return f"allowed +{_points(check, check.limit)}" if check.limit else "no rise allowed"
     return f"allowed −{_points(check, check.limit)}" if check.limit else "no drop allowed"
 
@@ -92,28 +129,31 @@ def _bound(check: Check) -> str | None:
 def junit(result: GateResult) -> str:
     """Return JUnit XML: one test case per check.
 
-    A regression is a failure; a check that is not comparable, or does not show what it must, is an error.
+    A regression is a failure, a check that cannot tell an error. The runs are properties.
     """
-    undecided = [check for check in result.checks if check.verdict in ("not comparable", "not shown")]
+    undecided = [check for check in result.checks if check.verdict == "cannot tell"]
     suite = ElementTree.Element(
         "testsuite",
         name="mrag-eval gate",
         tests=str(len(result.checks)),
-        failures=str(sum(check.verdict == "FAIL" for check in result.checks)),
+        failures=str(sum(check.verdict == "fail" for check in result.checks)),
         errors=str(len(undecided)),
     )
+    properties = ElementTree.SubElement(suite, "properties")
+    for side, run in result.runs.items():
+        ElementTree.SubElement(properties, "property", name=side, value=run)
     for check in result.checks:
         case = ElementTree.SubElement(suite, "testcase", classname=check.task, name=_case(check))
-        if check.verdict == "FAIL":
+        if check.verdict == "fail":
             ElementTree.SubElement(case, "failure", message=_message(check))
         elif check in undecided:
-            ElementTree.SubElement(case, "error", message=str(check.reason))
+            ElementTree.SubElement(case, "error", message=_message(check))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
 def _case(check: Check) -> str:
-    name = check.metric if check.language is None else f"{check.metric} [{check.language}]"
+    name = _metric(check) if check.language is None else f"{_metric(check)} [{check.language}]"
     bound = _bound(check)
     return name if bound is None else f"{name}, {bound}"
 
@@ -123,15 +163,17 @@ def gate_markdown(result: GateResult) -> str:
 
     The verdict comes first, then a table with the failed checks at its top, then the rows that changed.
     """
-    order = ("FAIL", "not comparable", "not shown", "pass")
-    checks = sorted(result.checks, key=lambda check: order.index(check.verdict))
-    head = ("verdict", "task", "metric", "score", "difference, 95%", "p", "n", "allowed")
+    checks = sorted(result.checks, key=lambda check: get_args(Verdict).index(check.verdict))
+    head = ("verdict", "task", "metric", "score", "difference", "p", "n", "allowed")
     changed = [line for check in checks if check.language is None for line in _changed(check)]
+    left = [f"{task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
     parts = [
         f"## mrag-eval gate: {_OUTCOMES[result.exit_code]}",
+        "  \n".join(_runs(result)),
         f"{_counts(result)}. Points (× 100) unless another unit is named, candidate minus baseline; "
         f"{_correction(result)}.",
         pipe_table(head, [_cells(check) for check in checks], "lllrrrrl"),
+        *([f"Without a rule: {'; '.join(left)}."] if left else []),
         *(["\n".join(["### Rows that changed", "", *changed])] if changed else []),
     ]
     return "\n\n".join(parts) + "\n"
@@ -140,12 +182,12 @@ def gate_markdown(result: GateResult) -> str:
 def _cells(check: Check) -> list[str]:
     scores = [_points(check, check.baseline), _points(check, check.candidate)]
     return [
-        ": ".join(filter(None, (check.verdict, check.reason, check.caution, _mark(check)))),
+        ": ".join(filter(None, (_verdict(check), check.reason, check.why, check.caution, _mark(check)))),
         _name(check).strip(),
-        f"{check.metric}{scale_of(check.metric).note}",
+        f"{_metric(check)}{_scale(check).note}",
         " → ".join(filter(None, scores)),
         f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
-        p_text(check.p_adjusted if check.p_within is None or check.verdict == "FAIL" else check.p_within),
+        p_text(check.p_adjusted),
         f"{check.n:,}" if check.n else "",
         "" if check.candidate is None else _allowed(check),
     ]
@@ -163,7 +205,7 @@ def _changed(check: Check) -> list[str]:
 
 def github_annotations(result: GateResult) -> list[str]:
     """Return GitHub workflow commands, one for each check that does not pass."""
-    kinds = {"FAIL": "error", "not comparable": "warning", "not shown": "warning"}
+    kinds = {"fail": "error", "cannot tell": "warning"}
     return [
         f"::{kinds[check.verdict]} title={_escaped(f'{check.task} {_case(check)}')}::{_escaped(_message(check))}"
         for check in result.checks

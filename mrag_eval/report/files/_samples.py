@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -112,11 +113,26 @@ def _texts(value: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
+class RunOf:
+    """Name a run: its model, the revision of the weights if it is known, and its time (UNIX seconds; 0: unknown)."""
+
+    model: str = "unnamed model"
+    revision: str | None = None
+    date: float = 0.0
+
+    def __str__(self) -> str:
+        day = datetime.fromtimestamp(self.date, tz=timezone.utc).strftime("%Y-%m-%d %H:%M") if self.date else None
+        known = [f"revision {self.revision[:12]}" if self.revision else None, day]
+        named = ", ".join(text for text in known if text)
+        return f"{self.model} ({named})" if named else self.model
+
+
+@dataclass(frozen=True)
 class SampleSet:
     """Hold the rows of one task of one run, and its record (None if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
-    all, and that it is an upper bound.
+    all, and that it is an upper bound. ``run`` names the run.
     """
 
     task: str
@@ -125,6 +141,7 @@ class SampleSet:
     rows: Mapping[str, ScoredRow]
     groups: tuple[str, ...] = ()
     part: str | None = None
+    run: RunOf = RunOf()
 
 
 def read_samples(path: Path) -> list[Sample]:
@@ -296,14 +313,27 @@ def task_of(path: Path) -> str:
     return task_and_date(path)[0]
 
 
-def read_runs(paths: Sequence[Path]) -> dict[str, SampleSet]:
+def read_runs(paths: Sequence[Path], model: str | None = None) -> dict[str, SampleSet]:
     """Return task name -> its newest scored rows, from sample files or from folders searched for them.
 
-    A file that ``mrag-eval judge answers`` wrote takes precedence over its source. Raises DataError for a path without
-    sample files.
+    A file that ``mrag-eval judge answers`` wrote takes precedence over its source. ``model`` keeps the runs of one
+    model. Raises DataError for a path without sample files, and for runs of several models, listing them.
     """
-    newest = {task_of(file): file for file in sorted(_files_at(paths), key=_order)}
+    files = _files_at(paths)
+    models = sorted({model_beside(file) for file in files})
+    if model is not None and model not in models:
+        raise DataError(f"{_listed(paths)}: no run of the model {model}", f"the models there: {', '.join(models)}")
+    if model is None and len(models) > 1:
+        raise DataError(
+            f"{_listed(paths)}: runs of {len(models)} models: {', '.join(models)}",
+            "name the folder of one, or choose it by its name (mrag-eval gate --model, --baseline-model)",
+        )
+    newest = {task_of(file): file for file in sorted(files, key=_order) if model is None or model_beside(file) == model}
     return {task: _sample_set(task, path) for task, path in sorted(newest.items())}
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
 
 
 def _sample_set(task: str, path: Path) -> SampleSet:
@@ -318,4 +348,5 @@ def _sample_set(task: str, path: Path) -> SampleSet:
         return SampleSet(task, path, None, rows)
     leaf = file.leaves.get(task)
     part = None if leaf is None else file.remark(task)
-    return SampleSet(task, path, file.measurement(task), rows, file.groups_of(task), part)
+    run = RunOf(file.model, file.model_revision, file.date)
+    return SampleSet(task, path, file.measurement(task), rows, file.groups_of(task), part, run)

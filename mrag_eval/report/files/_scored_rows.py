@@ -23,6 +23,7 @@ class ScoredRow:
     """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric.
 
     ``document_language`` is that of its relevant document, empty if it is unknown. ``failed``: whether a step failed.
+    ``unscored`` are the reasons why metrics have no value, unless the row is of a baseline file.
     """
 
     id: str
@@ -31,6 +32,7 @@ class ScoredRow:
     values: Mapping[str, float]
     document_language: str = ""
     failed: bool = False
+    unscored: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def of_territory(self) -> bool:
@@ -47,7 +49,8 @@ class ScoredRow:
     def of(cls, record: RowRecord) -> ScoredRow:
         """Return the fields of a row's record that comparisons need."""
         document = record.cell.get("doc_lang", "")
-        return cls(record.row, record.query_lang, record.resampled_with, record.values, document, bool(record.failures))
+        of = (record.row, record.query_lang, record.resampled_with, record.values, document)
+        return cls(*of, bool(record.failures), record.unscored)
 
 
 @dataclass(frozen=True, slots=True)

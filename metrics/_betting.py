@@ -1,0 +1,51 @@
+"""A test of the mean of bounded differences that holds for any number of rows and any distribution, by betting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrag_eval.metrics._inverted import lower_bound
+from mrag_eval.metrics._resampling import Array
+
+# Shares of the largest bet that a row cannot turn into a debt, of which the mean outcome counts.
+_BETS = (np.arange(1, 21) / 20) ** 2
+
+
+@dataclass(frozen=True)
+class BoundedMean:
+    """Test whether a mean dropped by more than a margin, from the sums and numbers of rows of each unit, (G,) each.
+
+    ``reach`` is the largest difference possible. Somebody who bets on drops larger than the margin cannot expect to
+    win: if K times the stake is won, the margin is excluded at level 1 / K (Waudby-Smith & Ramdas 2024, Journal of the
+    Royal Statistical Society B 86, 1-27; here all bets are mixed, so that the order of rows does not matter). This
+    needs no variation, and no large number of rows.
+    """
+
+    sums: Array
+    sizes: Array
+    reach: float
+
+    method = "betting on bounded differences"
+
+    @property
+    def mirrored(self) -> BoundedMean:
+        """Return the test of rises."""
+        return BoundedMean(-self.sums, self.sizes, self.reach)
+
+    def p_value(self, drop: float) -> float:
+        """Return the p-value of a drop larger than ``drop``; it rises with the drop."""
+        debt = (self.reach + drop) * float(self.sizes.max())
+        if debt <= 0:
+            return 0.0
+        gains = (self.sums - drop * self.sizes) / debt
+        with np.errstate(divide="ignore"):
+            won = np.log1p(np.maximum(_BETS[:, None] * gains, -1.0)).sum(axis=1)
+        return float(min(1.0, np.exp(min(0.0, np.log(len(_BETS)) - np.logaddexp.reduce(won)))))
+
+    def lower(self, level: float, margin: float) -> float:
+        """Return the one-sided lower bound of the drop; see :meth:`PairedShares.lower`."""
+        mean = float(self.sums.sum() / self.sizes.sum())
+        error = self.reach / len(self.sums) ** 0.5
+        return lower_bound(self.p_value, level, margin, (mean, error), (-self.reach, self.reach))

@@ -1,0 +1,189 @@
+"""Verdicts of a gate: all its tests as one family, and what keeps a check from passing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mrag_eval.report.comparison._compare import PairedRows, smallest_detectable
+from mrag_eval.report.comparison._gate_cells import Drop
+from mrag_eval.report.comparison._gate_checks import Check
+from mrag_eval.report.comparison._gate_rules import Rule, Rules
+from mrag_eval.report.comparison._gate_units import groups_of, units_word
+from mrag_eval.scoring import scale_of
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics import MarginTest, PairedCell
+
+# Rows, or groups, from which the studentised bootstrap holds its level for differences of any shape: with fewer, a
+# sample may contain none of the rows that change a lot (docs/gate.md).
+EXACT_FROM = 300
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Hold a test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes."""
+
+    check: Check
+    rule: Rule
+    rows: PairedRows
+    drop: Drop
+
+
+def verdicts(asked: Sequence[Asked], rules: Rules) -> list[Check]:
+    """Return the checks with their verdicts, tested as one family."""
+    from mrag_eval.metrics import margin_tests
+
+    def tested(cells: Sequence[Sequence[PairedCell]]) -> list[list[MarginTest]]:
+        flat = [cell for part in cells for cell in part]
+        results = iter(margin_tests(flat, alpha=rules.alpha, correction=rules.correction, seed=rules.seed))
+        return [[next(results) for _ in part] for part in cells]
+
+    own = tested([part.drop.cells for part in asked])
+    filled = [None if part.rule.max_unpaired is not None else part.drop.filled for part in asked]
+    worst = own
+    if any(cells is not None for cells in filled):
+        worst = tested([cells or part.drop.cells for cells, part in zip(filled, asked, strict=True)])
+    level = rules.alpha / max(1, sum(map(len, own))) if rules.correction == "holm" else rules.alpha
+    return [
+        _decided(part, tests, None if cells is None else with_worst, rules, level)
+        for part, tests, cells, with_worst in zip(asked, own, filled, worst, strict=True)
+    ]
+
+
+def _decided(
+    asked: Asked, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules, level: float
+) -> Check:
+    """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
+    rule, cell = asked.rule, asked.drop.cells[0]
+    # of a distance from 0, the side to which the candidate is nearer
+    at = max(range(len(tests)), key=lambda i: -math.inf if (found := tests[i].difference) is None else found)
+    test = tests[at]
+    limit = cell.margin
+    groups = groups_of(asked.rows.first)
+    check = _measured(asked, test, groups)
+    if test.p_value is None:
+        return replace(check, reason=test.reason)
+    check = replace(
+        check,
+        p_value=test.p_value,
+        p_adjusted=min((t.p_adjusted for t in tests if t.p_adjusted is not None), default=None),
+        could_miss=test.upper,
+        detectable=smallest_detectable(cell.second, cell.first, groups, alpha=level, one_sided=True),
+        method=test.method,
+        caution=_caution(test),
+    )
+    if any(t.shown for t in tests):
+        return replace(check, verdict="fail")
+    check = replace(check, caution=None)
+    fewest = rule.min_n or rules.min_n
+    if test.units < fewest:
+        return replace(check, needed=fewest, reason=f"{test.units} of {fewest} {units_word(groups)} needed")
+    reason = check.reason or _lost(asked, tests, with_worst, rule)
+    if reason is not None:
+        return replace(check, reason=reason)
+    most = max((t.upper if t.upper is not None else math.inf) for t in (*tests, *(with_worst or ())))
+    # a candidate that is shown to be better is no worse, whatever the rule could show
+    if not all(t.possible for t in tests) and most >= 0:
+        return replace(check, needed=test.needed, reason=_impossible(test, groups))
+    if most < limit or most < 0:
+        return replace(check, verdict="no worse", caution=_caution(test))
+    if rule.non_inferiority and asked.check.language == rule.pair and not asked.check.unscored:
+        return replace(check, needed=_for_margin(test, limit), reason=f"a drop larger than {limit:.3g} is not excluded")
+    if rule.must_detect is not None and check.detectable is not None and check.detectable > rule.must_detect:
+        enough = int(test.units * (check.detectable / rule.must_detect) ** 2) + 1
+        shown = f"too few rows to show a drop of {rule.must_detect:g} (the smallest is {check.detectable:.3g})"
+        return replace(check, needed=enough, reason=shown)
+    return replace(check, verdict="no drop shown")
+
+
+def _measured(asked: Asked, test: MarginTest, groups: list[str] | None) -> Check:
+    """Return the check with scores, difference and its bounds, in the direction of the metric."""
+    check, rows, metric = asked.check, asked.rows, asked.check.metric
+    cell = asked.drop.cells[0]
+    kept = [x is not None and y is not None for x, y in zip(cell.first, cell.second, strict=True)]
+    pairs = [pair for pair, keep in zip(zip(rows.first, rows.second, strict=True), kept, strict=True) if keep]
+    if check.unscored:
+        values = [(float(metric not in a.values), float(metric not in b.values)) for a, b in pairs]
+    else:
+        values = [(a.values[metric], b.values[metric]) for a, b in pairs]
+    n = len(values)
+    before, after = (sum(side) / n if n else None for side in zip(*values, strict=True)) if n else (None, None)
+    worse_up = check.unscored or bool(asked.rule.less_is_better)
+    ends = (test.lower, test.upper) if worse_up else (_minus(test.upper), _minus(test.lower))
+    difference = test.difference if worse_up else _minus(test.difference)
+    return replace(
+        check,
+        n=n,
+        baseline=before,
+        candidate=after,
+        difference=difference,
+        low=ends[0],
+        high=ends[1],
+        limit=cell.margin,
+        better=tuple(a.id for (a, _), (x, y) in zip(pairs, values, strict=True) if y > x),
+        worse=tuple(a.id for (a, _), (x, y) in zip(pairs, values, strict=True) if y < x),
+    )
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value
+
+
+def _impossible(test: MarginTest, groups: list[str] | None) -> str:
+    if test.needed is None:
+        return "no candidate could fail: as much as the whole score is allowed"
+    return f"{test.units} of about {test.needed:,} {units_word(groups)} needed to show even the worst candidate"
+
+
+def _lost(asked: Asked, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rule: Rule) -> str | None:
+    """Return why rows that one run alone scored keep the check from passing; None if they do not."""
+    cell = asked.drop.cells[0]
+    lost = sum((a is None) != (b is None) for a, b in zip(cell.first, cell.second, strict=True))
+    if rule.max_unpaired is not None:
+        if lost <= rule.max_unpaired * len(cell.first):
+            return None
+        return f"{lost} of {len(cell.first)} rows are scored in one run only, and max_unpaired is {rule.max_unpaired:g}"
+    if with_worst is None:
+        return None
+    why = why_unscored(asked.check.metric, asked.rows)
+    told = f"{lost} of {len(cell.first)} rows are scored in one run only{f' ({why})' if why else ''}"
+    if all(test.difference is None for test in with_worst):
+        return f"{told}, and {rule.metric} has no range to bound them by"
+    if any(test.shown for test in with_worst):
+        worst = max(test.difference or 0.0 for test in with_worst)
+        return f"{told}: with the worst values there the drop would be {_shown(worst, asked.check)}"
+    within = all(test.upper is not None and test.upper < cell.margin for test in with_worst)
+    if rule.non_inferiority and not within and all((t.upper or 0.0) < cell.margin for t in tests):
+        return f"{told}: with the worst values there a larger drop is not excluded"
+    return None
+
+
+def _shown(value: float, check: Check) -> str:
+    scale = scale_of(check.metric)
+    return f"{scale.factor * value:.1f}"
+
+
+def why_unscored(metric: str, pair: PairedRows) -> str | None:
+    """Return the most frequent reasons why the candidate's rows have no score; None without any."""
+    reasons = Counter(row.unscored.get(metric, "") for row in pair.second if metric not in row.values)
+    return "; ".join(f"{n} {reason}" for reason, n in reasons.most_common(3) if reason) or None
+
+
+def _for_margin(test: MarginTest, limit: float) -> int | None:
+    """Return about how many units would show that the drop is smaller than the limit, if it is what was seen."""
+    drop = test.difference or 0.0
+    if test.upper is None or drop >= limit:
+        return None
+    return int(test.units * ((test.upper - drop) / (limit - drop)) ** 2) + 1
+
+
+def _caution(test: MarginTest) -> str | None:
+    """Return from how many rows (groups of rows, where there are groups) the test is exact, if there are fewer."""
+    if "bootstrap" not in test.method or test.units >= EXACT_FROM:
+        return None
+    word = "rows" if test.units == test.n else "groups of rows"
+    return f"exact from {EXACT_FROM} {word} on: {test.units} may contain none that change a lot"
