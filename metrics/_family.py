@@ -225,7 +225,10 @@ class _Steps(NamedTuple):
 def possible(
     tests: Mapping[int, Test], margins: Sequence[float], correction: Correction, alpha: float
 ) -> tuple[set[int], float]:
-    """Return the most cells whose ``tests`` all reject in one family, and the level for one cell more."""
+    """Return the most cells that can each be rejected in one family of them, and the level for one cell more.
+
+    ``tests`` are those of the worst second run. Each has to be rejected in the first step, without help of the others.
+    """
     alone = {i: test.p_value(margins[i]) for i, test in tests.items()}
     found = [i for i, p in alone.items() if p <= alpha]
     if correction != "holm":
@@ -234,16 +237,29 @@ def possible(
     kinds = [[found[at] for at in places] for places in _kinds([tests[i] for i in found])]
     share = alpha / 2 if all(kinds) else alpha
     for places in kinds:
-        p_values = _corrected([(tests[i], margins[i]) for i in places]).p_values if places else []
+        p_values = _at_first([(tests[i], margins[i]) for i in places]) if places else []
         order = [i for _, _, i in sorted(zip(p_values, (alone[i] for i in places), places, strict=True))]
         # what a family rejects is rejected in a part of it, too
         low, high = 0, len(order)
         while low < high:
             middle = (low + high + 1) // 2
-            all_of = max(_corrected([(tests[i], margins[i]) for i in order[:middle]]).p_values) <= share
+            all_of = max(_at_first([(tests[i], margins[i]) for i in order[:middle]])) <= share
             low, high = (middle, high) if all_of else (low, middle - 1)
         kept |= {*order[:low]}
     return kept, share / (1 + len(kept))
+
+
+def _at_first(parts: Sequence[tuple[Test, float]]) -> list[float]:
+    """Return the p-values corrected for all of one kind of tests, in a single step."""
+    means = [(test, margin) for test, margin in parts if isinstance(test, PairedMeans)]
+    if not means:
+        return [len(parts) * test.p_value(margin) for test, margin in parts]
+    steps, out = _Steps.of(means), []
+    for deviate, (test, margin) in zip(steps.deviates, means, strict=True):
+        p = 1.0 if np.isneginf(deviate) else exceedance(deviate, steps.largest[:, 0], steps.size[:, 0])
+        bet = 1.0 if test.bounded is None else len(means) * test.bounded.p_value(margin)
+        out.append(min(p / (1 - _BETTING), bet / _BETTING))
+    return out
 
 
 def needed(test: Test, margin: float, level: float, units: int) -> int | None:

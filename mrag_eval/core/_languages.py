@@ -203,6 +203,17 @@ def _scripts(code: str) -> tuple[str, ...]:
     return _SCRIPTS.get(code) or (() if likely is None else (likely.split("-")[1],))
 
 
+def iso_639_3(code: str) -> str:
+    """Return a language as three letters (ISO 639-3) and script: ``iso_639_3("zh-Hant") == "zho-Hant"``.
+
+    The script is the usual one unless the code names it; there is none if it is not known.
+    """
+    from langcodes import Language
+
+    known = normalize_language(code)
+    return "-".join((Language.get(known).to_alpha3(), *language_scripts(known)[:1]))
+
+
 # Resource tiers of CORAL: derived from its Table 8, the only grouping that reproduces the averages of Table 1.
 CORAL_TIERS: dict[str, tuple[str, ...]] = {
     "low": ("am", "as", "az", "ha", "su"),

@@ -68,8 +68,9 @@ class DataBlock(Block):
     """Keys of every benchmark's ``data:`` block.
 
     ``imbalance`` keeps one language version of each document (:class:`~mrag_eval.datasets._imbalance.Imbalance`); only
-    benchmarks that have several accept it. ``breakdowns`` are the keys of the rows that scores are broken down by, if
-    they differ from those that the benchmark declares.
+    benchmarks that have several accept it. ``share`` keeps this share of the questions, drawn by ``seed``
+    (:func:`~mrag_eval.datasets._share.shared`), and all passages. ``breakdowns`` are the keys of the rows that scores
+    are broken down by, if they differ from those that the benchmark declares.
     """
 
     benchmark: str
@@ -78,6 +79,7 @@ class DataBlock(Block):
     revision: str | None = None
     seed: int = Field(default=0, ge=0)
     imbalance: Imbalance | None = None
+    share: float | None = Field(default=None, gt=0, le=1)
     # the rows, and the passages retrieved for them, do not depend on it
     breakdowns: Names | None = Field(default=None, exclude=True)
 

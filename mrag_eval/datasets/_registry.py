@@ -20,6 +20,7 @@ from mrag_eval.datasets._identity import other_counts
 from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._origin import Declared, parts_of
 from mrag_eval.datasets._published_rows import PublishedRows, published
+from mrag_eval.datasets._share import shared
 
 _LIST = "mrag-eval tasks   lists the benchmarks"
 
@@ -38,6 +39,13 @@ def declaration_of(data: Mapping[str, Any]) -> Declaration | None:
     """Return the declaration of the benchmark of a task's ``data:`` block; None for an unknown one."""
     loader = LOADERS.get(str(data.get("benchmark")))
     return None if loader is None else loader.declaration
+
+
+def default_split(data: Mapping[str, Any]) -> str | None:
+    """Return the split that the rows of a ``data:`` block without one are of; None if its benchmark has no splits."""
+    loader = LOADERS.get(str(data.get("benchmark")))
+    found = None if loader is None else loader.block.model_fields["split"].default
+    return None if found is None else str(found)
 
 
 def data_of_config() -> Mapping[str, Mapping[str, Any]]:
@@ -118,6 +126,11 @@ def _load(block_json: str) -> Benchmark:
         loaded = loader.load(block)
     declared = _declared(block)
     notes = loaded.notes
+    if block.share is not None:
+        # what was read are the rows of the whole
+        origin = replace(loaded.origin, parts=parts_of(loaded.origin, loaded.docs))
+        loaded = replace(loaded, docs=shared(loaded.docs, block.share, block.seed), origin=origin)
+        notes += (f"{len(loaded.docs):,} rows are left by data.share {block.share:g}",)
     if not loaded.origin.own and (counts := other_counts(parts_of(loaded.origin, loaded.docs), declared.rows)):
         notes += (f"this copy differs from the published counts: {', '.join(counts)}",)
     return replace(loaded, notes=notes, declared=declared, breakdowns=loader.declaration.breakdowns_of(data))

@@ -172,9 +172,9 @@ def _leaf(
         data = validate_data(blocks.data)
     loader = LOADERS[data.benchmark]
     expected = Expected() if loader.expected is None else loader.expected(data)
-    return Leaf(
-        name, blocks, data, loader.declaration, expected, _limited(expected.rows, limit), _longest_reply(config)
-    )
+    whole = expected.rows
+    rows = _limited(None if whole is None else math.ceil(whole * (data.share or 1)), limit)
+    return Leaf(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
 
 
 def _limited(rows: int | None, limit: float | None) -> int | None:

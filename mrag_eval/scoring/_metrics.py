@@ -476,6 +476,27 @@ def nearer_zero_is_better(metric: str) -> bool:
     return metric.startswith("concurrence.delta_CS")
 
 
+def better_side(metric: str) -> str:
+    """Return which side of a metric is better: ``higher``, ``lower``, ``nearer_zero`` or ``neither``."""
+    more = more_is_better(metric)
+    if more is None:
+        return "nearer_zero" if nearer_zero_is_better(metric) else "neither"
+    return "higher" if more else "lower"
+
+
+def direction_lines(metrics: Iterable[str]) -> list[str]:
+    """Return a line for the metrics of each side that is better, except those of which more is."""
+    found: dict[str, list[str]] = {}
+    for metric in dict.fromkeys(metrics):
+        found.setdefault(better_side(metric), []).append(metric)
+    said = {
+        "lower": "less is better",
+        "nearer_zero": "nearer to 0 is better",
+        "neither": "neither more nor less is better",
+    }
+    return [f"{text}: {', '.join(found[side])}" for side, text in said.items() if side in found]
+
+
 def needs_of(metric: str) -> frozenset[str]:
     """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
     declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))

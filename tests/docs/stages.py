@@ -229,6 +229,11 @@ def _quickstart(folder: Path, copies: Path) -> None:
     (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
 
 
+def _ci(folder: Path, copies: Path) -> None:
+    with (folder / "mrag.yaml").open("a", encoding="utf-8") as config:
+        config.write(f"data: {{xquad: {{path: {copies / 'xquad'}}}}}\n")
+
+
 def _first_number(folder: Path, copies: Path) -> None:
     (folder / "mrag.yaml").unlink()  # the page writes its own
     first_number.write_files(folder, copies)
@@ -236,6 +241,7 @@ def _first_number(folder: Path, copies: Path) -> None:
 
 STAGES: Mapping[str, Stage] = {
     "docs/building.md": Stage(_building),
+    "docs/ci.md": Stage(_ci),
     "docs/first_number.md": Stage(_first_number, serve=first_number.server, check=first_number.check),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/reports.md": Stage(first=_XRAG),

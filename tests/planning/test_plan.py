@@ -246,6 +246,14 @@ def test_only_data_that_a_task_reads_is_needed(
     assert all(source in what for source, what in zip(sources, found, strict=True))
 
 
+def test_a_share_of_the_questions_counts_as_much(bare: Path) -> None:
+    """XQuAD's 1,190 questions are drawn over ten languages, 119 each; half of 119 are 60."""
+    whole, half, one = (
+        leaves("xquad_rag_de", **more) for more in ({}, {"data": {"share": 0.5}}, {"data": {"share": 1}})
+    )
+    assert [leaf.rows for leaf in (*whole, *half, *one)] == [119, 60, 119]
+
+
 def test_the_limit_counts_as_in_a_run(bare: Path) -> None:
     for limit, rows in ((20, 20), (0.1, 34), (1000, 335)):
         assert [leaf.rows for leaf in leaves_of(["blend_coral_am"], KNOWN, {}, limit)] == [rows]

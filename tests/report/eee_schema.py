@@ -52,8 +52,7 @@ MODEL = closed(
         },
     },
 )
-# The models of a jury are only named.
-JUDGE = closed("model_info", model_info=closed("name id", name=TEXT, id=TEXT), temperature=NUMBER, weight=NUMBER)
+JUDGE = closed("model_info", model_info=MODEL, temperature=NUMBER, weight=NUMBER)
 SOURCE: Schema = {
     "oneOf": [
         closed(

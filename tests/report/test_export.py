@@ -52,13 +52,13 @@ def write_run(
         scores = {
             "rows": 4,
             "query_langs": langs,
-            "metrics": {"match": cell(mean, **by), "wrong_language": cell(0.25, 3)},
-            "unscored": {"wrong_language": {"too short": 1}, "judged_accuracy": {"timeout": 4}},
+            "metrics": {"match": cell(mean, **by), "language_mix": cell(0.25, 3)},
+            "unscored": {"language_mix": {"too short": 1}, "judged_accuracy": {"timeout": 4}},
         }
         configs[task] = deep_merge(
             {
                 "task": task,
-                "metrics": ["match", "wrong_language", "judged_accuracy"],
+                "metrics": ["match", "language_mix", "judged_accuracy"],
                 "data": {"benchmark": benchmark, "split": "validation"},
                 "source": {"hub": "google/xquad", "revision": "abc123"},
                 "retrieval": {"mode": "qlang", "k": 3, "corpus": "benchmark"},
@@ -73,11 +73,15 @@ def write_run(
         lines = [sample(task, i, value, list(langs)[i % len(langs)]) for i, value in enumerate(rows)]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         (home / f"samples_{task}_{DATE}.jsonl").write_text(text, "utf-8")
+    # the harness's mean over the tasks, unless the test gives another
+    means = [config["scores"]["metrics"]["match"]["value"] for config in configs.values()
+             if config["scores"]["metrics"].get("match", {}).get("value") is not None]  # fmt: skip
+    mean = sum(means) / len(means) if means else 0.5
     results = {
-        "results": {"rag": {"match,none": 0.5, "match_stderr,none": 0.18, "alias": "rag", "unscored,none": 0.25}},
+        "results": {"rag": {"match,none": mean, "match_stderr,none": 0.18, "alias": "rag", "unscored,none": 0.25}},
         "configs": configs,
         "group_subtasks": {"rag": list(values)},
-        "higher_is_better": {task: {"match": True, "wrong_language": False} for task in values},
+        "higher_is_better": {task: {"match": True, "language_mix": False} for task in values},
         "model_name": model,
         "lm_eval_version": "0.4.13",
         "date": 1_767_225_600.0,
@@ -124,11 +128,11 @@ def test_tasks_groups_cells_and_reasons_are_all_there(run: Path) -> None:
     assert (found.file.model, found.file.time.isoformat()) == ("org/model", "2026-01-01T00:00:00+00:00")
     group, one, multi = found.tasks
     assert (group.name, group.leaf, group.scores[0].tasks) == ("rag", None, "rag_de, rag_multi")
-    assert [s.metric for s in one.overall] == ["match", "wrong_language", "judged_accuracy"]
+    assert [s.metric for s in one.overall] == ["match", "language_mix", "judged_accuracy"]
     assert {s.cell: s.value for s in multi.scores if s.dimension == "query_lang"} == {"ar": 0.0, "en": 0.5}
     blank = one.overall[-1]
     assert (blank.value, blank.reason, blank.unscored_reasons) == (None, "timeout", {"timeout": 4})
-    assert [s.metric for s in one.overall if s.lower_is_better] == ["wrong_language"]
+    assert [s.metric for s in one.overall if s.lower_is_better] == ["language_mix"]
 
 
 def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
@@ -144,12 +148,47 @@ def test_a_group_s_interval_belongs_to_the_mean_it_reports(run: Path) -> None:
     content["results"]["rag"]["match,none"] = 0.6
     path.write_text(json.dumps(content), "utf-8")
     (match,) = runs_of([run])[0][0].tasks[0].overall
-    assert (match.value, match.low, match.stderr) == (0.6, None, 0.18)
+    assert (match.value, match.n, match.stderr, match.mean) == (None, None, None, None)
+    assert match.reason == "lm-eval's mean is neither that of its tasks nor weighted by their rows"
+
+
+@pytest.mark.parametrize(
+    ("reported", "mean", "weights"),
+    [
+        # .9 on 90 of 100 rows and .5 on 10 of 20: (100 x .9 + 20 x .5) / 120, as lm-eval weights
+        (100 / 120, "mean weighted by rows of 2 tasks", "rag_de 100, rag_multi 20"),
+        (0.7, "unweighted mean of 2 tasks", "rag_de 1, rag_multi 1"),
+        # over the scored rows: (81 + 5) / 100, which lm-eval never reports
+        (0.86, None, None),
+    ],
+)
+def test_a_group_says_which_mean_it_is(
+    reported: float, mean: str | None, weights: str | None, run: Path, tmp_path: Path
+) -> None:
+    path = next(run.rglob("results_*.json"))
+    content = json.loads(path.read_text("utf-8"))
+    for task, value, n, rows in (("rag_de", 0.9, 90, 100), ("rag_multi", 0.5, 10, 20)):
+        content["configs"][task]["scores"]["metrics"]["match"] = {"value": value, "n": n}
+        content["results"][task] = {"match,none": value, "sample_len": rows}
+    content["results"]["rag"]["match,none"] = reported
+    path.write_text(json.dumps(content), "utf-8")
+    match = next(score for score in runs_of([run])[0][0].tasks[0].overall if score.metric == "match")
+    assert (match.mean, match.weights, match.tasks) == (mean, weights, "rag_de, rag_multi")
+    assert (match.value, match.n) == ((None, None) if mean is None else (reported, 100))
+    notes = [
+        entry["notes"] for entry in yaml.safe_load(_entries(run, tmp_path)) if "rag" in entry["dataset"]["task_id"]
+    ]
+    assert any(f"mean: {mean}, weights: {weights}" in note for note in notes) == (mean is not None)
+
+
+def _entries(run: Path, tmp_path: Path) -> str:
+    (file,) = export([run], "eval-results", options(tmp_path)).files
+    return file.read_text("utf-8")
 
 
 def test_one_metric_may_be_chosen_and_an_unknown_one_is_named(run: Path) -> None:
-    (found,) = runs_of([run], ["wrong_language"])[0]
-    assert {s.metric for task in found.tasks for s in task.scores} == {"wrong_language"}
+    (found,) = runs_of([run], ["language_mix"])[0]
+    assert {s.metric for task in found.tasks for s in task.scores} == {"language_mix"}
     with pytest.raises(DataError, match="did you mean 'match'"):
         runs_of([run], ["matsch"])
 
@@ -180,10 +219,12 @@ def test_a_new_card_reads_back_with_intervals(run: Path, tmp_path: Path) -> None
     one = by["rag_de", "match"]
     assert (one.metric_value, one.dataset_type, one.dataset_revision) == (0.75, "google/xquad", "abc123")
     assert (one.dataset_split, one.source_url) == ("validation", "https://example.org/run")
-    assert one.metric_args == {"n": 4, "low": 0.65, "high": 0.85, "interval": "Wilson"}
+    assert one.metric_args == {
+        "n": 4, "low": 0.65, "high": 0.85, "interval": "Wilson", "unit": "share", "better": "higher"
+    }  # fmt: skip
     assert one.dataset_args is not None
     assert (one.dataset_args["retrieval_mode"], one.dataset_args["passages"]) == ("qlang", "3")
-    assert by["rag_de", "wrong_language"].metric_args["unscored"] == {"too short": 1}  # type: ignore[index]
+    assert by["rag_de", "language_mix"].metric_args["unscored"] == {"too short": 1}  # type: ignore[index]
     assert by["rag", "match"].metric_value == 0.5
     assert ("rag_de", "judged_accuracy") not in by
     assert "rag_de, judged_accuracy: no figure (timeout)" in written.notes
@@ -233,11 +274,11 @@ def test_a_card_belongs_to_one_model(run: Path, tmp_path: Path) -> None:
 
 
 def test_evaluation_files_of_the_hub(run: Path, tmp_path: Path) -> None:
-    written = export([run], "eval-results", options(tmp_path, metrics=("match", "wrong_language")))
+    written = export([run], "eval-results", options(tmp_path, metrics=("match", "language_mix")))
     (path,) = written.files
     assert path.relative_to(tmp_path / "out").as_posix() == ".eval_results/google__xquad.yaml"
     entries = {e.task_id: e for e in parse_eval_result_entries(yaml.safe_load(path.read_text("utf-8")))}
-    assert set(entries) == {"rag", "rag_de", "rag_de.wrong_language", "rag_multi", "rag_multi.wrong_language"}
+    assert set(entries) == {"rag", "rag_de", "rag_de.language_mix", "rag_multi", "rag_multi.language_mix"}
     one = entries["rag_de"]
     assert (one.dataset_id, one.value, one.dataset_revision) == ("google/xquad", 0.75, "abc123")
     assert one.date == "2026-01-01T00:00:00Z"
@@ -251,7 +292,7 @@ def test_evaluation_files_of_the_hub(run: Path, tmp_path: Path) -> None:
         f"fingerprint {fingerprint(run)[:12]}",
     ):
         assert part in one.notes
-    assert "1 row unscored (too short)" in str(entries["rag_de.wrong_language"].notes)
+    assert "1 row unscored (too short)" in str(entries["rag_de.language_mix"].notes)
     assert any("registered as a benchmark" in note for note in written.notes)
 
 
@@ -345,8 +386,8 @@ def test_figures_of_a_record(run: Path, tmp_path: Path) -> None:
     assert one["source_data"]["hf_repo"] == "google/xquad"
     assert one["generation_config"]["generation_args"]["execution_command"].startswith("mrag-eval run results_")
     assert one["generation_config"]["generation_args"]["max_tokens"] == 16
-    assert by["rag_de:wrong_language"]["metric_config"]["lower_is_better"] is True
-    assert by["rag_de:wrong_language"]["score_details"]["details"] == {"unscored: too short": "1"}
+    assert by["rag_de:language_mix"]["metric_config"]["lower_is_better"] is True
+    assert by["rag_de:language_mix"]["score_details"]["details"] == {"unscored: too short": "1"}
     assert by["rag_multi[query_lang=en]:match"]["score_details"]["score"] == 0.5
     assert by["rag:match"]["score_details"]["uncertainty"]["standard_error"]["value"] == 0.18
     assert record["source_metadata"]["additional_details"] == {
@@ -370,7 +411,8 @@ def test_judges_are_named_where_they_judged(tmp_path: Path) -> None:
     jsonschema.validate(record, RECORD)
     by = {result["evaluation_result_id"]: result["metric_config"] for result in record["evaluation_results"]}
     scoring = by["rag_de:judged_accuracy"]["llm_scoring"]
-    assert scoring["judges"] == [{"model_info": {"name": "acme/judge", "id": "acme/judge"}}]
+    (judge_info,) = (one["model_info"] for one in scoring["judges"])
+    assert (judge_info["id"], judge_info["developer"]) == ("acme/judge", "acme")
     assert "llm_scoring" not in by["rag_de:match"]
 
 
@@ -423,20 +465,21 @@ def test_every_benchmark_with_a_hub_has_been_looked_at() -> None:
 
 
 def test_scores_by_language_in_the_shape_of_mteb(run: Path, tmp_path: Path) -> None:
-    export([run], "mteb", options(tmp_path, metrics=("match", "wrong_language", "judged_accuracy")))
+    export([run], "mteb", options(tmp_path, metrics=("match", "language_mix", "judged_accuracy")))
     home = tmp_path / "out" / "results" / "org__model" / "no_revision_available"
     assert json.loads((home / "model_meta.json").read_text("utf-8"))["name"] == "org/model"
     multi = json.loads((home / "rag_multi.json").read_text("utf-8"))
     assert (multi["task_name"], multi["dataset_revision"], multi["run_time"]) == ("rag_multi", "abc123", 12.5)
-    whole, arabic, english = multi["scores"]["validation"]
+    arabic, english = multi["scores"]["validation"]
+    assert (arabic["hf_subset"], arabic["languages"], arabic["main_score"]) == ("ar", ["ara-Arab"], 0.0)
+    assert (english["languages"], english["match_low"], english["match_high"]) == (["eng-Latn"], 0.4, 0.6)
+    whole = multi["overall"]
     assert (whole["hf_subset"], whole["main_score"], whole["match_n"]) == ("default", 0.25, 4)
-    assert (arabic["hf_subset"], arabic["languages"], arabic["main_score"]) == ("ar", ["ar-Arab"], 0.0)
-    assert (english["languages"], english["match_low"], english["match_high"]) == (["en-Latn"], 0.4, 0.6)
     assert whole["judged_accuracy"] is None
     assert whole["judged_accuracy_reason"] == "timeout"
-    assert multi["unscored"]["wrong_language"] == {"too short": 1}
+    assert multi["unscored"]["language_mix"] == {"too short": 1}
     german = json.loads((home / "rag_de.json").read_text("utf-8"))["scores"]["validation"]
-    assert [row["hf_subset"] for row in german] == ["default", "de"]
+    assert [row["hf_subset"] for row in german] == ["de"]
 
 
 def test_csv_has_a_line_a_figure(run: Path, tmp_path: Path) -> None:
@@ -464,7 +507,7 @@ def test_a_value_without_a_count_has_no_n(tmp_path: Path) -> None:
     (path,) = export([run], "csv", Options(output=tmp_path / "scores.csv")).files
     lines = [line for line in csv.DictReader(path.open(encoding="utf-8")) if line["task"] == "rag_de"]
     counts = {line["cell"] or line["metric"]: line["n"] for line in lines}
-    scored = {"match": "4", "wrong_language": "3", "judged_accuracy": "0"}
+    scored = {"match": "4", "language_mix": "3", "judged_accuracy": "0"}
     assert counts == {**scored, "same_language": "", "cross_language": "0"}
 
 

@@ -37,8 +37,7 @@ def _write(folder: Path, model: str, tasks: Mapping[str, Sequence[Mapping[str, A
         scores = {"rows": len(rows), "metrics": {name: {"value": 0.5, "n": len(rows)} for name in names}}
         scores["query_langs"] = dict.fromkeys((r["cell"]["query_lang"] for r in rows), 1)
         configs[task] = deep_merge(CONFIG, {"scores": scores, **config})
-    directions = {task: {"acc": True, "refused": None, "cost": False} for task in tasks}
-    results = {"configs": configs, "model_name": model, "higher_is_better": directions}
+    results = {"configs": configs, "model_name": model}
     (home / f"results_{date}.json").write_text(json.dumps(with_all_records(results)), "utf-8")
     return folder
 
@@ -159,12 +158,12 @@ def test_a_mean_over_tasks_needs_them_all(tmp_path: Path) -> None:
 
 
 def test_less_can_be_better_and_some_scores_have_no_better(tmp_path: Path) -> None:
-    _write(tmp_path, "a", {"qa": _rows(0.5, cost=0.9, refused=0.1)})
-    _write(tmp_path, "b", {"qa": _rows(0.5, cost=0.2, refused=0.8)})
+    _write(tmp_path, "a", {"qa": _rows(0.5, language_mix=0.9, declined=0.1)})
+    _write(tmp_path, "b", {"qa": _rows(0.5, language_mix=0.2, declined=0.8)})
     found = _boards(tmp_path)
-    assert [(e.run, e.best) for e in found["cost"].entries] == [("b", 1), ("a", 2)]
-    assert {e.best for e in found["refused"].entries} == {None}
-    assert found["refused"].entries[0].remark == "more is neither better nor worse: not ranked"
+    assert [(e.run, e.best) for e in found["language_mix"].entries] == [("b", 1), ("a", 2)]
+    assert {e.best for e in found["declined"].entries} == {None}
+    assert found["declined"].entries[0].remark == "more is neither better nor worse: not ranked"
 
 
 def test_without_samples_a_score_is_listed_without_a_rank(tmp_path: Path) -> None:

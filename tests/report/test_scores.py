@@ -77,7 +77,12 @@ def test_results_of_another_schema_are_refused(runs: Path, read: Callable[[Path]
 
 
 @pytest.mark.parametrize(
-    "read", [lambda path: compare([path], [path]), lambda path: flips([path]), lambda path: read_case("Ceuta", [path])]
+    "read",
+    [
+        lambda path: compare([path / "some-model"], [path / "some-model"]),
+        lambda path: flips([path]),
+        lambda path: read_case("Ceuta", [path]),
+    ],
 )
 def test_samples_of_another_schema_are_refused(runs: Path, read: Callable[[Path], Any]) -> None:
     for file in runs.rglob("samples_*.jsonl"):

@@ -14,7 +14,7 @@ from mrag_eval._front._results import Results
 from mrag_eval.core import Scale
 from mrag_eval.metrics import concurrence_scores
 from mrag_eval.report import Options, export, render, score_table
-from mrag_eval.report.comparison._gate import Check, GateResult
+from mrag_eval.report.comparison._gate_checks import Check, GateResult
 from mrag_eval.report.comparison._gate_text import gate_lines, junit
 from mrag_eval.report.exports._runs import runs_of
 from mrag_eval.scoring import METRICS, scale_of
@@ -88,7 +88,7 @@ def test_exports_name_unit_and_range_of_each_metric(run: Path, tmp_path: Path) -
 
 def test_a_gate_prints_a_metric_in_its_unit() -> None:
     count = Check(
-        "t", "concurrence.countries_mean", None, "FAIL", 20, baseline=2.5, candidate=2.0, difference=-0.5, low=-0.8,
+        "t", "concurrence.countries_mean", None, "fail", n=20, baseline=2.5, candidate=2.0, difference=-0.5, low=-0.8,
         high=-0.2, limit=0.1, p_value=0.01,
     )  # fmt: skip
     share = replace(count, metric="concurrence.KB_CS", baseline=0.5, candidate=0.25, difference=-0.25)

@@ -43,7 +43,7 @@ def _verdict(check: Check) -> str:
         return "FAIL"
     if check.verdict == "no worse":
         sign = "+" if check.unscored or _less_is_better(check) else "−"
-        return f"shown to be no worse than {sign}{_points(check, check.limit)}"
+        return "shown to be no worse" + (f" than {sign}{_points(check, check.limit)}" if check.limit else "")
     if check.verdict == "no drop shown" and check.could_miss is not None:
         return f"no drop shown (could miss up to {_points(check, max(check.could_miss, 0.0))})"
     return check.verdict

@@ -10,6 +10,7 @@ from mrag_eval.core import ConfigError, DataError, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._scores import Score
+from mrag_eval.scoring import direction_lines
 
 FOLDER = ".eval_results"
 _DIGITS = 6
@@ -86,8 +87,10 @@ def _figure_line(score: Score) -> str:
         parts.append(f"95% [{score.low:.3f}, {score.high:.3f}]")
     if score.n is not None:
         parts.append(f"n = {score.n}")
-    withheld = (f"{name}: {text}" for name, text in score.withheld.items())
-    return ", ".join([*parts, *filter(None, (score.unscored,)), *withheld])
+    if score.unit not in ("share", "ratio"):
+        parts.append(f"in {score.unit}")
+    said = (f"{name}: {text}" for name, text in {**score.averaged, **score.withheld}.items())
+    return ", ".join([*parts, *direction_lines([score.metric]), *filter(None, (score.unscored,)), *said])
 
 
 def _settings_line(score: Score) -> str:

@@ -21,12 +21,14 @@ from mrag_eval.report.exports._export import Export, Options, Sender, Written
 from mrag_eval.report.exports._instances import instances
 from mrag_eval.report.exports._runs import Run, Task
 from mrag_eval.report.files._scores import Score
-from mrag_eval.scoring import RESAMPLES
+from mrag_eval.scoring import RESAMPLES, direction_lines
 
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
 # Units in the words of the schema.
 _UNITS = {"share": "proportion"}
+# What must be told of every model, where nothing is known.
+_UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 # The harness's model types by where the weights are, as far as the type determines it.
 _OWN_WEIGHTS = ("hf", "vllm", "sglang", "gguf", "ggml", "mamba", "nemo", "openvino", "neuronx", "huggingface")
 _HOSTED = ("openai-", "anthropic", "azure")
@@ -49,10 +51,10 @@ EXPORT = Export(
 
 def _written(run: Run, folder: Path, options: Options) -> Written:
     sender, command, model = options.sender, options.command_of(run.file.path), run.file.model
-    developer, _, name = model.rpartition("/")
+    developer, name = _developer(model), model.rpartition("/")[2]
     stamp = str(int(time.time()))
     key = f"{COLLECTION}/{model}/{stamp}"
-    home = Path("data") / COLLECTION / _safe(developer or "unknown") / _safe(name)
+    home = Path("data") / COLLECTION / _safe(developer) / _safe(name)
     digest = hashlib.sha256(f"{model} {run.file.time.isoformat()}".encode()).digest()
     name = str(UUID(bytes=digest[:16], version=4))
     (folder / home).mkdir(parents=True, exist_ok=True)
@@ -111,6 +113,14 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
             f"questions, references and prompts of {', '.join(withheld)} are left out: no licence is known that allows "
             "to pass them on (--include-text)"
         )
+    sides = dict.fromkeys(s.metric for task in run.tasks for s in task.overall if s.lower_is_better is None)
+    if sides:
+        notes.append(
+            f"of {', '.join(sides)} neither more nor less is better: the schema takes only yes and no, so "
+            "lower_is_better is false there, and metric_config.additional_details.better tells"
+        )
+    if "/" not in model:
+        notes.append(f"model_info.developer is 'unknown', as {model} names none, and the datastore files records by it")
     details = info["additional_details"]
     notes += [
         f"model_info.{key} is 'unknown', which the datastore does not take: --{flag}"
@@ -129,18 +139,23 @@ def _model(run: Run, sender: Sender) -> dict[str, Any]:
     own, hosted = kind.startswith(_OWN_WEIGHTS), kind.startswith(_HOSTED)
     deployment = "self_deployed" if own else "externally_managed" if hosted else "unknown"
     availability = "open_weights" if own else "closed_weights" if hosted else "unknown"
-    developer = run.file.model.rpartition("/")[0]
-    found: dict[str, Any] = {"name": run.file.model, "id": run.file.model}
-    if developer:
-        found["developer"] = developer
     return {
-        **found,
+        **_named(run.file.model),
         "inference_engine": {"name": kind},
         "additional_details": {
             "deployment_type": sender.deployment or deployment,
             "model_availability": sender.availability or availability,
         },
     }
+
+
+def _named(model: str) -> dict[str, str]:
+    """Return a model by its name, with a developer: the datastore files records by it."""
+    return {"name": model, "id": model, "developer": _developer(model)}
+
+
+def _developer(model: str) -> str:
+    return model.rpartition("/")[0] or "unknown"
 
 
 def _results(task: Task, command: str) -> Iterator[dict[str, Any]]:
@@ -178,7 +193,7 @@ def _source(task: Task) -> dict[str, Any]:
         "additional_details": {key: value for key, value in details.items() if value is not None},
     }
     if hub is not None:
-        out |= {"hf_repo": hub} | ({"hf_split": task.config.split} if task.config.split else {})
+        out |= {"hf_repo": hub} | ({"hf_split": task.split} if task.split else {})
         if task.leaf is not None:
             out["samples_number"] = task.leaf.scores.rows
     return out
@@ -190,8 +205,12 @@ def _metric(task: Task, score: Score) -> dict[str, Any]:
         "metric_id": f"{COLLECTION}.{name}",
         "metric_name": name,
         "metric_unit": _UNITS.get(score.unit, score.unit),
-        "lower_is_better": score.lower_is_better,
+        "lower_is_better": score.lower_is_better is True,
+        "additional_details": {"better": score.better},
     }
+    if score.lower_is_better is None:
+        # the schema has no third side
+        out["evaluation_description"] = f"{direction_lines([name])[0].partition(':')[0]}, whatever lower_is_better says"
     base, at, cutoff = name.partition("@")
     if at and cutoff.isdigit():
         out |= {"metric_kind": base, "metric_parameters": {"k": int(cutoff)}}
@@ -204,7 +223,7 @@ def _metric(task: Task, score: Score) -> dict[str, Any]:
     if panel is not None and panel.judges and name.startswith(JUDGED):
         block, text = task.config.judge, task.config.setting("measurement.setting.texts.judge")
         out["llm_scoring"] = {
-            "judges": [{"model_info": {"name": model, "id": model}} for model in panel.models],
+            "judges": [{"model_info": {**_named(model), "additional_details": _UNKNOWN}} for model in panel.models],
             "input_prompt": f"{block.get('prompt')}{f' (sha256 {text})' if text else ''}",
             "aggregation_method": "majority_vote",
         }
@@ -223,7 +242,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
     if score.n is not None:
         found["num_samples"] = score.n
     details = {f"unscored: {reason}": str(n) for reason, n in score.unscored_reasons.items()}
-    details |= score.withheld
+    details |= score.averaged | score.withheld
     if score.reason:
         details["interval"] = score.reason
     return {key: value for key, value in (("uncertainty", found), ("details", details)) if value}

@@ -10,7 +10,7 @@ from mrag_eval.core import decimal, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 from mrag_eval.report.files._scores import Score, rows_of
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import direction_lines, more_is_better, scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -34,7 +34,8 @@ EXPORT = Export("latex", "a booktabs table in percent, tasks against metrics", w
 def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> str:
     """Return a ``booktabs`` table with intervals: tasks (and models, if there are several) against metrics.
 
-    ``bold`` marks the best model of each task and metric. Blanks, n and unscored rows are explained below.
+    ``bold`` marks the best model of each task and metric. Blanks, n, directions, the means of groups and unscored rows
+    are explained below.
     """
     frame = frame_of(runs)
     frame = frame[frame["dimension"] == ""]
@@ -63,6 +64,8 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
                     below.setdefault((metric, why), {})[", ".join(labels)] = None
                 if score is not None and score.no_headline is not None:
                     below.setdefault((metric, f"no headline, {score.no_headline}"), {})[", ".join(labels)] = None
+                if score is not None and score.mean is not None:
+                    below.setdefault((metric, score.mean), {})[", ".join(labels)] = None
             if part := next(iter(scores.values())).part:
                 below.setdefault(("run in part", part), {})[", ".join(labels)] = None
     counts = sorted({int(n) for n in frame["n"].dropna() if n})
@@ -70,7 +73,8 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
     lines += ["\\bottomrule", "\\end{tabular}"]
     blanks = [f"{metric}, {why}: {'; '.join(places)}" for (metric, why), places in below.items()]
     percent = "Percent" if all(scale_of(metric).percent for metric in metrics) else "Percent unless a unit is named,"
-    said = "; ".join([rf"{percent} with 95\% intervals", *([span] if span else []), *map(escaped, blanks)])
+    notes = map(escaped, (*direction_lines(metrics), *blanks))
+    said = "; ".join([rf"{percent} with 95\% intervals", *([span] if span else []), *notes])
     lines.append(f"\\par\\smallskip{{\\footnotesize {said}.}}")
     return "\n".join(lines) + "\n"
 
@@ -89,11 +93,11 @@ def _cell(score: Score | None, digits: int, best: Mapping[tuple[str, str], float
 
 
 def _best(frame: DataFrame) -> dict[tuple[str, str], float]:
-    """Return ``(task, metric)`` -> the best value, if more than one model has one."""
+    """Return ``(task, metric)`` -> the best value, if more than one model has one and the metric a better side."""
     return {
-        key: float(scores["value"].min() if scores["lower_is_better"].any() else scores["value"].max())
+        key: float(scores["value"].max() if more else scores["value"].min())
         for key, scores in frame[frame["value"].notna()].groupby(["task", "metric"])
-        if len(scores) > 1
+        if len(scores) > 1 and (more := more_is_better(key[1])) is not None
     }
 
 

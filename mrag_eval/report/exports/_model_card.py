@@ -75,7 +75,7 @@ def model_index(run: Run, source_url: str | None = None) -> list[dict[str, Any]]
                     dataset_type=source.hub or source.name.lower().replace(" ", "_"),
                     dataset_name=f"{source.name}: {score.task}",
                     dataset_config=score.task,
-                    dataset_split=task.config.split,
+                    dataset_split=task.split,
                     dataset_revision=task.config.revision,
                     dataset_args=score.settings,
                     metric_type=score.metric,
@@ -94,6 +94,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
     found: dict[str, Any] = {"n": score.n, "low": score.low, "high": score.high, "interval": score.method}
     if score.low is None:
         found["stderr"] = score.stderr
+    found |= {"unit": score.unit, "better": score.better, **score.averaged}
     if score.unscored_reasons:
         found["unscored"] = dict(score.unscored_reasons)
     found |= score.withheld

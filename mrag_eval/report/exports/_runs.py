@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import differences, dotted, harmless, shown
 from mrag_eval.core import DataError, did_you_mean
-from mrag_eval.datasets import declaration_of
+from mrag_eval.datasets import declaration_of, default_split
 from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.report.exports._licences import Source, source_of
@@ -72,6 +72,15 @@ class Task:
             return source_of(self.config)
         found = {source_of(self.file.configs[leaf]) for leaf in self.file.tasks_of(self.name)}
         return found.pop() if len(found) == 1 else Source(self.name, None, None, False)
+
+    @property
+    def split(self) -> str | None:
+        """Return the split of the task's rows; of a group, that of its tasks if they share one. None without splits."""
+        if self.leaf is not None:
+            return self.config.split or default_split(self.config.data)
+        configs = [self.file.configs[leaf] for leaf in self.file.tasks_of(self.name)]
+        found = {config.split or default_split(config.data) for config in configs}
+        return found.pop() if len(found) == 1 else None
 
     @property
     def overall(self) -> list[Score]:
@@ -294,52 +303,60 @@ def _ordered(scores: Sequence[Score], metrics: Iterable[str]) -> list[Score]:
 
 
 def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequence[str]) -> list[Score]:
-    """Return a group's means as the harness reports them, with our interval if the samples give the same mean.
+    """Return a group's means as the harness reports them, each with the weights of its tasks.
 
-    ``parts`` are the figures of its tasks.
+    ``parts`` are the figures of its tasks. An interval of ours is added if the samples give the same mean.
     """
-    leaves, reported, rows = file.tasks_of(name), file.reported(name), _rows(name, file)
-    columns = task_columns(file, name) | _shared(parts) | {"tasks": ", ".join(leaves)}
+    reported, rows = file.reported(name), _rows(name, file)
+    columns = task_columns(file, name) | _shared(parts) | {"tasks": ", ".join(file.tasks_of(name))}
     scores = []
     for key, value in reported.items():
         metric = key.removesuffix(",none")
-        if metric == key or metric.endswith("_stderr") or metric in _OF_THE_RUN:
-            continue
         found = [part for part in parts if part.metric == metric]
-        if not found:
+        if metric == key or metric in _OF_THE_RUN or not found:
             continue
-        lower = any(file.leaves[leaf].directions.get(metric) is False for leaf in leaves)
         unscored: Counter[str] = Counter()
         for part in found:
             unscored.update(part.unscored_reasons)
-        stderr = reported.get(f"{metric}_stderr,none")
-        # a mean over tasks of which one has no value is no mean
-        having = {part.name for part in found if part.value is not None}
-        lacking = [leaf for leaf in leaves if leaf not in having]
-        if lacking:
-            reason = f"a mean needs every task, and {', '.join(lacking)} has no value"
-            scores.append(figure(columns, metric, unscored, value=None, reason=reason, lower_is_better=lower))
-            continue
-        if not isinstance(value, int | float):
-            continue
-        mean = _mean(metric, float(value), rows)
-        scores.append(
-            figure(
-                columns,
-                metric,
-                unscored,
-                value=mean.value,
-                low=mean.low,
-                high=mean.high,
-                n=sum(part.n or 0 for part in found),
-                method=mean.method,
-                reason=mean.reason,
-                stderr=float(stderr) if isinstance(stderr, int | float) else None,
-                lower_is_better=lower,
-                no_headline=next((f"{p.name}: {p.no_headline}" for p in found if p.no_headline is not None), None),
-            )
-        )
+        own = _group_mean(name, file, found, value, rows)
+        if own["value"] is not None:
+            stderr = reported.get(f"{metric}_stderr,none")
+            own["stderr"] = float(stderr) if isinstance(stderr, int | float) else None
+            own["n"] = sum(part.n or 0 for part in found)
+            own["no_headline"] = next((f"{p.name}: {p.no_headline}" for p in found if p.no_headline is not None), None)
+        scores.append(figure(columns, metric, unscored, **own))
     return _ordered(scores, metrics or [part.metric for part in parts])
+
+
+def _group_mean(
+    name: str,
+    file: ResultFile,
+    parts: Sequence[Score],
+    reported: Any,
+    rows: Sequence[tuple[str, ScoredRow]] | None,
+) -> dict[str, Any]:
+    """Return the value of a group, which mean of its tasks' values it is, and their weights; or why it has none."""
+    metric, tasks = parts[0].metric, file.tasks_of(name)
+    values = {part.name: part.value for part in parts if part.value is not None}
+    # a mean over tasks of which one has no value is no mean
+    if lacking := [task for task in tasks if task not in values]:
+        return {"value": None, "reason": f"a mean needs every task, and {', '.join(lacking)} has no value"}
+    # the harness weights by the rows of a task, scored by this metric or not
+    sizes = {task: file.reported(task).get("sample_len") or file.leaves[task].scores.rows for task in tasks}
+    means = {"unweighted mean": dict.fromkeys(tasks, 1), "mean weighted by rows": sizes}
+    fitting = (said for said, weights in means.items() if _is_mean(reported, values, weights))
+    if (said := next(fitting, None)) is None:
+        return {"value": None, "reason": "lm-eval's mean is neither that of its tasks nor weighted by their rows"}
+    weights = ", ".join(f"{task} {weight}" for task, weight in means[said].items())
+    kept = {"mean": f"{said} of {len(tasks)} tasks", "weights": weights}
+    found = _interval(metric, float(reported), rows)
+    ends = {"value": found.value, "low": found.low, "high": found.high}
+    return {**ends, "method": found.method or None, "reason": found.reason, **kept}
+
+
+def _is_mean(reported: Any, values: Mapping[str, float], weights: Mapping[str, float]) -> bool:
+    mean = sum(weights[task] * value for task, value in values.items()) / sum(weights.values())
+    return isinstance(reported, int | float) and abs(mean - reported) <= _EQUAL
 
 
 def _shared(parts: Sequence[Score]) -> dict[str, Any]:
@@ -362,7 +379,7 @@ def _rows(group: str, file: ResultFile) -> list[tuple[str, ScoredRow]] | None:
     return [(leaf, row) for leaf, path in samples.items() if path for row in scored_samples(path).rows.values()]
 
 
-def _mean(metric: str, value: float, rows: Sequence[tuple[str, ScoredRow]] | None) -> Estimate:
+def _interval(metric: str, value: float, rows: Sequence[tuple[str, ScoredRow]] | None) -> Estimate:
     """Return the mean over tasks with its bootstrap interval; without one if the harness reports another mean."""
     from mrag_eval.metrics import stratified_bootstrap
 
@@ -375,5 +392,5 @@ def _mean(metric: str, value: float, rows: Sequence[tuple[str, ScoredRow]] | Non
         n_resamples=RESAMPLES,
     )
     if found.value is None or abs(found.value - value) > _EQUAL:
-        return Estimate(value, method="mean over tasks by lm-eval")
+        return Estimate(value)
     return found

@@ -28,16 +28,14 @@ _RANDOM = "concurrence.random."
 
 @dataclass(frozen=True)
 class LeafResult:
-    """Hold one task of a run: its scores, its settings, and which of its metrics are better when higher.
+    """Hold one task of a run: its scores and its settings.
 
-    ``directions``: metric -> whether more is better, None if more is neither better nor worse. ``measurement`` is the
-    record of what the scores measure, None in results from before such records.
+    ``measurement`` is the record of what the scores measure, None in results from before such records.
     """
 
     task: str
     scores: TaskScores
     config: TaskConfig = field(repr=False)
-    directions: Mapping[str, bool | None] = field(default_factory=dict, repr=False)
     measurement: Measurement | None = field(default=None, repr=False)
 
     @cached_property
@@ -59,10 +57,6 @@ class LeafResult:
         """Return why a score is no headline and has no rank: an upper bound, or many failures; else None."""
         score = self.metrics.get(metric)
         return self.config.upper_bound_of(metric) or (None if score is None else score.no_headline)
-
-    def higher_is_better(self, metric: str) -> bool | None:
-        """Return the metric's direction; if the results name no directions at all, assume that more is better."""
-        return self.directions.get(metric) if self.directions else True
 
     def score(self, name: str) -> Estimate | None:
         """Return a metric's score, or a part of one; None if it does not exist.
@@ -187,6 +181,8 @@ class ResultFile:
     def part(self, task: str) -> str | None:
         """Return how many of a task's rows were run, such as ``20 of 1,190 rows``; None for all of them."""
         rows, total = self.leaves[task].scores.rows, (self.content.get("n-samples") or {}).get(task) or {}
+        if (share := self.leaves[task].config.data.get("share")) is not None:
+            return f"{rows:,} rows (data.share {share})"
         if isinstance(total.get("original"), int):
             return None if rows >= total["original"] else f"{rows:,} of {total['original']:,} rows"
         # the harness's record of the flag, in files without counts
@@ -246,10 +242,9 @@ def read_result_file(path: Path) -> ResultFile:
         if isinstance(config, dict) and isinstance(config.get("scores"), dict):
             scores = TaskScores.from_dict(config["scores"], f"{path}: configs.{task}.scores")
             rest = {name: finite(value) for name, value in config.items() if name != "scores"}
-            directions = (content.get("higher_is_better") or {}).get(task) or {}
             record = measurement_of(content, task, f"{path}: configs.{task}.measurement")
             full = TaskConfig(rest | _of_the_run(content, config))
-            leaves[task] = LeafResult(task, scores, full, directions, record)
+            leaves[task] = LeafResult(task, scores, full, record)
     date = content.get("date")
     known = isinstance(date, int | float) and 0 <= date < _LAST_DATE
     return ResultFile(path, model_name(content), float(date) if known else 0.0, leaves, content)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import better_side, more_is_better, scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 # Types that keep missing values apart from numbers; every other column holds objects.
-_TYPES = {"float | None": "Float64", "int | None": "Int64", "bool": "bool"}
+_TYPES = {"float | None": "Float64", "int | None": "Int64", "bool | None": "boolean"}
 # Columns that describe how a task was run, in the order of exports.
 _SETTINGS = ("part", "mrag_eval_version", "retrieval_mode", "passages", "index", "embedder", "index_content", "judges",
              "prompt", "task_version", "fingerprint", "tasks")  # fmt: skip
@@ -33,8 +33,10 @@ class Score:
     ``worst_case`` and ``best_case`` are the score with all of them at 0 or at 1 (of a task as a whole); of a language,
     with all unread choices wrong or right. ``groups`` and ``design_effect`` as in
     :class:`~mrag_eval.metrics.Estimate`.
-    ``stderr`` is the harness's, for groups without an interval. ``tasks`` are those of a group. ``part`` says how many
-    of the rows were run, if not all. ``passages`` is their number in a prompt, or which they are if it differs by row.
+    ``lower_is_better`` is the metric's, None if neither less nor more is better. ``stderr`` is the harness's, for
+    groups without an interval. ``tasks`` are those of a group, ``mean`` says which mean of them its value is, and
+    ``weights`` what each of them weighs in it: ``rag_de 100, rag_ar 90``. ``part`` says how many of the rows were run,
+    if not all. ``passages`` is their number in a prompt, or which they are if it differs by row.
     ``no_headline`` says why the figure is no headline and has no rank (an upper bound, or many rows failed); else None.
     """
 
@@ -61,7 +63,7 @@ class Score:
     groups: int | None = None
     design_effect: float | None = None
     stderr: float | None = None
-    lower_is_better: bool
+    lower_is_better: bool | None = None
     unit: str
     lowest: float | None = None
     highest: float | None = None
@@ -81,6 +83,8 @@ class Score:
     seed: Any = None
     mrag_eval_version: str
     tasks: str | None = None
+    mean: str | None = None
+    weights: str | None = None
     part: str | None = None
     no_headline: str | None = None
 
@@ -93,6 +97,17 @@ class Score:
         if self.worst_case is not None and self.best_case is not None:
             found["bounds"] = f"{self.worst_case:.3f} to {self.best_case:.3f} with all unscored rows wrong, or right"
         return found
+
+    @property
+    def better(self) -> str:
+        """Return which side of the metric is better, as :func:`~mrag_eval.scoring.better_side` does."""
+        return better_side(self.metric)
+
+    @property
+    def averaged(self) -> dict[str, str]:
+        """Return which mean of its tasks the value of a group is, and their weights; empty for a task."""
+        found = {"mean": self.mean, "weights": self.weights}
+        return {key: value for key, value in found.items() if value is not None}
 
     @property
     def settings(self) -> dict[str, str]:
@@ -111,7 +126,6 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
     """
     task = task_columns(file, leaf.task, label) | _settings(leaf) | {"part": file.part(leaf.task)}
     for metric in dict.fromkeys((*leaf.metrics, *leaf.unscored)):
-        task["lower_is_better"] = leaf.directions.get(metric) is False
         score, reasons = leaf.metrics.get(metric), leaf.unscored.get(metric) or {}
         if score is None:
             yield figure(task, metric, reasons, value=None, n=0, reason="; ".join(reasons))
@@ -158,7 +172,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
 
 def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **columns: Any) -> Score:
     """Return a row of the table from the columns of its task and its own; ``unscored`` counts rows by reason."""
-    scale = scale_of(metric)
+    scale, more = scale_of(metric), more_is_better(metric)
     parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in unscored.items()]
     return Score(
         **task,
@@ -167,6 +181,7 @@ def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **
         unscored=", ".join(parts) or None,
         unscored_rows=None if columns.get("dimension") else sum(unscored.values()),
         unscored_reasons=unscored,
+        lower_is_better=None if more is None else not more,
         unit=scale.unit,
         lowest=scale.low,
         highest=scale.high,

@@ -11,7 +11,7 @@ from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
 from mrag_eval.report.tables._losses import loss_table
-from mrag_eval.scoring import failure_line, scale_of
+from mrag_eval.scoring import direction_lines, failure_line, scale_of
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
@@ -36,7 +36,15 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
     units = () if heads == tuple(metrics) else ("in percent unless another unit is named",)
     shown = [leaf for leaf, _ in leaves]
-    notes = (*units, *_bounds(shown), *_notes(found.values()), *_unread(shown), *_failures(shown), *_unmeasured(shown))
+    notes = (
+        *units,
+        *direction_lines(metrics),
+        *_bounds(shown),
+        *_notes(found.values()),
+        *_unread(shown),
+        *_failures(shown),
+        *_unmeasured(shown),
+    )
     return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, intervals=True)
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mrag_eval.core import rounded
 from mrag_eval.report.page._spec import Points, Spec, choices, field, height, spec, tooltip
+from mrag_eval.scoring import more_is_better, scale_of
 
-# Cells above this value are so dark that black figures on them are hard to read.
+# Cells above this shade are so dark that black figures on them are hard to read.
 _DARK = 68
+# Cells of metrics without a better side, or without a range.
+_NO_SHADE = "#f1f3f5"
+_BLUES = {"scheme": "blues", "domain": [0, 100]}
 
 
 def share_bars(
@@ -35,7 +40,8 @@ def share_bars(
 
 
 def heat_map(points: Points, description: str, x: Spec, y: Spec, columns: Sequence[str], by: Mapping[str, str]) -> Spec:
-    """Return a heat map with figures in its cells."""
+    """Return a heat map with figures in its cells, the darker the better; every point names its metric."""
+    points = [{**point, "shade": shade(point["metric"], point["value"])} for point in points]
     names = (str(y["field"]), str(x["field"]))
     return spec(
         points,
@@ -48,7 +54,13 @@ def heat_map(points: Points, description: str, x: Spec, y: Spec, columns: Sequen
             {
                 "mark": {"type": "rect", "cursor": "pointer"},
                 "encoding": {
-                    "color": field("value", "quantitative", "score (%)", scale={"scheme": "blues", "domain": [0, 100]}),
+                    "color": {
+                        "condition": {
+                            "test": "isValid(datum.shade)",
+                            **field("shade", "quantitative", "worst to best (%)", scale=_BLUES),
+                        },
+                        "value": _NO_SHADE,
+                    },
                     "tooltip": tooltip(*columns),
                 },
             },
@@ -57,9 +69,21 @@ def heat_map(points: Points, description: str, x: Spec, y: Spec, columns: Sequen
                 "encoding": {
                     "text": field("value", "quantitative", format=".1f"),
                     "tooltip": tooltip(*columns),
-                    "color": {"condition": {"test": f"datum.value > {_DARK}", "value": "white"}, "value": "#111"},
+                    "color": {"condition": {"test": f"datum.shade > {_DARK}", "value": "white"}, "value": "#111"},
                 },
             },
         ],
         **choices(points, by),
     )
+
+
+def shade(metric: str, value: float | None) -> float | None:
+    """Return how far a value as printed is from the worst to the best of its metric's range, in percent.
+
+    None for a metric without a better side, for one whose range has no such end, and without a value.
+    """
+    scale, more = scale_of(metric), more_is_better(metric)
+    if value is None or more is None or scale.low is None or scale.high is None:
+        return None
+    share = (value / scale.factor - scale.low) / (scale.high - scale.low)
+    return rounded(share if more else 1.0 - share, scale=100.0)

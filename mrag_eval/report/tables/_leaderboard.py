@@ -15,7 +15,7 @@ from mrag_eval.core import language_tier
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import PageRow
 from mrag_eval.report.files._systems import System, settings_apart
-from mrag_eval.scoring import RESAMPLES
+from mrag_eval.scoring import RESAMPLES, more_is_better, scale_of
 
 TIERS = ("low", "mid", "high")
 # Maximum number of settings in a remark.
@@ -24,7 +24,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Entry:
-    """Hold one system on a board; scores are between 0 and 1.
+    """Hold one system on a board; scores are in the unit of its metric.
 
     ``score`` is the unweighted mean over languages, of a ranked system over the questions that all ranked ones have a
     score for. ``best`` and ``worst`` bound its rank; they are None if it is not ranked, and ``remark`` says why; it
@@ -84,7 +84,7 @@ def boards(systems: Sequence[System], seed: int = 0) -> list[Board]:
 
 
 def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) -> Board:
-    higher = systems[0].leaves[0].result.higher_is_better(metric)
+    higher = more_is_better(metric)
     scored = [s for s in systems if s.rows is not None and any(metric in row.values for row in s.rows.values())]
     entries = [_unpaired(system, metric) for system in systems if system not in scored]
     keys: list[tuple[str, str]] = []
@@ -186,12 +186,14 @@ def _entry(
     values = {key: _rows(system)[key].values.get(metric) for key in asked}
     unscored = sum(value is None for value in values.values())
     if unscored:
-        rest["cases"] = unscored_range(list(values.values()), [language for language, _ in asked])
+        languages = [language for language, _ in asked]
+        rest["cases"] = unscored_range(list(values.values()), languages, scale_of(metric).bounds)
     if higher is not None and len({language for language, _ in keys}) > 1 and score.value is not None:
         found = worst_cell(
             [values[key] for key in keys],
             [language for language, _ in keys],
             groups=_groups([_rows(system)[key].group for key in keys]),
+            bounds=scale_of(metric).bounds,
             lower_is_better=not higher,
             n_resamples=RESAMPLES,
             seed=seed,
@@ -214,7 +216,7 @@ def _rows(system: System) -> Mapping[tuple[str, str], PageRow]:
 
 def _order(entry: Entry, higher: bool | None) -> tuple[bool, bool, float, str]:
     value = entry.score.value
-    place = 0.0 if value is None else value if higher is False else -value
+    place = 0.0 if value is None or higher is None else -value if higher else value
     return entry.best is None, value is None, place, f"{entry.run} {entry.mode}"
 
 
@@ -273,7 +275,7 @@ def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]]
     values, groups = [row.values.get(metric) for row in rows], _groups([row.group for row in rows])
     cells = [row.language for row in rows]
     if len(set(cells)) == 1:
-        found = interval_for(values, groups=groups, n_resamples=RESAMPLES, seed=seed, bounds=(0.0, 1.0))
+        found = interval_for(values, groups=groups, n_resamples=RESAMPLES, seed=seed, bounds=scale_of(metric).bounds)
     else:
         # the mean leaves out languages without a scored row
         scored = {cell for cell, value in zip(cells, values, strict=True) if value is not None}
@@ -282,6 +284,7 @@ def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]]
             [values[i] for i in kept],
             [cells[i] for i in kept],
             groups=None if groups is None else [groups[i] for i in kept],
+            bounds=scale_of(metric).bounds,
             n_resamples=RESAMPLES,
             seed=seed,
         )
@@ -303,7 +306,8 @@ def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str
 
     changes = [_rows(system)[key].values[metric] - _rows(first)[key].values[metric] for key in keys]
     cells, groups = [language for language, _ in keys], _groups([_rows(system)[key].group for key in keys])
-    return stratified_bootstrap(changes, cells, groups=groups, bounds=(-1.0, 1.0), n_resamples=RESAMPLES, seed=seed)
+    bounds = scale_of(metric).differences
+    return stratified_bootstrap(changes, cells, groups=groups, bounds=bounds, n_resamples=RESAMPLES, seed=seed)
 
 
 def _unpaired(system: System, metric: str) -> Entry:

@@ -28,8 +28,8 @@ def _board(board: Board) -> dict[str, Any]:
         said.append(f"{board.groups:,} groups of questions, each of which counts as one in tests and intervals")
     if not scale_of(board.metric).percent:
         said.append(f"in {scale_of(board.metric).unit}")
-    if board.higher is False:
-        said.append("less is better")
+    if board.higher is not True:
+        said.append("less is better" if board.higher is False else "neither more nor less is better, so no ranks")
     if board.left_out:
         said.append(f"without {', '.join(board.left_out)}, where no question is scored for all of them")
     return {
@@ -58,9 +58,9 @@ def _board_entry(entry: Entry, metric: str, columns: Sequence[str]) -> dict[str,
         "score": _percent(entry.score, metric),
         "behind": _percent(entry.behind, metric),
         "unscored": entry.unscored,
-        "cases": "" if entry.cases is None else " to ".join(points(end) for end in entry.cases),
+        "cases": "" if entry.cases is None else " to ".join(points(end, scale=scale_of(metric)) for end in entry.cases),
         "worst_language": _named(entry.worst_language) if entry.worst_language else "",
-        "worst_score": _percent(entry.worst_score),
+        "worst_score": _percent(entry.worst_score, metric),
         "remark": entry.remark,
         "parts": [_percent(entry.parts.get(name), metric) for name in columns],
     }

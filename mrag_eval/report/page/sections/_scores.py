@@ -9,7 +9,7 @@ from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
 from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import direction_lines, scale_of
 
 
 def _table(data: PageData) -> dict[str, Any]:
@@ -19,6 +19,7 @@ def _table(data: PageData) -> dict[str, Any]:
     return {
         "leaves": data.leaves,
         "metrics": metrics,
+        "directions": direction_lines(metrics),
         "units": {metric: scale_of(metric).note for metric in metrics},
         "cells": {(r.task, r.metric): percent(r, r.metric) | {"reason": r.unscored or r.reason} for r in rows},
     }
