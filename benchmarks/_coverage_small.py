@@ -33,6 +33,28 @@ def languages(sizes: Sequence[int], p: float) -> Case:
     return Case(f"macro mean of {p:g}, {' + '.join(counts)} rows", p, draw, AT_LEAST)
 
 
+def graded_languages(sizes: Sequence[int], a: float, b: float) -> Case:
+    """Return the macro mean of graded scores, beta-distributed in every language."""
+    cells = np.repeat(np.arange(len(sizes)), sizes)
+
+    def draw(rng: np.random.Generator) -> Estimate:
+        return stratified_bootstrap(rng.beta(a, b, size=len(cells)), cells.tolist(), n_resamples=RESAMPLES, seed=rng)
+
+    counts = [f"{list(sizes).count(n)} x {n}" for n in dict.fromkeys(sizes)]
+    return Case(f"macro mean of beta({a:g}, {b:g}), {' + '.join(counts)} rows", a / (a + b), draw, AT_LEAST)
+
+
+def grouped_languages(count: int, p: float) -> Case:
+    """Return the macro mean over five languages of ``count`` questions, each of which is asked in all of them."""
+    cells, members = np.tile(np.arange(5), count), np.repeat(np.arange(count), 5)
+
+    def draw(rng: np.random.Generator) -> Estimate:
+        values = (rng.random(5 * count) < rng.beta(4 * p, 4 * (1 - p), size=count)[members]).astype(float)
+        return stratified_bootstrap(values, cells.tolist(), groups=members.tolist(), n_resamples=RESAMPLES, seed=rng)
+
+    return Case(f"macro mean of {p:g}, {count} questions in 5 languages", p, draw, AT_LEAST)
+
+
 def worst_language(sizes: Sequence[int], shares: Sequence[float]) -> Case:
     """Return the lowest of several languages' scores, with simultaneous limits."""
     cells = np.repeat(np.arange(len(sizes)), sizes)
@@ -140,6 +162,9 @@ def small_cases() -> list[Case]:
         languages([2] * 10, 0.9),
         # no spread is known of a language of one row: no interval
         languages([1000] + [1] * 4, 0.9),
+        graded_languages([20] * 5, 9, 0.5),
+        graded_languages([200] + [10] * 4, 9, 0.5),
+        *(grouped_languages(count, 0.8) for count in (10, 30, 100)),
         worst_language([20] * 10, [0.8] * 10),
         worst_language([100] * 5, [0.9, 0.8, 0.8, 0.7, 0.6]),
         *(bounded("beta(9, 0.5)", n, 9 / 9.5, lambda rng, n: rng.beta(9, 0.5, size=n)) for n in (5, 12, 50)),

@@ -21,15 +21,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from _coverage_small import small_cases
-from _simulate import LARGE, RESAMPLES, Case, Simulated, simulate
+from _simulate import AT_LEAST, LARGE, RESAMPLES, Case, Simulated, simulate
 
 from mrag_eval.metrics import (
     Estimate,
     PairedCell,
-    cluster_bootstrap,
     interval_for,
     paired_tests,
     stratified_bootstrap,
@@ -51,21 +51,39 @@ def rows(name: str, n: int, truth: float, sample: Callable[[np.random.Generator,
     return Case(f"{name}, n = {n}", truth, draw, LARGE if n >= 200 else None)
 
 
+def one_to_seven(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.integers(1, 8, size=count)
+
+
+def six(rng: np.random.Generator, count: int) -> np.ndarray:
+    return np.full(count, 6)
+
+
+def one_third(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return sizes of which the first is a third of all rows."""
+    return np.r_[3 * (count - 1), np.full(count - 1, 6)]
+
+
 def clusters(
     name: str,
     count: int,
     truth: float,
     effect: Callable[[np.random.Generator, int], np.ndarray],
     observe: Callable[[np.random.Generator, np.ndarray], np.ndarray],
+    sizes: Callable[[np.random.Generator, int], np.ndarray] = one_to_seven,
+    held: tuple[float, float] | None = None,
 ) -> Case:
-    """Draw ``count`` clusters of 1 to 7 rows; every row of a cluster shares its effect."""
+    """Draw ``count`` clusters; every row of a cluster shares its effect. 50 or more of 1-7 rows are a large case."""
 
     def draw(rng: np.random.Generator) -> Estimate:
-        groups = np.repeat(np.arange(count), rng.integers(1, 8, size=count))
+        groups = np.repeat(np.arange(count), sizes(rng, count))
         values = observe(rng, effect(rng, count)[groups])
-        return cluster_bootstrap(values, groups.tolist(), n_resamples=RESAMPLES, seed=rng)
+        return interval_for(values, groups=groups.tolist(), kind="cluster", n_resamples=RESAMPLES, seed=rng, **within)
 
-    return Case(f"{name}, {count} clusters of 1-7", truth, draw, LARGE if count >= 50 else None)
+    within: dict[str, Any] = {"bounds": (0.0, 1.0)} if observe is zero_one_rows else {}
+    shape = {one_to_seven: "of 1-7", six: "of 6", one_third: "of 6, one of a third of the rows"}[sizes]
+    large = count >= 50 and sizes is one_to_seven
+    return Case(f"{name}, {count} clusters {shape}", truth, draw, LARGE if large else held)
 
 
 def normal_rows(rng: np.random.Generator, effects: np.ndarray) -> np.ndarray:
@@ -108,13 +126,29 @@ def cases() -> list[Case]:
         rows("recall in thirds", n, 0.7, lambda rng, n: rng.choice(4, size=n, p=[0.2, 0.1, 0.1, 0.6]) / 3)
         for n in (20, 200)
     ]
-    normal = [
-        clusters("normal", count, 0.0, lambda rng, size: rng.normal(size=size), normal_rows)
+
+    def normal(rng: np.random.Generator, count: int) -> np.ndarray:
+        return rng.normal(size=count)
+
+    def beta_shares(a: float, b: float) -> Callable[[np.random.Generator, int], np.ndarray]:
+        return lambda rng, count: rng.beta(a, b, size=count)
+
+    symmetric = [
+        clusters(name, count, truth, effect, observe, sizes, AT_LEAST if count >= 10 else None)
+        for name, truth, effect, observe in (
+            ("normal", 0.0, normal, normal_rows),
+            ("0/1 of mean 0.5", 0.5, beta_shares(1, 1), zero_one_rows),
+        )
+        for sizes in (six, one_to_seven, one_third)
         for count in (5, 10, 20, 50)
     ]
     shares = [
-        clusters("0/1", count, 0.25, lambda rng, size: rng.beta(1, 3, size=size), zero_one_rows)
-        for count in (10, 20, 50, 250)
+        *(clusters("0/1 of mean 0.25", count, 0.25, beta_shares(1, 3), zero_one_rows) for count in (10, 20, 50, 250)),
+        *(
+            clusters("0/1 of mean 0.9", count, 0.9, beta_shares(1.8, 0.2), zero_one_rows, sizes)
+            for sizes in (six, one_third)
+            for count in (10, 20, 50)
+        ),
     ]
     skewed = [
         clusters("exponential", count, 1.0, lambda rng, size: rng.exponential(size=size), normal_rows)
@@ -125,7 +159,7 @@ def cases() -> list[Case]:
         *exponential,
         *beta,
         *recall,
-        *normal,
+        *symmetric,
         *shares,
         *skewed,
         macro((20, 10), (0.3, 0.7)),

@@ -11,6 +11,7 @@ comparison, the coverage of the judge's own rate (Wilson) is printed.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,10 @@ from mrag_eval.metrics import Estimate, corrected_rate, wilson
 
 @dataclass(frozen=True)
 class Case:
-    """A true rate, a judge, and a labelled draw. ``size`` rows share a group, and its difficulty."""
+    """A true rate, a judge, and a labelled draw. ``size`` rows share a group, and its difficulty.
+
+    ``languages`` have (rows, rate, labels) each, instead of ``rate``, ``labels`` and ``rows``.
+    """
 
     rate: float
     sensitivity: float
@@ -28,37 +32,49 @@ class Case:
     labels: int
     rows: int = 600
     size: int = 1
-    languages: tuple[float, ...] = ()
+    languages: tuple[tuple[int, float, int], ...] = ()
 
     @property
     def name(self) -> str:
-        more = f", groups of {self.size}" if self.size > 1 else ""
-        more += f", {len(self.languages)} languages" if self.languages else ""
-        return f"{self.rate:g}, judge {self.sensitivity:g}/{self.specificity:g}, {self.labels} of {self.rows}{more}"
+        judge = f"judge {self.sensitivity:g}/{self.specificity:g}"
+        if self.languages:
+            counts = Counter(self.languages)
+            parts = (f"{n} x {x[1]:g}: {x[2]} of {x[0]:,}".removeprefix("1 x ") for x, n in counts.items())
+            return f"{judge}, {' + '.join(parts)}"
+        return f"{self.rate:g}, {judge}, {self.labels} of {self.rows}" + (
+            f", groups of {self.size}" if self.size > 1 else ""
+        )
 
     def draw(self, rng: np.random.Generator) -> tuple[Estimate, Estimate, Estimate]:
         """Return the judge's rate and both corrected ones, from one sample of the population."""
-        languages = np.sort(rng.permutation(self.rows) % 6 // 5) if self.languages else np.zeros(self.rows, dtype=int)
-        means = np.array(self.languages or (self.rate,))[languages]
-        groups = np.arange(self.rows) // self.size
+        parts = self.languages or ((self.rows, self.rate, self.labels),)
+        languages = np.repeat(np.arange(len(parts)), [rows for rows, _, _ in parts])
+        means = np.array([rate for _, rate, _ in parts])[languages]
+        groups = np.arange(len(languages)) // self.size
         if self.size > 1:
             means = rng.beta(2 * self.rate, 2 * (1 - self.rate), size=groups[-1] + 1)[groups]
-        people = rng.random(self.rows) < means
-        verdicts = np.where(people, rng.random(self.rows) < self.sensitivity, rng.random(self.rows) > self.specificity)
-        labels: list[float | None] = [None] * self.rows
-        count = len(self.languages) or 1
-        for language in range(count):
-            # every language gives the same number, although one has five times the rows of the other
-            for row in rng.permutation(np.flatnonzero(languages == language))[: self.labels // count]:
+        people = rng.random(len(languages)) < means
+        right, wrong = (rng.random(len(languages)) < share for share in (self.sensitivity, self.specificity))
+        verdicts = np.where(people, right, ~wrong)
+        labels: list[float | None] = [None] * len(languages)
+        for language, (_, _, count) in enumerate(parts):
+            for row in rng.permutation(np.flatnonzero(languages == language))[:count]:
                 labels[row] = float(people[row])
         found = corrected_rate(
             verdicts.astype(float).tolist(), labels, strata=languages.tolist(), groups=groups.tolist()
         )
-        return wilson(int(verdicts.sum()), self.rows), found.prediction_powered, found.rogan_gladen
+        return wilson(int(verdicts.sum()), len(languages)), found.prediction_powered, found.rogan_gladen
 
     @property
     def truth(self) -> float:
-        return (5 * self.languages[0] + self.languages[1]) / 6 if self.languages else self.rate
+        if not self.languages:
+            return self.rate
+        return sum(rows * rate for rows, rate, _ in self.languages) / sum(rows for rows, _, _ in self.languages)
+
+
+def uneven(large: tuple[float, int], small: tuple[float, int]) -> Case:
+    """Return a language of 2,000 rows and nine of 100, with (rate, labels) of the one and of each of the nine."""
+    return Case(0, 0.9, 0.8, 0, languages=((2000, *large), *[(100, *small)] * 9))
 
 
 def cases() -> list[Case]:
@@ -66,7 +82,12 @@ def cases() -> list[Case]:
     lenient = [Case(0.5, 0.97, 0.75, labels) for labels in (20, 50, 100)]
     easy = [Case(0.9, 0.95, 0.7, labels) for labels in (50, 100)]
     grouped = [Case(0.7, 0.9, 0.8, labels, size=4) for labels in (50, 100)]
-    return [*plain, *lenient, *easy, *grouped, Case(0.75, 0.9, 0.8, 100, languages=(0.8, 0.5))]
+    # the same number of labels in every language, and by rows with five or more
+    labels = [(count, count) for count in (3, 5, 10, 30)] + [(55, 5), (137, 7)]
+    rates = [(0.7, 0.7), (0.5, 0.9), (0.9, 0.5)]
+    two = Case(0, 0.9, 0.8, 0, languages=((500, 0.8, 50), (100, 0.5, 50)))
+    by_size = [uneven((rate, ours), (other, theirs)) for ours, theirs in labels for rate, other in rates]
+    return [*plain, *lenient, *easy, *grouped, two, *by_size]
 
 
 def simulate(case: Case, simulations: int, rng: np.random.Generator) -> list[tuple[float, float, float]]:
@@ -90,11 +111,11 @@ def main() -> None:
     options = parser.parse_args()
     simulations = 100 if options.quick else options.simulations
     heads = "".join(f"{name:>9} {'width':>6} {'none':>5}" for name in ("PPI++", "R-G"))
-    print(f"{'rate, judge, labels':<46} {'judge':>6}{heads}")
+    print(f"{'rate, judge, labels':<62} {'judge':>6}{heads}")
     for i, case in enumerate(cases()):
         own, powered, gladen = simulate(case, simulations, np.random.default_rng([options.seed, i]))
         both = "  ".join(f"{100 * hit:7.1f} {width:6.3f} {100 * none:5.1f}" for hit, width, none in (powered, gladen))
-        print(f"{case.name:<46} {100 * own[0]:6.1f}  {both}", flush=True)
+        print(f"{case.name:<62} {100 * own[0]:6.1f}  {both}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Intervals for every kind of score: Wilson, bootstrap, cluster bootstrap."""
+"""Intervals for every kind of score: Wilson, bootstrap, jackknife over groups."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from mrag_eval.core import OPTIONAL, MetricError, did_you_mean
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._bounded import Bounds, Means
+from mrag_eval.metrics._clusters import cluster_limits
 from mrag_eval.metrics._resampling import Array, Limits, Statistic
 
 Kind = Literal["auto", "wilson", "bootstrap", "cluster"]
 # with fewer units a bootstrap is too narrow for skewed scores: see benchmarks/coverage.py
 _SMALL = 20
+_JACKKNIFE = "jackknife over groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,35 +118,43 @@ def bootstrap_mean(
     found = bootstrap_statistic(
         sums, _ratio, n=len(scored), confidence=confidence, n_resamples=n_resamples, seed=seed, expand=expand
     )
-    return _kept_in_range(found, sums, bounds, confidence, "rows")
+    return _kept_in_range(found, sums, bounds, confidence)
 
 
-def cluster_bootstrap(
+def cluster_interval(
     values: Sequence[float | None] | ArrayLike,
     groups: Sequence[Hashable],
     *,
     confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int | np.random.Generator = 0,
     bounds: Bounds | None = None,
 ) -> Estimate:
-    """Return the mean of ``values`` (N,) with an interval that resamples whole ``groups`` (N,), not rows.
+    """Return the mean of ``values`` (N,) with an interval over whole ``groups`` (N,), not rows.
 
     For rows that are not independent: territories, questions asked in several languages. The value is the plain mean of
-    the rows; a resample of groups is scored as the sum of its values over the number of its rows. 10 groups or more:
-    BCa with quantiles widened for their number; fewer: the mean +- t times the jackknife standard error over groups.
-    One group: no interval. ``bounds`` as in :func:`interval_for`. None entries are unscored and left out. Raises
-    MetricError on NaN and on unequal lengths.
+    the rows. The variance is a jackknife over groups, and the critical value allows for their number, their sizes and
+    how few of them the spread comes from (:mod:`mrag_eval.metrics._clusters`). Equal values, and ``bounds``, as in
+    :func:`interval_for`. One group: no interval. None entries are unscored and left out. Raises MetricError on NaN and
+    on unequal lengths.
     """
+    _resampling.check_settings(confidence, 1000)
     scored, kept = scored_rows(values)
     codes, n_groups = group_codes(groups, kept)
+    if not len(scored):
+        return undefined("no scored rows", _JACKKNIFE)
     rows = np.stack([scored, np.ones_like(scored)], axis=1)
     sums = _resampling.per_unit_sums(rows, codes, n_groups)
-    found = bootstrap_statistic(
-        sums, _ratio, n=len(scored), units="clusters", confidence=confidence, n_resamples=n_resamples, seed=seed
+    parts, kept_range = Means.of(sums), bounds is not None and bool(np.isfinite(bounds).all())
+    plain = Estimate(
+        float(parts.mean[0]), n=len(scored), method=_JACKKNIFE, groups=n_groups, design_effect=design_effect(rows, sums)
     )
-    found = _kept_in_range(found, sums, bounds, confidence, "clusters")
-    return replace(found, groups=n_groups, design_effect=design_effect(rows, sums)) if len(scored) else found
+    if n_groups < 2:
+        return replace(plain, reason="no interval from 1 cluster")
+    if parts.variance[0] <= (1e-12 * max(1.0, abs(parts.mean[0]))) ** 2:
+        found = replace(plain, reason="no interval: the clusters show no variation")
+        return _of_equal(found, parts, bounds, confidence, "clusters") if bounds and kept_range else found
+    low, high = cluster_limits(parts, bounds, confidence)
+    method = f"{_JACKKNIFE}, {'Wilson' if kept_range else 't'}"
+    return replace(plain, low=low, high=high, method=method).within(bounds)
 
 
 def design_effect(rows: Array, sums: Array) -> float | None:
@@ -235,12 +245,12 @@ def interval_for(
 ) -> Estimate:
     """Return the mean of ``values`` (N,) with a suitable interval.
 
-    ``auto``: with ``groups`` of more than one row a cluster bootstrap; else Wilson for a share, whose values are all 0
-    or 1; else a BCa bootstrap. ``bounds`` is the range of the metric (0 to 1 for values of 0 and 1), which the limits
-    keep: equal values get Wilson's interval over rows or groups (:mod:`mrag_eval.metrics._bounded`), fewer than 20 rows
-    or groups the wider of the two at each end, and all limits are clipped (:meth:`Estimate.within`). Equal values have
-    no interval without it, and if it has an end at infinity. None entries are unscored and left out. Raises MetricError
-    on NaN and on unequal lengths.
+    ``auto``: with ``groups`` of more than one row a jackknife over groups (:func:`cluster_interval`); else Wilson for a
+    share, whose values are all 0 or 1; else a BCa bootstrap. ``bounds`` is the range of the metric (0 to 1 for values
+    of 0 and 1), which the limits keep: equal values get Wilson's interval over rows or groups
+    (:mod:`mrag_eval.metrics._bounded`), fewer than 20 rows the wider of the two at each end, and all limits are clipped
+    (:meth:`Estimate.within`). Equal values have no interval without it, and if it has an end at infinity. None entries
+    are unscored and left out. Raises MetricError on NaN and on unequal lengths.
     """
     scored, kept = scored_rows(values)
     if kind == "auto":
@@ -255,33 +265,35 @@ def interval_for(
         if not np.isin(scored, (0.0, 1.0)).all():
             raise MetricError("a Wilson interval needs values of 0 and 1", "use kind='bootstrap'")
         return wilson(int(scored.sum()), len(scored), confidence)
-    settings: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed, "bounds": bounds}
     if kind == "cluster":
         if groups is None:
-            raise MetricError("a cluster bootstrap needs groups")
-        return cluster_bootstrap(values, groups, **settings)
+            raise MetricError("an interval over groups needs groups")
+        return cluster_interval(values, groups, confidence=confidence, bounds=bounds)
     if kind != "bootstrap":
         raise MetricError(f"unknown interval '{kind}'{did_you_mean(kind, ('auto', 'wilson', 'bootstrap', 'cluster'))}")
-    return bootstrap_mean(scored, **settings)
+    return bootstrap_mean(scored, confidence=confidence, n_resamples=n_resamples, seed=seed, bounds=bounds)
 
 
-def _kept_in_range(
-    found: Estimate, sums: Array, bounds: Bounds | None, confidence: float, units: Literal["rows", "clusters"]
-) -> Estimate:
-    """Return a mean's estimate with limits within ``bounds``; see :func:`interval_for`."""
+def _kept_in_range(found: Estimate, sums: Array, bounds: Bounds | None, confidence: float) -> Estimate:
+    """Return the estimate of a mean over rows with limits within ``bounds``; see :func:`interval_for`."""
     if bounds is None or found.value is None or len(sums) < 2 or not np.isfinite(bounds).all():
         return found.within(bounds)
-    means = Means.of(sums)
-    equal = bool(means.variance[0] == 0)
-    if len(sums) >= _SMALL and not equal:
+    parts = Means.of(sums)
+    if parts.variance[0] == 0:
+        return _of_equal(found, parts, bounds, confidence, "rows")
+    if len(sums) >= _SMALL:
         return found.within(bounds)
-    low, high = (float(ends[0]) for ends in means.limits(bounds, confidence))
-    if equal:
-        method = "Wilson" if units == "rows" else "Wilson over clusters"
-        method += "" if bounds == (0.0, 1.0) else f", range {bounds[0]:g} to {bounds[1]:g}"
-        return Estimate(found.value, low, high, found.n, method, f"all {units} are equal")
+    low, high = (float(ends[0]) for ends in parts.limits(bounds, confidence))
     ends = [low if found.low is None else min(low, found.low), high if found.high is None else max(high, found.high)]
     return replace(found, low=ends[0], high=ends[1], method=f"{found.method} and Wilson").within(bounds)
+
+
+def _of_equal(found: Estimate, parts: Means, bounds: Bounds, confidence: float, units: str) -> Estimate:
+    """Return the mean of equal ``units`` with Wilson's interval for their number."""
+    low, high = (float(ends[0]) for ends in parts.limits(bounds, confidence))
+    method = "Wilson" if units == "rows" else "Wilson over clusters"
+    method += "" if bounds == (0.0, 1.0) else f", range {bounds[0]:g} to {bounds[1]:g}"
+    return replace(found, low=low, high=high, method=method, reason=f"all {units} are equal")
 
 
 def undefined(reason: str, method: str, n: int = 0) -> Estimate:

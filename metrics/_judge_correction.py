@@ -22,6 +22,14 @@ from mrag_eval.metrics._resampling import Array
 FEW_LABELS = 20
 # ... and with fewer of either kind, correct or incorrect
 FEW_OF_A_KIND = 5
+# ... or of the largest stratum, which most of the variance comes from: three cover .98 if strata are alike, .79 if not
+FEW_OF_LARGEST = 5
+# ... or with fewer degrees of freedom in all strata together
+FEW_FREE = 10
+# Degrees of freedom that each stratum borrows from the pooled variance. Three labels that agree do not show that all
+# do, and a variance that is pooled altogether is too small if the largest stratum varies most.
+_BORROWED = 3
+_ALL = 1e9
 PPI, ROGAN_GLADEN = "PPI++", "Rogan-Gladen"
 
 
@@ -42,7 +50,7 @@ class CorrectedRate:
 
 
 class _Mean(NamedTuple):
-    """The weighted mean over strata, and the influence of each group on it (G,)."""
+    """The weighted mean over strata, and the influence of each group on it by stratum, (S, G)."""
 
     value: float
     influence: Array
@@ -50,18 +58,19 @@ class _Mean(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Design:
-    """Strata and groups of the rows as codes from 0, and each stratum's share of the rows."""
+    """Strata and groups of the rows as codes from 0, and each stratum's share of the rows and name."""
 
     strata: NDArray[np.int64]
     groups: NDArray[np.int64]
     shares: Array
+    names: tuple[Hashable, ...]
 
     def mean(self, values: Array, rows: NDArray[np.bool_]) -> _Mean:
         """Return the mean of ``values`` (N,) over ``rows``, in which every stratum has its share of all rows.
 
         G / (G - 1) for the G groups of a stratum makes its variance unbiased. A stratum with a single group has none.
         """
-        value, influence = 0.0, np.zeros(int(self.groups.max()) + 1)
+        value, influence = 0.0, np.zeros((len(self.shares), int(self.groups.max()) + 1))
         for stratum, share in enumerate(self.shares):
             here = rows & (self.strata == stratum)
             if not here.any():
@@ -70,12 +79,38 @@ class _Design:
             value += share * mean
             count = len(np.unique(self.groups[here]))
             scale = share / int(here.sum()) * np.sqrt(count / (count - 1)) if count > 1 else 0.0
-            influence += np.bincount(self.groups[here], scale * (values[here] - mean), minlength=len(influence))
+            influence[stratum] = np.bincount(
+                self.groups[here], scale * (values[here] - mean), minlength=influence.shape[1]
+            )
         return _Mean(value, influence)
 
-    def counts(self, rows: NDArray[np.bool_]) -> list[int]:
+    def counts(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the number of groups among ``rows`` in each stratum."""
-        return [len(np.unique(self.groups[rows & (self.strata == s)])) for s in range(len(self.shares))]
+        return np.array([len(np.unique(self.groups[rows & (self.strata == s)])) for s in range(len(self.shares))])
+
+    def spread(
+        self, labelled: Array, rest: Array, known: NDArray[np.bool_], borrowed: float = _BORROWED
+    ) -> tuple[float, float]:
+        """Return the variance of an estimate, and its degrees of freedom.
+
+        A stratum's variance by label is that of its own labels, with G - 1 degrees of freedom for G groups, and the
+        variance pooled over strata with those that are ``borrowed``. Satterthwaite's degrees of freedom, at most groups
+        minus strata.
+
+        Args:
+            labelled: (S, G) influence of the ``known`` rows, by stratum and group.
+            rest: (G,) influence of other rows.
+        """
+        free, rows = self.counts(known) - 1, np.bincount(self.strata[known], minlength=len(self.shares))
+        most = int(free.sum())
+        own = (labelled**2).sum(axis=1)
+        by_label = own * rows / self.shares**2
+        pooled = float(free @ by_label) / max(most, 1)
+        variance = self.shares**2 / rows * (borrowed * pooled + free * by_label) / (borrowed + free)
+        both = labelled.sum(axis=0) + rest
+        total = float(both @ both + (variance - own).sum())
+        uncertain = float((variance**2 / np.minimum(free + borrowed, most)).sum())
+        return max(total, 0.0), min(total**2 / uncertain, most) if uncertain > 0 else most
 
 
 def corrected_rate(
@@ -96,8 +131,8 @@ def corrected_rate(
       var(f) / n + var(F) / N, clipped to 0 to 1.
     - Rogan and Gladen (1978): (q + specificity - 1) / (sensitivity + specificity - 1), with q the rate of verdicts.
 
-    Both have a t interval with groups minus strata degrees of freedom. Labelled rows must be a random draw within each
-    stratum.
+    Both have a t interval. Few labels in a stratum say little of its variance, so that of all strata helps
+    (:meth:`_Design.spread`). Labelled rows must be a random draw within each stratum.
 
     Args:
         verdicts: (N,) 0 or 1.
@@ -118,12 +153,13 @@ def corrected_rate(
     n = int(known.sum())
     sensitivity, specificity = (_agreeing(f, y, known, wanted, confidence) for wanted in (1.0, 0.0))
     every = np.ones(len(f), dtype=bool)
-    codes = group_codes(strata if strata is not None else [0] * len(f), every)[0]
+    names = list(strata) if strata is not None else [0] * len(f)
+    codes = group_codes(names, every)[0]
     units = group_codes(groups if groups is not None else range(len(f)), every)[0]
-    design = _Design(codes, units, np.bincount(codes) / max(len(codes), 1))
-    drawn = design.counts(known) if len(f) else [0]
-    if min(drawn) == 0:
-        reason = "no label" if n == 0 else f"no label in {drawn.count(0)} of {len(drawn)} languages"
+    design = _Design(codes, units, np.bincount(codes) / max(len(codes), 1), tuple(dict.fromkeys(names)))
+    drawn = design.counts(known)
+    if not drawn.all() or not len(drawn):
+        reason = "no label" if n == 0 else f"no label in {(drawn == 0).sum()} of {len(drawn)} languages"
         powered, gladen = undefined(reason, PPI, n), undefined(reason, ROGAN_GLADEN, n)
         return CorrectedRate(powered, None, gladen, sensitivity, specificity, n)
     powered, used = _prediction_powered(f, y, known, design, tuning, confidence)
@@ -138,13 +174,16 @@ def _prediction_powered(
     open_strata = np.array([bool((~known & (design.strata == s)).any()) for s in range(len(design.shares))])
     proxy = np.where(open_strata[design.strata], f, 0.0)
     people, there, elsewhere = design.mean(y, known), design.mean(proxy, known), design.mean(proxy, ~known)
-    shift = there.influence - elsewhere.influence
+    rest = elsewhere.influence.sum(axis=0)
     if tuning is None:
-        spread = float(shift @ shift)
-        tuning = float(np.clip(people.influence @ shift / spread, 0.0, 1.0)) if spread > 0 else 0.0
+        # a parabola in l; its minimum would follow the few labels of a stratum, so the variance is that of all of them
+        ends = [(people.influence - power * there.influence, power * rest) for power in (0.0, 0.5, 1.0)]
+        none, half, all_ = (design.spread(*parts, known, _ALL)[0] for parts in ends)
+        bend = 2 * (none + all_ - 2 * half)
+        tuning = float(np.clip(0.5 - (all_ - none) / (2 * bend), 0.0, 1.0)) if bend > 1e-15 else 0.0
     value = people.value - tuning * (there.value - elsewhere.value)
-    found = _t_estimate(value, people.influence - tuning * shift, y, known, design, confidence, PPI)
-    return found, tuning
+    labelled = people.influence - tuning * there.influence
+    return _t_estimate(value, labelled, tuning * rest, y, known, design, confidence, PPI), tuning
 
 
 def _rogan_gladen(f: Array, y: Array, known: NDArray[np.bool_], design: _Design, confidence: float) -> Estimate:
@@ -161,13 +200,14 @@ def _rogan_gladen(f: Array, y: Array, known: NDArray[np.bool_], design: _Design,
     rate = design.mean(f, np.ones(len(f), dtype=bool))
     value = (rate.value + specificity - 1) / youden
     errors = (1 - value) * (1 - y) * (1 - f - specificity) / (1 - correct) - value * y * (f - sensitivity) / correct
-    influence = (rate.influence + design.mean(errors, known).influence) / youden
-    return _t_estimate(value, influence, y, known, design, confidence, ROGAN_GLADEN)
+    labelled, rest = design.mean(errors, known).influence / youden, rate.influence.sum(axis=0) / youden
+    return _t_estimate(value, labelled, rest, y, known, design, confidence, ROGAN_GLADEN)
 
 
 def _t_estimate(
     value: float,
-    influence: Array,
+    labelled: Array,
+    rest: Array,
     y: Array,
     known: NDArray[np.bool_],
     design: _Design,
@@ -177,22 +217,28 @@ def _t_estimate(
     """Return the value, clipped to 0 to 1, with its t interval or the reason why it has none."""
     from scipy.special import stdtrit
 
-    n, drawn, shown = int(known.sum()), design.counts(known), min(max(value, 0.0), 1.0)
-    reason = _too_few(y, known, design, drawn)
+    n, shown = int(known.sum()), min(max(value, 0.0), 1.0)
+    reason = _too_few(y, known, design)
     if reason is not None:
         return Estimate(shown, None, None, n, method, f"no interval: {reason}")
-    margin = float(stdtrit(sum(drawn) - len(drawn), 0.5 + confidence / 2) * np.sqrt(influence @ influence))
+    variance, freedom = design.spread(labelled, rest, known)
+    margin = float(stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt(variance))
     return Estimate(shown, value - margin, value + margin, n, method).within((0.0, 1.0))
 
 
-def _too_few(y: Array, known: NDArray[np.bool_], design: _Design, drawn: Sequence[int]) -> str | None:
+def _too_few(y: Array, known: NDArray[np.bool_], design: _Design) -> str | None:
     """Return why the labels are too few for an interval; None if they are enough."""
-    units = len(np.unique(design.groups[known]))
+    drawn, units = design.counts(known), len(np.unique(design.groups[known]))
+    single = units == int(known.sum())
     if units < FEW_LABELS:
-        what = "labelled rows" if units == int(known.sum()) else "groups of labelled rows"
-        return f"{units} {what}, {FEW_LABELS} are needed"
-    if min(drawn) < 2:
-        return f"{sum(count < 2 for count in drawn)} of {len(drawn)} languages have labels of a single row or group"
+        return f"{units} {'labelled rows' if single else 'groups of labelled rows'}, {FEW_LABELS} are needed"
+    largest = int(design.shares.argmax())
+    if drawn[largest] < FEW_OF_LARGEST:
+        what = "labelled rows" if single else "groups of labelled rows"
+        share = f"{design.shares[largest]:.0%} of the rows"
+        return f"{drawn[largest]} {what} in {design.names[largest]} ({share}), {FEW_OF_LARGEST} are needed"
+    if (free := int((drawn - 1).sum())) < FEW_FREE:
+        return f"{free + len(drawn)} labels in {len(drawn)} languages, {FEW_FREE + len(drawn)} are needed"
     for kind, name in ((1.0, "correct"), (0.0, "incorrect")):
         count = len(np.unique(design.groups[known & (y == kind)]))
         if count < FEW_OF_A_KIND:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._bounded import Bounds, Means, check_range, mover
+from mrag_eval.metrics._bounded import Bounds, Means, check_range, mean_score_limits
+from mrag_eval.metrics._clusters import critical_value, jackknife_variance, worth
 from mrag_eval.metrics._intervals import (
     Estimate,
     bootstrap_statistic,
@@ -34,23 +36,29 @@ def stratified_bootstrap(
 ) -> Estimate:
     """Return the macro mean, the unweighted mean over ``cells`` (N,) of each cell's mean, with an interval.
 
-    The interval is the wider, at each end, of two. (1) A bootstrap: rows are resampled within their cell, so that every
-    resample has the same cells at the same size. With ``groups`` (N,), whole groups are resampled; if a group spans
-    several cells (one question asked in each language), resampling is over all groups at once. (2) MOVER (Zou & Donner
-    2008) over the cells' own Wilson limits (:mod:`mrag_eval.metrics._bounded`), within ``bounds``, the range of the
-    values: a small cell whose rows are all right adds to the width, although resampling shows no spread in it. Without
-    ``bounds`` only (1) is possible, and a cell without variation leaves no interval.
+    Of values within ``bounds``, their range, it is a score interval (:func:`~mrag_eval.metrics._bounded.
+    mean_score_limits`): Wilson's, if there is one cell of 0 and 1. A cell counts as the number of independent values of
+    0 and 1 that would have its variance, that of a jackknife; a cell whose rows are all equal as its rows. With
+    ``groups`` (N,), rows that are not independent, the jackknife leaves out whole groups; if a group spans several
+    cells (one question asked in each language), their correlation is that of the groups. Values other than 0 and 1, and
+    groups, have the quantile of t with Satterthwaite's degrees of freedom.
+
+    Without ``bounds`` it is a bootstrap: rows, or groups, are resampled within their cell, or over all cells at once if
+    groups span them. A cell without variation leaves no interval.
 
     A cell of one row (or group) shows nothing of its spread: no interval. None entries are unscored and left out; a
     cell without a scored row makes the macro mean undefined. Raises MetricError on NaN, on unequal lengths and on
     values outside ``bounds``.
     """
-    label = "stratified bootstrap" if groups is None else "stratified cluster bootstrap"
-    label = label if bounds is None else f"{label} and MOVER"
+    bounds = bounds if bounds is None or np.isfinite(bounds).all() else None
+    label = f"stratified {'' if groups is None else 'cluster '}{'bootstrap' if bounds is None else 'score'}"
     scored, kept = scored_rows(values)
     check_range(scored, bounds)
     if len(cells) != len(kept):
         raise MetricError(f"{len(kept)} values but {len(cells)} cells")
+    _resampling.check_settings(confidence, n_resamples)
+    if not len(kept):
+        return undefined("no scored rows", label)
     codes, n_cells = group_codes(cells, np.ones(len(kept), dtype=bool))
     codes = codes[kept]
     names = list(dict.fromkeys(cells))
@@ -67,6 +75,18 @@ def stratified_bootstrap(
         sums = _resampling.per_unit_sums(one_hot, *group_codes(groups, kept))
         touched = sums[:, n_cells:] > 0
         strata = touched.argmax(axis=1) if (touched.sum(axis=1) == 1).all() else None
+    parts = Means.of(sums)
+    lone = np.flatnonzero((sums[:, n_cells:] > 0).sum(axis=0) == 1)
+    if len(lone):
+        unit = "row" if groups is None else "group"
+        shown = ", ".join(_cell_name(names[cell]) for cell in lone[:3]) + (", …" if len(lone) > 3 else "")
+        mean = float(parts.mean.mean())
+        return Estimate(mean, n=len(scored), method=label, reason=f"no interval: a single {unit} in cell {shown}")
+    if bounds is not None:
+        correlation = np.eye(n_cells) if strata is not None else parts.correlation()
+        shares = groups is None and bool(np.isin((scored - bounds[0]) / (bounds[1] - bounds[0]), (0.0, 1.0)).all())
+        low, high = _score_limits(parts, bounds, correlation, confidence, shares=shares)
+        return Estimate(float(parts.mean.mean()), low, high, len(scored), label)
     found = bootstrap_statistic(
         sums,
         macro_mean,
@@ -78,23 +98,56 @@ def stratified_bootstrap(
         n_resamples=n_resamples,
         seed=seed,
     )
-    if found.value is None:
-        return found
-    parts = Means.of(sums)
-    lone = np.flatnonzero((sums[:, n_cells:] > 0).sum(axis=0) == 1)
-    if len(lone):
-        unit = "row" if groups is None else "group"
-        shown = ", ".join(_cell_name(names[cell]) for cell in lone[:3]) + (", …" if len(lone) > 3 else "")
-        return replace(found, low=None, high=None, reason=f"no interval: a single {unit} in cell {shown}")
-    if bounds is None:
-        if (parts.variance == 0).any():
-            still = _cell_name(names[int(np.flatnonzero(parts.variance == 0)[0])])
-            return replace(found, low=None, high=None, reason=f"no interval: no variation in cell {still}")
-        return found
-    limits = parts.limits(bounds, confidence)
-    low, high = mover(*limits, parts.mean, np.eye(n_cells) if strata is not None else parts.correlation())
-    ends = [low if found.low is None else min(low, found.low), high if found.high is None else max(high, found.high)]
-    return replace(found, low=ends[0], high=ends[1], reason=None).within(bounds)
+    if (parts.variance == 0).any() and found.value is not None:
+        still = _cell_name(names[int(np.flatnonzero(parts.variance == 0)[0])])
+        return replace(found, low=None, high=None, reason=f"no interval: no variation in cell {still}")
+    return found
+
+
+def _score_limits(
+    parts: Means, bounds: Bounds, correlation: Array, confidence: float, *, shares: bool
+) -> tuple[float, float]:
+    """Return the limits of the mean of the cells; ``shares`` says that all values are single rows at an end."""
+    span = bounds[1] - bounds[0]
+    share, rows = np.clip((parts.mean - bounds[0]) / span, 0.0, 1.0), parts.sizes.sum(axis=0)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    if shares:
+        low, high = mean_score_limits(share, rows, rows, correlation, z)
+    else:
+        known = parts.variance > 0
+        variance = np.where(known, jackknife_variance(parts), 0.0)
+        value = np.where(
+            known, worth(parts.mean, np.where(known, variance, 1.0), bounds), _of_equal(share, parts.units, z)
+        )
+        z = _quantile(parts, variance, correlation, confidence) if known.any() else z
+        low, high = mean_score_limits(share, value, np.full(len(share), np.inf), correlation, z)
+    return bounds[0] + span * low, bounds[0] + span * high
+
+
+def _of_equal(share: Array, units: Array, z: float) -> Array:
+    """Return the worth (2, K), from below and above, of cells of equal values whose limits are Wilson's for no spread.
+
+    From below those of n values at s are s n / (n + z²), the same as of n (n (1 - s) + z²) / (s z²) values of 0 and 1.
+    """
+    ends = np.maximum(np.stack([share, 1 - share]), 1e-9)
+    return np.asarray(units * (units * (1 - ends) + z * z) / (ends * z * z))
+
+
+def _quantile(parts: Means, variance: Array, correlation: Array, confidence: float) -> float:
+    """Return the t quantile of the sum of cells with these variances, from those of the cells that vary.
+
+    Satterthwaite's degrees of freedom if the cells are independent; else none are gained by their number.
+    """
+    from scipy.special import stdtridf, stdtrit
+
+    level = 0.5 + confidence / 2
+    known = np.flatnonzero(variance > 0)
+    weight = variance[known] / variance.sum()
+    each = np.array([critical_value(parts.sizes[:, k], parts.residuals[:, k], confidence) for k in known])
+    if not np.array_equal(correlation, np.eye(len(correlation))):
+        return float(np.sqrt(weight @ each**2))
+    freedom = np.minimum(stdtridf(level, each), 1e9)
+    return float(stdtrit(1 / (weight**2 / freedom).sum(), level))
 
 
 @dataclass(frozen=True)
@@ -122,9 +175,10 @@ def worst_cell(
 ) -> WorstCell:
     """Return the worst of the ``cells`` (N,), such as languages, by the mean of its ``values`` (N,).
 
-    Every cell gets :func:`~mrag_eval.metrics.interval_for` at confidence c^(1 / K) for K cells (Sidak 1967), so that
-    all K intervals hold at once with confidence c. Then the lowest true mean is between the lowest lower limit and the
-    lowest upper one: unlike the interval of the cell that happens to come last, this one allows for its selection.
+    The lowest true mean lies between two limits of :func:`~mrag_eval.metrics.interval_for`. From below, the lowest
+    lower limit at confidence c: it is too high only if that of the one cell with the lowest true mean is. From above,
+    the lowest upper limit of ``cells``: each has the probability ((1 + c) / 2)^(1 / K) for K cells (Sidak 1967), so
+    that all hold at once. Unlike the interval of the cell that happens to come last, this one allows for its selection.
     None entries are unscored and left out; cells without a scored row are undefined and cannot be the worst. Raises
     MetricError as there, and if no row is scored.
     """
@@ -134,28 +188,32 @@ def worst_cell(
     if len(values) != len(cells):
         raise MetricError(f"{len(values)} values but {len(cells)} cells")
     rng = _resampling.generator(seed)
-    found = {
-        cell: interval_for(
-            [values[i] for i in chosen],
-            groups=None if groups is None else [groups[i] for i in chosen],
-            bounds=bounds,
-            confidence=confidence ** (1 / len(places)),
-            n_resamples=n_resamples,
-            seed=rng,
-        )
-        for cell, chosen in places.items()
-    }
-    scored = {cell: each for cell, each in found.items() if each.value is not None}
+
+    def each(level: float) -> dict[Hashable, Estimate]:
+        return {
+            cell: interval_for(
+                [values[i] for i in chosen],
+                groups=None if groups is None else [groups[i] for i in chosen],
+                bounds=bounds,
+                confidence=level,
+                n_resamples=n_resamples,
+                seed=rng,
+            )
+            for cell, chosen in places.items()
+        }
+
+    found, alone = each(2 * (0.5 + confidence / 2) ** (1 / len(places)) - 1), each(confidence)
+    scored = {cell: one for cell, one in found.items() if one.value is not None}
     if not scored:
         raise MetricError("no row is scored, so no cell is the worst")
     pick = max if lower_is_better else min
     worst = pick(scored, key=lambda cell: float(scored[cell].value or 0.0))
-    known = [each for each in scored.values() if each.low is not None and each.high is not None]
-    score = replace(scored[worst], method=f"simultaneous over {len(scored)}: {scored[worst].method}")
-    if len(known) < len(scored):
+    score = replace(scored[worst], method=f"worst of {len(scored)}: {scored[worst].method}")
+    lows, highs = ([part[cell] for cell in scored] for part in ((found, alone) if lower_is_better else (alone, found)))
+    low, high = [one.low for one in lows if one.low is not None], [one.high for one in highs if one.high is not None]
+    if min(len(low), len(high)) < len(scored):
         return WorstCell(worst, replace(score, low=None, high=None, reason="a cell has no interval"), found)
-    low, high = pick(each.low or 0.0 for each in known), pick(each.high or 0.0 for each in known)
-    return WorstCell(worst, replace(score, low=low, high=high), found)
+    return WorstCell(worst, replace(score, low=pick(low), high=pick(high)), found)
 
 
 def unscored_range(

@@ -22,7 +22,7 @@ def correct(
         Path | None,
         typer.Option(metavar="CSV", callback=writable_file, help="Write the next rows to label to this file."),
     ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of rows, spread over languages.")] = 200,
+    n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of rows to label.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="With --write: random seed of the order of rows.")] = 0,
     metric: Annotated[
         str, typer.Option(help="The judge's metric to correct: judge_correct, judged_accuracy or another of 0 and 1.")
@@ -32,7 +32,8 @@ def correct(
     """Correct a judge's rate by a small sample that people labelled, for every task (IR mode) and language.
 
     The errors of the judge and of the sample are in the 95 % interval: prediction-powered inference with power tuning
-    (PPI++), and the estimator of Rogan and Gladen. --write draws the rows to label at random from every language.
+    (PPI++), and the estimator of Rogan and Gladen. --write draws the rows to label at random: a few of every language,
+    then in proportion to its rows.
     """
     from mrag_eval.report import corrected_table, read_labels_of, read_verdicts, render, write_label_sheet
 

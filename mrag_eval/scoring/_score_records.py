@@ -28,7 +28,8 @@ class MetricScore(Estimate):
     ``macro`` holds the plain means over pairs of question and document language, ``same_language`` and
     ``cross_language``; ``unscored_by_pair`` counts the rows left out of each pair. ``by``: dimension -> cell -> score.
     ``failed`` counts the rows whose way to the score failed, and ``bounds`` are the score with all of them at the
-    worst and at the best value of its range (Manski 1989).
+    worst and at the best value of its range (Manski 1989). ``unread``: language, or ``macro`` -> an accuracy with all
+    replies whose choice could not be read wrong, and right, if their shares differ between languages.
     """
 
     macro: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
@@ -36,6 +37,7 @@ class MetricScore(Estimate):
     by: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict, metadata=OPTIONAL)
     failed: int = field(default=0, metadata=OPTIONAL)
     bounds: tuple[float, float] | None = field(default=None, metadata=OPTIONAL)
+    unread: Mapping[str, tuple[float, float]] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
     def failed_share(self) -> float:

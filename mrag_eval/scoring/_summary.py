@@ -50,6 +50,7 @@ from mrag_eval.scoring._score_records import (
     TranslationTable,
 )
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, citation_tables, concurrence_table
+from mrag_eval.scoring._unread import unread_bounds
 
 T = TypeVar("T")
 Chain = TypeVar("Chain", ErrorAttribution, SelectionLinks)
@@ -191,6 +192,7 @@ def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
         by=by,
         failed=failed,
         bounds=bounds_with((whole.value or 0.0) * whole.n, whole.n, failed, name),
+        unread=unread_bounds(rows, name),
     )
     paired = [r for r in rows if "doc_lang" in r.cell]
     if not paired:

@@ -16,7 +16,7 @@ from mrag_eval.metrics import (
     _resampling,
     bootstrap_mean,
     bootstrap_statistic,
-    cluster_bootstrap,
+    cluster_interval,
     interval_for,
     stratified_bootstrap,
     wilson,
@@ -98,7 +98,7 @@ def test_clusters_widen_the_interval_and_keep_the_plain_mean() -> None:
     rng = np.random.default_rng(6)
     values = np.repeat(rng.normal(size=60), 5)  # each cluster repeats one value five times
     groups = np.repeat(np.arange(60), 5).tolist()
-    rows, clusters = bounds(bootstrap_mean(values)), bounds(cluster_bootstrap(values, groups))
+    rows, clusters = bounds(bootstrap_mean(values)), bounds(cluster_interval(values, groups))
     assert rows[1] == pytest.approx(clusters[1], abs=1e-12)
     ratio = (clusters[2] - clusters[0]) / (rows[2] - rows[0])
     assert ratio == pytest.approx(math.sqrt(5), rel=0.1)
@@ -106,7 +106,7 @@ def test_clusters_widen_the_interval_and_keep_the_plain_mean() -> None:
 
 def test_unequal_clusters_weigh_by_their_rows() -> None:
     values, groups = [1.0, 0.0, 0.0, 0.0], ["a", "b", "b", "b"]
-    assert cluster_bootstrap(values, groups).value == 0.25
+    assert cluster_interval(values, groups).value == 0.25
 
 
 def test_macro_mean_weighs_cells_equally() -> None:
@@ -114,8 +114,10 @@ def test_macro_mean_weighs_cells_equally() -> None:
     cells = ["big"] * 90 + ["small"] * 10
     low, value, high = bounds(stratified_bootstrap(values, cells))
     assert value == pytest.approx(0.75)
-    # all the uncertainty comes from the small cell: sd of its mean is sqrt(.25 / 10), halved by the average
-    assert high - low == pytest.approx(2 * 2.2 * math.sqrt(0.25 / 9) / 2, rel=0.15)
+    # all the uncertainty comes from the small cell: Wilson's interval of 5 of 10, halved by the average
+    small = bounds(wilson(5, 10))
+    assert high == pytest.approx(0.5 + small[2] / 2, rel=0.01)
+    assert low == pytest.approx(0.5 + small[0] / 2, rel=0.03)
 
 
 def test_macro_mean_over_groups_that_reach_over_cells() -> None:
@@ -136,7 +138,7 @@ def test_groups_within_cells_stay_in_their_cell() -> None:
     found = stratified_bootstrap(
         rng.random(120), ["a"] * 60 + ["b"] * 60, groups=np.repeat(np.arange(40), 3).tolist(), n_resamples=500
     )
-    assert found.method == "stratified cluster bootstrap and MOVER"
+    assert found.method == "stratified cluster score"
     assert found.reason is None
 
 
@@ -149,7 +151,7 @@ def test_degenerate_data() -> None:
     same = bootstrap_mean([0.1] * 30)
     assert (same.low, same.high, same.value) == (None, None, pytest.approx(0.1))
     assert same.reason == "no interval: the rows show no variation"
-    lone = cluster_bootstrap([0.0, 1.0, 1.0], ["g", "g", "g"])
+    lone = cluster_interval([0.0, 1.0, 1.0], ["g", "g", "g"])
     assert (lone.value, lone.low) == (pytest.approx(2 / 3), None)
     assert lone.reason == "no interval from 1 cluster"
 
@@ -199,7 +201,9 @@ def test_the_interval_is_chosen_by_the_values() -> None:
     assert interval_for([1, 0, 1, None]) == wilson(2, 3)
     assert interval_for([True, False]).method == "Wilson"
     assert interval_for([0.5, 0.2, 1.0] * 10).method == "BCa bootstrap"
-    assert interval_for([1, 0, 1] * 20, groups=[i // 2 for i in range(60)]).method == "cluster bootstrap"
+    assert interval_for([1, 0, 1] * 20, groups=[i // 2 for i in range(60)]).method == "jackknife over groups, Wilson"
+    free = interval_for([1, 0, 1] * 20, groups=[i // 2 for i in range(60)], bounds=(0.0, math.inf))
+    assert free.method == "jackknife over groups, t"
     assert interval_for([1, 0, 1], groups=["a", "b", "c"]).method == "Wilson"
     assert interval_for([1, 0, 1] * 9, kind="bootstrap").method == "BCa bootstrap"
 
@@ -238,10 +242,10 @@ def test_the_value_does_not_depend_on_the_order(values: list[float], rng: Any) -
     groups = [i % 3 for i in range(len(values))]
     order = list(range(len(values)))
     rng.shuffle(order)
-    before = cluster_bootstrap(values, groups, n_resamples=200)
-    after = cluster_bootstrap([values[i] for i in order], [groups[i] for i in order], n_resamples=200)
+    before = cluster_interval(values, groups)
+    after = cluster_interval([values[i] for i in order], [groups[i] for i in order])
     assert after.value == pytest.approx(before.value, abs=1e-12)
-    if before.low is not None:  # three clusters: a closed form, so the limits agree too
+    if before.low is not None:
         assert (after.low, after.high) == (pytest.approx(before.low, abs=1e-9), pytest.approx(before.high, abs=1e-9))
 
 
@@ -297,7 +301,7 @@ def test_sums_of_units_are_those_of_a_loop() -> None:
         (lambda: bootstrap_mean([[1.0], [2.0]]), "one number per row"),
         (lambda: bootstrap_mean([0.1, 0.2], confidence=95), "not between 0 and 1"),
         (lambda: bootstrap_mean([0.1, 0.2], n_resamples=10), "too few"),
-        (lambda: cluster_bootstrap([0.1, 0.2], ["a"]), "2 values but 1 groups"),
+        (lambda: cluster_interval([0.1, 0.2], ["a"]), "2 values but 1 groups"),
         (lambda: stratified_bootstrap([0.1, 0.2], ["a"]), "2 values but 1 cells"),
         (lambda: stratified_bootstrap([0.1, 0.2], ["a", "a"], groups=["g"]), "1 groups"),
         (lambda: wilson(3, 2), "3 successes in 2"),
@@ -324,15 +328,21 @@ def test_rows_that_are_all_right_or_all_wrong_do_not_prove_it(value: float) -> N
 
 
 def test_the_interval_of_a_share_from_few_clusters_stays_a_share() -> None:
-    # three clusters with shares 1, 1 and 1/2: the t interval of their mean exceeds 1
+    """Three clusters of two with shares 1, 1 and 1/2: mean 5/6, and leaving one out gives 3/4, 3/4 and 1.
+
+    2/3 of the squares of -1/12, -1/12 and 1/6 is V = 1/36; t(2) = 4.3027 standard errors reach beyond 1. The variance
+    is that of 5/6 x 1/6 / V = 5 independent rows, whose Wilson interval with t in place of z ends at .9931. The degrees
+    of freedom are G - 1 = 2: the squares are 1, 1 and 4 of 6, and 2 / (18/36 - 1/3) = 12 is more.
+    """
     values, groups = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0], ["a", "a", "b", "b", "c", "c"]
-    free = cluster_bootstrap(values, groups)
-    assert free.high is not None
-    assert free.high > 1.0
+    free = cluster_interval(values, groups)
+    assert bounds(free) == pytest.approx((5 / 6 - 4.302653 / 6, 5 / 6, 5 / 6 + 4.302653 / 6), abs=1e-6)
+    t2 = 4.302653**2
+    centre, reach = 5 / 6 + t2 / 10, 4.302653 * math.sqrt(1 / 36 + t2 / 100)
+    wanted = ((centre - reach) / (1 + t2 / 5), 5 / 6, (centre + reach) / (1 + t2 / 5))
     for found in (interval_for(values, groups=groups), interval_for(values, groups=groups, bounds=(0.0, 1.0))):
-        assert (found.value, found.high) == (free.value, 1.0)
-        assert found.low == pytest.approx(free.low)
-        assert found.method == "cluster bootstrap, jackknife t and Wilson"
+        assert bounds(found) == pytest.approx(wanted, abs=1e-6)
+    assert wanted[2] < 1
 
 
 def test_an_estimate_without_limits_has_none_within_bounds() -> None:

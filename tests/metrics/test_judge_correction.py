@@ -169,6 +169,7 @@ def load() -> ModuleType:
 
 COVERAGE = load()
 LARGE = [case for case in COVERAGE.cases() if case.labels >= 100]
+UNEVEN = [case for case in COVERAGE.cases() if len(case.languages) > 2]
 
 
 @pytest.mark.slow
@@ -177,6 +178,81 @@ def test_intervals_from_100_labels_contain_the_true_rate(case: object) -> None:
     _, (powered, _, _), (gladen, _, _) = COVERAGE.simulate(case, 1000, np.random.default_rng(1))
     assert 0.93 <= powered <= 0.97
     assert gladen >= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", UNEVEN, ids=lambda case: case.name)
+def test_languages_of_very_different_size_are_covered_however_labels_are_spread(case: object) -> None:
+    """Equal labels in 2,000 and nine times 100 rows covered .68 with three labels each, .79 and .90 with more."""
+    _, (powered, _, none), _ = COVERAGE.simulate(case, 600, np.random.default_rng(1))
+    if any(labels < 5 for _, _, labels in case.languages):  # type: ignore[attr-defined]
+        assert none == 1
+    else:
+        assert powered + 1.96 * (0.93 * 0.07 / 600) ** 0.5 >= 0.93
+        # some draws of 50 lack five incorrect ones
+        assert none < 0.2
+
+
+@pytest.mark.parametrize("labels", [5, 10])
+@pytest.mark.parametrize("rates", [(0.7, 0.7), (0.5, 0.9), (0.9, 0.5)])
+def test_few_labels_of_a_large_language_are_covered(labels: int, rates: tuple[float, float]) -> None:
+    case = COVERAGE.uneven((rates[0], labels), (rates[1], labels))
+    _, (powered, _, _), _ = COVERAGE.simulate(case, 100, np.random.default_rng(1))
+    assert powered >= 0.9
+
+
+def test_labels_by_size_give_a_narrower_interval() -> None:
+    rng = np.random.default_rng(1)
+    equal, by_size = (
+        COVERAGE.simulate(COVERAGE.uneven((0.7, large), (0.7, small)), 60, rng)[1]
+        for large, small in ((10, 10), (55, 5))
+    )
+    assert by_size[0] >= 0.9
+    assert by_size[1] < 0.6 * equal[1]
+
+
+def spread_of(labels: dict[str, list[float]], rows: dict[str, int]) -> Estimate:
+    """Return the estimate of labels alone (lambda 0), by language."""
+    verdicts, people, strata = [], [], []
+    for language, known in labels.items():
+        verdicts += [1.0] * rows[language]
+        people += [*known, *[None] * (rows[language] - len(known))]
+        strata += [language] * rows[language]
+    return corrected_rate(verdicts, people, strata=strata, tuning=0.0).prediction_powered
+
+
+def test_the_variance_of_a_language_borrows_from_the_others_by_hand() -> None:
+    """en: 5 labels that agree, of 700 rows; sw: 17 labels, 8 correct, of 300 rows.
+
+    The variances by n - 1 are 0 and 8 x 9 / (17 x 16) = .26471; pooled over 4 + 16 degrees of freedom .21176. With
+    three of these each: en 3 x .21176 / 7 = .090756, sw (3 x .21176 + 16 x .26471) / 19 = .25635. The variance of it is
+    .7^2 x .090756 / 5 + .3^2 x .25635 / 17 = .0088941 + .0013571. Satterthwaite, with 7 and 19 degrees of freedom:
+    .0102512^2 / (.0088941^2 / 7 + .0013571^2 / 19) = 9.220, and t is 2.2540.
+    """
+    found = spread_of({"en": [1.0] * 5, "sw": [1.0] * 8 + [0.0] * 9}, {"en": 700, "sw": 300})
+    value = 0.7 + 0.3 * 8 / 17
+    assert found.value == pytest.approx(value)
+    assert found.low == pytest.approx(value - 2.2540 * 0.0102512**0.5, abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ({"en": 4, "sw": 30}, "no interval: 4 labelled rows in en (70% of the rows), 5 are needed"),
+        ({"en": 12, "sw": 30}, None),
+        ({"en": 24, "sw": 1}, None),
+        (
+            {"en": 5} | {f"l{i}": 1 + (i < 4) for i in range(11)},
+            "no interval: 20 labels in 12 languages, 22 are needed",
+        ),
+    ],
+)
+def test_an_interval_is_refused_where_the_largest_language_lacks_labels(
+    labels: dict[str, int], reason: str | None
+) -> None:
+    known = {language: [float(i % 2) for i in range(count)] for language, count in labels.items()}
+    found = spread_of(known, {language: 700 if language == "en" else 300 for language in labels})
+    assert (found.reason, found.low is None) == (reason, reason is not None)
 
 
 def test_the_interval_of_a_lenient_judge_misses_the_true_rate() -> None:

@@ -71,7 +71,7 @@ def test_groups_reach_every_interval() -> None:
     queries = ["en", "ar"] * 24
     groups = [i // 2 for i in range(48)]
     found = language_pair_matrix(values, queries, ["en"] * 48, groups=groups, n_resamples=500)
-    assert found.overall.method == "cluster bootstrap"
+    assert found.overall.method == "jackknife over groups, Wilson"
 
 
 @pytest.mark.parametrize(

@@ -6,34 +6,93 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import xlogy
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics import stratified_bootstrap, wilson, worst_cell
+from mrag_eval.metrics import interval_for, stratified_bootstrap, wilson, worst_cell
 from mrag_eval.metrics._bounded import mover, score_limits
 from tests.metrics.test_intervals import bounds
 
 
+def most_likely(right: list[int], rows: list[int], mean: float) -> np.ndarray:
+    """Return the most likely shares with such a mean, by general optimisation."""
+    k, n = np.array(right), np.array(rows)
+
+    def surprise(p: np.ndarray) -> float:
+        return float(-(xlogy(k, p) + xlogy(n - k, 1 - p)).sum())
+
+    fixed = {"type": "eq", "fun": lambda p: p.mean() - mean}
+    start = np.clip(k / n + mean - (k / n).mean(), 0.01, 0.99)
+    found = minimize(surprise, start, bounds=[(1e-9, 1 - 1e-9)] * len(n), constraints=[fixed], options={"ftol": 1e-14})
+    return np.asarray(found.x)
+
+
+@pytest.mark.parametrize(
+    ("right", "rows"),
+    [([450, 5, 5, 5, 5], [500, 5, 5, 5, 5]), ([6, 7], [20, 10]), ([72, 36, 20, 8], [80, 60, 40, 40]), ([2, 1], [2, 2])],
+)
+def test_the_limits_of_a_macro_mean_are_where_the_score_test_rejects(right: list[int], rows: list[int]) -> None:
+    """At both limits the observed mean is 1.96 standard errors away, with the shares most likely under that mean."""
+    values = [float(i < k) for k, n in zip(right, rows, strict=True) for i in range(n)]
+    cells = [cell for cell, n in enumerate(rows) for _ in range(n)]
+    low, value, high = bounds(stratified_bootstrap(values, cells))
+    n = np.array(rows)
+    for limit in (low, high):
+        p = most_likely(right, rows, limit)
+        variance = p * (1 - p) / n
+        # without the freedom that the most likely shares have to follow the observed ones
+        variance /= 1 - (1 - variance / variance.sum()) / n
+        assert abs(value - limit) * len(n) == pytest.approx(1.959964 * math.sqrt(variance.sum()), rel=2e-3)
+
+
+@pytest.mark.parametrize(("right", "rows"), [(0, 5), (5, 7), (40, 40), (300, 1190)])
+def test_the_macro_mean_of_one_cell_has_wilsons_interval(right: int, rows: int) -> None:
+    found = stratified_bootstrap([1.0] * right + [0.0] * (rows - right), ["en"] * rows)
+    assert bounds(found) == pytest.approx(bounds(wilson(right, rows)), abs=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.3, 0.5, 1.0])
+def test_one_cell_of_equal_scores_has_the_interval_of_its_rows(value: float) -> None:
+    """Equal scores between the ends reach p z^2 / (n + z^2) down, as :func:`interval_for` says, not as 0 and 1 do."""
+    # a second cell of the same rows in the same groups adds nothing
+    alone = interval_for([value] * 12, bounds=(0.0, 1.0), kind="bootstrap")
+    found = stratified_bootstrap([value] * 24, ["a"] * 12 + ["b"] * 12, groups=[*range(12)] * 2)
+    assert bounds(found) == pytest.approx(bounds(alone), abs=1e-6)
+
+
 def test_a_macro_mean_of_rows_that_are_all_right_is_not_certain() -> None:
-    # Wilson's limits of 4 of 4 and 12 of 12 are z^2 / (n + z^2) from 1; MOVER adds them as standard errors
-    z2 = 1.959964**2
-    reach = math.hypot(z2 / (4 + z2), z2 / (12 + z2)) / 2
+    """The likeliest way to fewer right answers is that the cell of four has them: Wilson's limit of 4 of 4, halved."""
+    four = 4 / (4 + 1.959964**2)
     found = stratified_bootstrap([1.0] * 16, ["a"] * 4 + ["b"] * 12)
     assert (found.value, found.high, found.n) == (1.0, 1.0, 16)
-    assert found.low == pytest.approx(1 - reach, abs=1e-6)
+    assert found.low == pytest.approx((four + 1) / 2, abs=1e-6)
     # each group has a row in both cells, so they may vary together: four groups count as four
     together = stratified_bootstrap([0.0] * 8, ["a"] * 4 + ["b"] * 4, groups=[0, 1, 2, 3] * 2)
-    assert together.high == pytest.approx(wilson(0, 4).high)
+    assert together.high == pytest.approx(1 - four, abs=1e-6)
 
 
-def test_small_languages_that_are_all_right_widen_a_macro_mean() -> None:
-    values = [1.0] * 450 + [0.0] * 50 + [1.0] * 20
-    cells = ["a"] * 500 + ["b"] * 5 + ["c"] * 5 + ["d"] * 5 + ["e"] * 5
-    low, value, high = bounds(stratified_bootstrap(values, cells))
-    assert value == pytest.approx(0.98)
-    # by hand: 500 rows at .9 reach .0293 down (Wilson), five of five z^2 / (5 + z^2) = .4345, four times; all over 5
-    assert low == pytest.approx(0.98 - math.sqrt(0.0293**2 + 4 * 0.4345**2) / 5, abs=1e-4)
-    # the small languages cannot rise, so only the large one reaches up, as a bootstrap of it does
-    assert high == pytest.approx(0.98 + 0.0234 / 5, abs=2e-3)
+def test_a_macro_mean_of_scores_has_the_variance_of_its_rows() -> None:
+    """Two languages of four scores with mean 1/2 and variance .0001 and .0004 by n - 1, far from the ends of the range.
+
+    The error of the mean is sqrt(.0001 / 4 + .0004 / 4) / 2. Satterthwaite's degrees of freedom: (1 + 4)^2 over
+    (1^2 + 4^2) / 3 = 4.41, since these scores are less peaked than normal ones.
+    """
+    from scipy.stats import t
+
+    a, b = (np.array([-1.0, -1.0, 1.0, 1.0]) * math.sqrt(0.75 * v) + 0.5 for v in (0.0001, 0.0004))
+    low, value, high = bounds(stratified_bootstrap([*a, *b], ["a"] * 4 + ["b"] * 4))
+    quantile = t.ppf(0.975, 75 / 17)
+    assert value == pytest.approx(0.5)
+    assert value - low == pytest.approx(high - value)
+    assert high - value == pytest.approx(quantile * math.sqrt(0.000125) / 2, rel=0.002)
+
+
+def test_a_range_without_an_end_has_a_bootstrap() -> None:
+    rng = np.random.default_rng(2)
+    found = stratified_bootstrap(rng.exponential(size=80), ["a"] * 40 + ["b"] * 40, bounds=(0.0, math.inf))
+    assert found.method == "stratified bootstrap"
+    assert found.low is not None
 
 
 def test_a_macro_mean_with_a_cell_of_one_row_has_no_interval() -> None:
@@ -53,7 +112,7 @@ def test_wilson_of_a_given_variance_is_wilsons_for_zeros_and_ones() -> None:
     for successes, n in ((0, 5), (1, 7), (30, 40), (40, 40)):
         share = successes / n
         arrays = (np.array([x]) for x in (share, share * (1 - share) / n, float(n)))
-        low, high = score_limits(*arrays, (0.0, 1.0), 0.95)
+        low, high = score_limits(*arrays, (0.0, 1.0), 1.959963984540054)
         theirs = wilson(successes, n)
         assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
@@ -69,11 +128,12 @@ def test_the_worst_language_has_limits_that_hold_for_all_languages_at_once() -> 
     values = [1.0] * 90 + [0.0] * 10 + [1.0] * 40 + [0.0] * 10 + [1.0] * 4 + [0.0] + [None]
     cells = ["en"] * 100 + ["ha"] * 50 + ["ig"] * 5 + ["yo"]
     found = worst_cell(values, cells)
-    each = 0.95 ** (1 / 4)
+    each = 2 * 0.975 ** (1 / 4) - 1
     assert found.cells["ha"] == wilson(40, 50, each)
     assert (found.cell, found.score.value) == ("ha", 0.8)
-    # the lowest of the limits: Igbo's five rows could hide a lower score, and no language's upper limit is below ha's
-    assert found.score.low == wilson(4, 5, each).low
+    # Igbo's five rows could hide a lower score, and no language's upper limit is below ha's; from below, only the
+    # language that is the worst in truth must hold
+    assert found.score.low == wilson(4, 5).low
     assert found.score.high == wilson(40, 50, each).high
     assert found.cells["yo"].value is None
     assert worst_cell(values, cells, lower_is_better=True).cell == "en"
@@ -89,9 +149,12 @@ def test_the_worst_score_is_no_higher_than_the_upper_limit_of_any_language() -> 
     values = [1.0, 0.0] + [1.0] * 60 + [0.0] * 40
     found = worst_cell(values, ["a"] * 2 + ["b"] * 100)
     assert found.cell == "a"
-    assert (found.score.low, found.score.high) == (found.cells["a"].low, found.cells["b"].high)
+    assert (found.score.low, found.score.high) == (wilson(1, 2).low, found.cells["b"].high)
 
 
-def test_a_t_interval_of_a_few_rows_ends_at_the_range() -> None:
-    # 5 of 6: t(2) standard errors of 1 / 6 reach up to 1.55
-    assert stratified_bootstrap([1.0, 1.0, 0.0, 1.0, 1.0, 1.0], ["a"] * 3 + ["b"] * 3).high == 1.0
+def test_the_worst_of_losses_is_the_mirror_of_the_worst_score() -> None:
+    values = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
+    cells = ["a"] * 4 + ["b"] * 5
+    best = worst_cell(values, cells).score
+    lost = worst_cell([1 - value for value in values], cells, lower_is_better=True).score
+    assert (lost.low, lost.high) == pytest.approx((1 - (best.high or 0), 1 - (best.low or 0)))

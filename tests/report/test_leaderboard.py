@@ -185,16 +185,19 @@ def test_rows_that_all_change_alike_or_not_at_all_have_an_interval(tmp_path: Pat
         _write(tmp_path, model, {"qa": _rows(rate)})
     behind = {e.run: e.behind for e in _boards(tmp_path)["acc"].entries}
     assert behind["first"] is None
-    # three languages of 20 rows, each of which reaches z^2 / (20 + z^2) both ways; MOVER: as standard errors, over 3
-    reach = 1.959964**2 / (20 + 1.959964**2) / math.sqrt(3)
+    # each of three languages of 20 rows reaches z^2 / (20 + z^2) both ways, as Wilson's interval of as many rows of 1
+    # and -1 does as are worth 20^2 / z^2 + 2 20; together they are three times as many
+    z2 = 1.959964**2
+    reach = math.sqrt(z2 / (3 * (20**2 / z2 + 40) + z2))
     same = behind["same"]
     assert same is not None
     assert (same.value, same.low, same.high) == pytest.approx((0.0, -reach, reach), abs=1e-6)
     last = behind["last"]
     assert last is not None
-    # all 60 rows lost: a share at its end reaches twice as far, one way
+    # all 60 rows lost: Wilson's limit, where each of three languages gives 2/3 of a row of its 20 for its own share
     assert last.value == last.low == -1.0
-    assert last.high == pytest.approx(2 * reach - 1, abs=1e-6)
+    rows = 60 * (1 - (1 - 1 / 3) / 20)
+    assert last.high == pytest.approx(2 * z2 / (rows + z2) - 1, abs=1e-6)
 
 
 def test_the_order_of_a_leaderboard_agrees_with_its_ranks(tmp_path: Path) -> None:
@@ -221,10 +224,10 @@ def test_the_worst_language_of_a_system(tmp_path: Path) -> None:
         _write(tmp_path, model, {"qa": rows})
     entry = _boards(tmp_path)["acc"].entries[0]
     assert (entry.worst_language, entry.worst_score and entry.worst_score.value) == ("ha", 0.5)
-    # Sidak: each of three intervals at .95^(1/3); the lowest limits are both Hausa's
-    wide = wilson(5, 10, 0.95 ** (1 / 3))
+    # the lowest limits are both Hausa's; the upper ones must hold for three languages at once (Sidak)
+    wide = wilson(5, 10, 2 * 0.975 ** (1 / 3) - 1)
     assert entry.worst_score is not None
-    assert (entry.worst_score.low, entry.worst_score.high) == (wide.low, wide.high)
+    assert (entry.worst_score.low, entry.worst_score.high) == (wilson(5, 10).low, wide.high)
 
 
 def test_questions_of_a_group_count_as_one_in_the_tests(tmp_path: Path) -> None:

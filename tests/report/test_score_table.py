@@ -57,7 +57,9 @@ def test_failures_missing_answers_and_bounds_are_shown(tmp_path: Path) -> None:
     assert "no headline and no rank: 4 of 20 rows failed, more than 5%" in text
     assert "failed: plan of 4 (3 server, 1 timeout); languages with many: en 20%" in text
     assert "no answer by the model, counted as wrong: 2 refusal" in text
-    (missing,), counted = (block.points(page_data([folder])) for block in SECTION.blocks if isinstance(block, Listing))
+    listings = (block for block in SECTION.blocks if isinstance(block, Listing))
+    (missing,), counted, unread = (block.points(page_data([folder])) for block in listings)
+    assert unread == []
     assert missing["bounds"] == "20.0 to 40.0; no headline: 4 of 20 rows failed, more than 5%"
     assert [(p["language"], p["step"], p["reason"], p["rows"], p["failed"]) for p in counted] == [
         ("en", "plan", "server", 3, "20.0 [10.0, 40.0], many"),

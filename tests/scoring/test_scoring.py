@@ -169,7 +169,7 @@ def test_groups_are_resampled_together() -> None:
     assert narrow["value"] == wide["value"] == 0.5
     # ten equal rows per group: the design effect is 10, so the interval is about sqrt(10) times as wide
     assert (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"]) == pytest.approx(math.sqrt(10), rel=0.2)
-    assert "cluster" in wide["method"]
+    assert wide["method"] == "jackknife over groups, Wilson"
 
 
 def test_macro_means_are_plain_means_over_pairs() -> None:

@@ -30,8 +30,9 @@ class Score:
 
     ``dimension`` is empty for a task as a whole; else ``cell`` names the part. If ``value`` is None, nothing could be
     scored, and ``reason`` says why. ``unscored_reasons`` counts the rows that the value leaves out, by reason, and
-    ``worst_case`` and ``best_case`` are the score with all of them at 0 or at 1 (of a task as a whole). ``groups`` and
-    ``design_effect`` as in :class:`~mrag_eval.metrics.Estimate`.
+    ``worst_case`` and ``best_case`` are the score with all of them at 0 or at 1 (of a task as a whole); of a language,
+    with all unread choices wrong or right. ``groups`` and ``design_effect`` as in
+    :class:`~mrag_eval.metrics.Estimate`.
     ``lower_is_better`` is the metric's, None if neither less nor more is better. ``stderr`` is the harness's, for
     groups without an interval. ``tasks`` are those of a group, ``mean`` says which mean of them its value is, and
     ``weights`` what each of them weighs in it: ``rag_de 100, rag_ar 90``. ``part`` says how many of the rows were run,
@@ -132,7 +133,9 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
         yield figure(task, metric, reasons, **_estimate(score), no_headline=leaf.no_headline(metric))
         for dimension, cells in (*score.by.items(), ("macro", score.macro)):
             for cell, part in cells.items():
-                yield figure(task, metric, {}, dimension=dimension, cell=cell, **_estimate(part))
+                ends = score.unread.get(cell) if dimension == "query_lang" else None
+                cases = {} if ends is None else {"worst_case": ends[0], "best_case": ends[1]}
+                yield figure(task, metric, {}, dimension=dimension, cell=cell, **cases, **_estimate(part))
 
 
 def task_columns(file: ResultFile, name: str, label: str | None = None) -> dict[str, Any]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "label", "language", "question", "reference answers", "reply")
 METRIC = "judge_correct"
+# Labels that every task and language gets before the others are spread by the number of rows.
+FIRST_LABELS = 5
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,9 @@ def write_label_sheet(
     """Write the next ``n`` rows to label; return their number by task and language.
 
     Rows of a task and language come in one random order that depends on the seed alone, so that the labelled ones are a
-    random draw at any time. Those that ``people`` labelled are left out. The task and language with the fewest labels
-    comes first. Verdicts are not shown. Raises DataError if ``out`` exists, and if every row has a label.
+    random draw at any time. Those that ``people`` labelled are left out. Every task and language gets a few labels
+    first, then each in proportion to its rows. Verdicts are not shown. Raises DataError if ``out`` exists, and if every
+    row has a label.
     """
     if out.exists():
         raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
@@ -193,6 +196,7 @@ def write_label_sheet(
                 labelled[stratum] += 1
             else:
                 left[stratum].append((run.name(row), sample))
+    size = {stratum: labelled[stratum] + len(pool) for stratum, pool in left.items()}
     if not left:
         raise DataError("every row with a verdict has a label", "leave out --write")
     for pool in left.values():
@@ -201,7 +205,7 @@ def write_label_sheet(
     drawn: Counter[tuple[str, str]] = Counter()
     rows: list[tuple[tuple[str, str], dict[str, str]]] = []
     while left and len(rows) < n:
-        stratum = min(left, key=lambda one: (labelled[one] + drawn[one], one))
+        stratum = min(left, key=lambda one: _turn(labelled[one] + drawn[one], size[one], one))
         name, sample = left[stratum].pop()
         rows.append((stratum, sheet_row(name, sample)))
         drawn[stratum] += 1
@@ -209,3 +213,8 @@ def write_label_sheet(
             del left[stratum]
     write_sheet(out, COLUMNS, [cells for _, cells in sorted(rows, key=lambda row: row[0])])
     return dict(sorted(drawn.items()))
+
+
+def _turn(labels: int, rows: int, stratum: tuple[str, str]) -> tuple[int, float, tuple[str, str]]:
+    """Return the place in the queue for the next label: those with few first, then by labels for their rows."""
+    return min(labels, FIRST_LABELS), (labels + 1) / rows, stratum

@@ -41,6 +41,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
         *direction_lines(metrics),
         *_bounds(shown),
         *_notes(found.values()),
+        *_unread(shown),
         *_failures(shown),
         *_unmeasured(shown),
     )
@@ -84,6 +85,18 @@ def _bounds(leaves: Iterable[Leaf]) -> Iterator[str]:
             tasks.setdefault(why, []).append(leaf.label)
     for why, where in tasks.items():
         yield f"{why}; no headline, no rank ({', '.join(where)})"
+
+
+def _unread(leaves: Iterable[Leaf]) -> Iterator[str]:
+    """Yield what unread choices, which count as wrong, leave open of an accuracy in each language."""
+    for leaf in leaves:
+        for metric, score in leaf.result.metrics.items():
+            if score.unread:
+                parts = (f"{where} {points(low)} to {points(high)}" for where, (low, high) in score.unread.items())
+                yield (
+                    f"{leaf.run}, {leaf.label}, {metric}: languages differ in the share of replies without a readable "
+                    f"choice, which count as wrong; with all of these wrong, and all right: {', '.join(parts)}"
+                )
 
 
 def _failures(leaves: Iterable[Leaf]) -> Iterator[str]:

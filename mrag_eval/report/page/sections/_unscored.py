@@ -47,6 +47,19 @@ def _failures(leaf: Leaf) -> Iterator[Point]:
             }
 
 
+def _unread(leaf: Leaf) -> Iterator[Point]:
+    """Yield what unread choices leave open of an accuracy in each language, if their shares differ."""
+    for metric, score in leaf.result.metrics.items():
+        for language, (low, high) in score.unread.items():
+            yield {
+                "task": leaf.label,
+                "metric": metric,
+                "language": language,
+                "unread": points(high - low),
+                "bounds": f"{points(low)} to {points(high)}",
+            }
+
+
 unscored_points = each_task(_of_task)
 
 SECTION = Section(
@@ -71,6 +84,13 @@ SECTION = Section(
             },
             each_task(lambda leaf: list(_failures(leaf))),
             numbers=(4,),
+        ),
+        Listing(
+            "Replies without a readable choice, which count as wrong, where their share differs between languages; "
+            "bounds are the score with all of them wrong, and all right",
+            {"task": "task", "metric": "metric", "language": "language", "unread": "unread, %", "bounds": "bounds"},
+            each_task(lambda leaf: list(_unread(leaf))),
+            numbers=(3,),
         ),
     ),
 )
