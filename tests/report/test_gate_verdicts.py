@@ -461,7 +461,9 @@ def test_rows_without_a_score_in_both_runs_or_few_of_them_change_nothing(tmp_pat
 
 
 def territories(values: Sequence[float]) -> list[dict[str, Any]]:
-    return [row(i, **{"concurrence.delta_CS_difference": value}) for i, value in enumerate(values)]
+    """Return a territory for each value; all of them count for both scores whose difference it is."""
+    names = [f"concurrence.{name}" for name in ("delta_CS_difference", "Con_CS", "Non_CS")]
+    return [row(i, **dict(zip(names, (value, 0.5, 0.5), strict=True))) for i, value in enumerate(values)]
 
 
 @pytest.mark.parametrize(
@@ -470,7 +472,7 @@ def territories(values: Sequence[float]) -> list[dict[str, Any]]:
      (-0.8, -0.1, "no worse"), (0.3, 0.3, "no drop shown"), (0.3, -0.3, "no drop shown")],
 )  # fmt: skip
 def test_a_delta_of_concurrence_is_better_near_zero(before: float, after: float, verdict: str, tmp_path: Path) -> None:
-    noise = np.random.default_rng(0).normal(0, 0.1, (2, 60))
+    noise = np.random.default_rng(0).normal(0, 0.05, (2, 60))
     noise -= noise.mean(axis=1, keepdims=True)
     a, b = two(tmp_path, territories(before + noise[0]), territories(after + noise[1]))
     check = only(gate([a], [b], rules({"metric": "concurrence.delta_CS_difference"})))

@@ -104,8 +104,11 @@ def test_a_margin_of_nothing_is_not_certain(tmp_path: Path) -> None:
     table = margin_table([write_run(tmp_path / "blend", dict.fromkeys(tasks, (1, 0, 0, 1)))])
     found = cells(table, LABEL)["low"]
     assert (found.value, found.n) == (0.0, 20)
-    # five tasks of four equal rows: z^2 / (4 + z^2) each, as standard errors over five
-    reach = 100 * 1.959964**2 / (4 + 1.959964**2) / 5**0.5
+    # four equal rows in the middle of the range are worth as many of 0 and 1 as have Wilson's limits of no spread, from
+    # .5 down to .5 * 4 / (4 + z^2); then five tasks of so many are one of five times as many
+    square = 1.959964**2
+    worth = 8 * (2 + square) / square
+    reach = 100 * (square / (5 * worth + square)) ** 0.5
     assert (found.low, found.high) == pytest.approx((-reach, reach), abs=1e-4)
 
 

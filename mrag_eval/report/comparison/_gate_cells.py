@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mrag_eval.report.comparison._compare import PairedRows, cell_of
 from mrag_eval.report.comparison._gate_rules import Rule
-from mrag_eval.scoring import nearer_zero_is_better
+from mrag_eval.scoring import nearer_zero_is_better, scale_of
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import PairedCell
@@ -55,13 +55,35 @@ def drop_of(rule: Rule, pair: PairedRows, limit: float) -> Drop:
     if nearer_zero_is_better(rule.metric):
         known = [(a, b) for a, b in zip(cell.first, cell.second, strict=True) if a is not None and b is not None]
         side = -1.0 if sum(a for a, _ in known) < 0 else 1.0
+        reach = _reach(rule.metric, pair)
+        inside = all(abs(value) <= reach for both in known for value in both)
         # farther on the side of the baseline, or as far on the other
         cells = [
-            replace(cell, first=_times(cell.second, turn), second=_times(cell.first, side), bounds=None)
-            for turn in (side, -side)
+            replace(
+                cell,
+                first=_times(cell.first, -side),
+                second=_times(cell.second, turn),
+                bounds=(-reach, reach) if inside else None,
+            )
+            for turn in (-side, side)
         ]
-        return Drop(tuple(cells), (side, -side))
+        return Drop(tuple(cells), (-side, side))
     return Drop((_turned(cell) if rule.less_is_better else cell,), (-1.0 if rule.less_is_better else 1.0,))
+
+
+def _reach(metric: str, pair: PairedRows) -> float:
+    """Return the largest value of a territory in a delta of concurrence, infinite without a range.
+
+    The values of Con - Non are those of T territories, of which C count for Con and D for Non: T / C or T / D at most.
+    """
+    if metric == "concurrence.delta_CS_difference":
+        of_run = [
+            [sum(name in row.values for row in run) for name in (metric, "concurrence.Con_CS", "concurrence.Non_CS")]
+            for run in (pair.first, pair.second)
+        ]
+        return max(total / max(1, min(parts)) for total, *parts in of_run)
+    low, high = scale_of(metric).bounds
+    return max(abs(low), abs(high))
 
 
 def unscored_of(rule: Rule, pair: PairedRows, limit: float) -> Drop:
