@@ -55,6 +55,9 @@ class PairedShares:
         """Return the p-value of a drop larger than ``drop``; it rises with the drop."""
         if drop >= 1:
             return 1.0
+        if drop < -1:
+            # every drop is larger
+            return sys.float_info.min
         low, high = max(0.0, -drop), (1 - drop) / 2
         # more points where the share is small, as there the probabilities change fastest
         shares = low + (high - low) * np.sin(np.linspace(0, np.pi / 2, _GRID)) ** 2

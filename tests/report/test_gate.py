@@ -252,6 +252,15 @@ def test_a_baseline_keeps_who_translated(tmp_path: Path) -> None:
     assert "translator.sha256" in not_comparable(gate([file], [made("d", "nllb small", "def")], chosen))
 
 
+def test_a_baseline_without_finite_values_is_damaged(tmp_path: Path) -> None:
+    a, _ = runs(tmp_path, [1] * 30, [1] * 30)
+    file = tmp_path / "baseline.json"
+    write_baseline([a], file)
+    file.write_text(file.read_text("utf-8").replace('"acc": 1.0', '"acc": "NaN"', 1), "utf-8")
+    with pytest.raises(DataError, match=r"baseline\.json: a damaged baseline file .*NaN"):
+        gate([file], [a], rules({"metric": "acc"}))
+
+
 @pytest.mark.parametrize("text", ["{", '{"format": 9}', '{"format": 1, "tasks": {"qa": {"rows": [[1]]}}}', "[]"])
 def test_a_file_that_is_not_a_baseline_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "baseline.json"
@@ -266,6 +275,7 @@ def test_a_file_that_is_not_a_baseline_is_named(tmp_path: Path, text: str) -> No
         ("rules: [{metrik: acc}]", r"rules\[0\]: unknown key 'metrik'; did you mean 'metric'"),
         ("rules: []", "rules"),
         ("rules: [{metric: acc, max_drop: -1}]", r"rules\[0\]\.max_drop"),
+        ("rules: [{metric: acc, max_drop: .inf}]", r"rules\[0\]\.max_drop"),
         ("rules: [{metric: acc, max_drop: .1, max_drop_relative: .1}]", "exclude each other"),
         ("a: [", "not readable as YAML"),
     ],

@@ -488,6 +488,7 @@ def test_a_rule_that_no_candidate_could_fail_passes_nothing(tmp_path: Path) -> N
     for i, (rule, reason) in enumerate(
         (
             ({"max_drop": 0.9}, "no candidate could fail: as much as the whole score is allowed"),
+            ({"max_drop": 5}, "no candidate could fail: as much as the whole score is allowed"),
             ({"max_drop": 0.45, "min_n": 2}, "40 of about 470 rows needed to show even the worst candidate"),
             ({"min_score": 0.0}, "no candidate could fail: the bound is at the end of the metric's range"),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -92,7 +93,7 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     rows = {
         str(key): ScoredRow(
             *(str(key), str(language), str(group)),
-            {name: float(v) for name, v in values.items()},
+            {name: _finite(v) for name, v in values.items()},
             str(document),
             failed=key in failed,
         )
@@ -103,3 +104,10 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     run = RunOf(**settings["run"])
     kept = dict(RowTexts.from_kept(line) for line in entry.get("answers", ()))
     return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept)
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"the value {value!r}")
+    return number

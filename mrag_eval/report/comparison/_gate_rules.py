@@ -17,7 +17,7 @@ class Guard(Block):
     A language of fewer than ``min_n`` pairs of rows, or groups of them, cannot be told.
     """
 
-    max_drop: float = Field(default=0.0, ge=0)
+    max_drop: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     min_n: int = Field(default=30, ge=2)
 
 
@@ -47,9 +47,9 @@ class Rule(Block):
     metric: str
     task: str = "*"
     pair: str | None = Field(default=None, pattern=r"^\S+->\S+$")
-    max_drop: float | None = Field(default=None, ge=0)
+    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     max_drop_relative: float | None = Field(default=None, ge=0, lt=1)
-    max_drop_pinned: float | None = Field(default=None, ge=0)
+    max_drop_pinned: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     min_score: float | None = None
     max_score: float | None = None
     non_inferiority: bool = False
