@@ -52,4 +52,6 @@ def lower_bound(
     if excess(low) < 0:
         return low
     found = float(brentq(excess, low, high, xtol=_EXACT_TO * (limits[1] - limits[0])))
+    # the search may end a little beyond the estimate
+    found = min(found, max(about[0], limits[0]))
     return max(found, math.nextafter(margin, math.inf)) if above else min(found, margin)

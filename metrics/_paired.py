@@ -23,6 +23,8 @@ from mrag_eval.metrics._resampling import Array
 Values = Sequence[float | bool | None]
 # With fewer units that differ from the most common difference, resamples say too little of the spread.
 FEW_DIFFERING = 10
+# Resamples that memory allows for.
+MOST_RESAMPLES = 100_000
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,9 @@ def margin_tests(
     first run and the margin alone. Raises MetricError on unequal lengths, NaN and values out of bounds.
     """
     _resampling.check_settings(1 - alpha, n_resamples)
-    if correction != "holm":
-        # a p-value has to get below alpha over the number of cells
-        n_resamples = max(n_resamples, math.ceil(4 * len(cells) / alpha))
+    # a p-value has to get below alpha, over the number of cells for the correction by steps
+    needed_resamples = 4 / alpha * (len(cells) if correction == "bh" else 1)
+    n_resamples = max(n_resamples, math.ceil(min(needed_resamples, MOST_RESAMPLES)))
     rows, worst = _rows_of(cells), _rows_of(cells, worst=True)
     tests = _tests(rows, n_resamples, seed)
     margins = [cell.margin for cell in cells]
@@ -152,7 +154,7 @@ def margin_tests(
             found = replace(found, p_adjusted=p_adjusted, lower=lower, shown=lower > margins[i])
         else:
             enough = needed(known[i], margins[i], level, len(np.unique(worst[i].units)))
-            found = replace(found, lower=test.lower(alpha, margins[i]), possible=False, needed=enough)
+            found = replace(found, lower=test.lower(level, margins[i]), possible=False, needed=enough)
         out.append(found)
     return out
 
@@ -260,4 +262,4 @@ def _mean(row: _Rows) -> float | None:
 def _untestable(row: _Rows) -> str:
     if len(np.unique(row.units)) < 2:
         return "fewer than two independent rows"
-    return f"fewer than {FEW_DIFFERING} rows differ from the others, and the metric has no range"
+    return f"fewer than {FEW_DIFFERING} rows differ from the others, and the values have no range that is known"

@@ -141,6 +141,9 @@ def check_output_file(path: Path, name: str) -> None:
     _check_room(path.parent, path, f"{name} FILE")
     if path.is_dir():
         raise ConfigError(f"{name} {path}: a folder, not a file", f"name a file in it: {name} {path}/FILE")
+    if path.exists() and not path.is_file():
+        # written files take the place of what was there, a device too
+        raise ConfigError(f"{name} {path}: a device or pipe, not a file", f"name a file: {name} FILE")
 
 
 def _check_room(folder: Path, path: Path, example: str) -> None:

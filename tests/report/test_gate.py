@@ -118,7 +118,12 @@ def test_every_metric_falls_on_its_worse_side_alone(tmp_path: Path) -> None:
         more = False if nearer_zero_is_better(metric) else more_is_better(metric)
         rule = {"metric": metric} if more is not None else {"metric": metric, "lower_is_better": False}
         for before, after in ((0.0, 1.0), (1.0, 0.0)):
-            a, b = runs(tmp_path / f"{metric.replace('@', ' ')} {after}", [before] * 40, [after] * 40, metric)
+            # without a range, rows that all change alike say nothing of the spread
+            apart = 1e-3 if nearer_zero_is_better(metric) else 0.0
+            values = [
+                [abs(value - apart * (i % spread)) for i in range(40)] for value, spread in ((before, 5), (after, 7))
+            ]
+            a, b = runs(tmp_path / f"{metric.replace('@', ' ')} {after}", *values, metric)
             (check,) = gate([a], [b], rules(rule)).checks
             worse = after < before if more is not False else after > before
             assert check.verdict == ("fail" if worse else "no worse"), metric
@@ -278,6 +283,8 @@ def test_a_file_that_is_not_a_baseline_is_named(tmp_path: Path, text: str) -> No
         ("rules: [{metric: acc, max_drop: .inf}]", r"rules\[0\]\.max_drop"),
         ("rules: [{metric: acc, max_drop: .1, max_drop_relative: .1}]", "exclude each other"),
         ("a: [", "not readable as YAML"),
+        ("rules: [{metric: acc, max_drop: .01, max_drop: .9}]", "the key 'max_drop' is given twice"),
+        ("rules: [{metric: acc, min_score: .nan}]", r"rules\[0\]\.min_score"),
     ],
 )
 def test_a_fault_in_the_rules_names_the_file_and_the_key(tmp_path: Path, text: str, said: str) -> None:

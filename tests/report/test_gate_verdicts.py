@@ -212,6 +212,15 @@ def test_a_ceiling_above_the_score(ceiling: float, verdict: str, tmp_path: Path)
     assert f"n = 100   ceiling {100 * ceiling:.1f}" in gate_lines(result)[2]
 
 
+@pytest.mark.parametrize("bound", ["min_score", "max_score"])
+def test_a_bound_at_the_score_holds_in_its_last_digit(bound: str, tmp_path: Path) -> None:
+    metric = "f1" if bound == "min_score" else "language_mix"
+    # a mean of 110 times .1 is .09999999999999996
+    rows = [row(i, **{metric: 0.1}) for i in range(110)]
+    a, b = two(tmp_path, rows, rows)
+    assert only(gate([a], [b], rules({"metric": metric, bound: 0.1}))).verdict == "holds"
+
+
 def test_a_floor_and_a_drop_are_two_checks(tmp_path: Path) -> None:
     result = held(tmp_path, [1] * 100, [1] * 70 + [0] * 30, {"min_score": 0.5, "max_drop": 0.1})
     assert [check.verdict for check in result.checks] == ["holds", "fail"]
@@ -273,8 +282,29 @@ def test_a_baseline_file_keeps_the_pairs_and_an_older_one_is_refused(tmp_path: P
     old = json.loads(file.read_text("utf-8")) | {"format": 2}
     file.write_text(json.dumps(old), "utf-8")
     # it does not say what was measured
+    with pytest.raises(DataError, match="a baseline file of format 2; this version reads 4"):
+        gate([file], [b], rules({"pair": "ko->en"}))
+    file.write_text('{"format": 4, "tasks": {}}', "utf-8")
     with pytest.raises(DataError, match="not a baseline file"):
         gate([file], [b], rules({"pair": "ko->en"}))
+
+
+def test_a_candidate_does_not_decide_which_guards_there_are(tmp_path: Path) -> None:
+    """Without the languages of documents in the candidate, the pairs of the baseline are guarded all the same."""
+    unknown = [one | {"cell": {"query_lang": one["cell"]["query_lang"]}} for one in with_pairs(60)]
+    a, b = two(tmp_path, with_pairs(0), unknown)
+    rule = {"max_drop": 0.4, "per_pair": {"max_drop": 0.05}}
+    checks = gate([a], [b], rules(rule)).checks
+    assert [check.language for check in checks] == [None, "de->de", "de->en", "ko->en", "ko->ko"]
+    assert checks[3].verdict == "fail"
+    # with none in either run, the guard cannot tell
+    c = write_run(tmp_path / "c", {"qa": unknown})
+    found = gate([c], [b], rules(rule))
+    assert (found.exit_code, found.checks[1].reason) == (2, "no row has the languages of question and document")
+    nameless = [one | {"cell": {"query_lang": ""}} for one in unknown]
+    d = write_run(tmp_path / "d", {"qa": nameless})
+    found = gate([d], [d], rules({"max_drop": 0.4, "per_language": {}}))
+    assert (found.exit_code, found.checks[1].reason) == (2, "no row has a language")
 
 
 # Rules that contradict themselves
@@ -393,6 +423,11 @@ def test_runs_of_several_models_are_listed_and_one_is_chosen_by_its_name(tmp_pat
     with pytest.raises(DataError, match="runs of 2 models"):
         compare([a], [b])
     file = tmp_path / "baseline.json"
+    with pytest.raises(ConfigError, match="differs nosuch: the runs have no such setting"):
+        gate([a], [a], rules({}, differs=["nosuch"]))
+    write_baseline([a], file)
+    with pytest.raises(DataError, match="no run of the model new"):
+        gate([file], [a], rules({}), baseline_model="new")
     with pytest.raises(DataError, match="runs of 2 models"):
         write_baseline([b], file)
     write_baseline([b], file, "good")

@@ -64,7 +64,11 @@ def read_runs_or_baseline(paths: Sequence[Path], model: str | None = None) -> di
     several models.
     """
     if len(paths) == 1 and paths[0].suffix == _SUFFIX and not paths[0].is_dir():
-        return _read_baseline(paths[0])
+        runs = _read_baseline(paths[0])
+        models = sorted({run.run.model for run in runs.values()})
+        if model is not None and models != [model]:
+            raise DataError(f"{paths[0]}: no run of the model {model}", f"the models there: {', '.join(models)}")
+        return runs
     return read_runs(paths, model)
 
 
@@ -77,8 +81,13 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
         raise DataError(
             f"{path}: not readable as JSON ({err})", "write it again: mrag-eval gate --save FILE.json RUN"
         ) from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int) or not content.get("tasks"):
         raise DataError(f"{path}: not a baseline file", "mrag-eval gate --save FILE.json OUT   writes one")
+    if content["format"] != _FORMAT:
+        raise DataError(
+            f"{path}: a baseline file of format {content['format']}; this version reads {_FORMAT}",
+            "write it again: mrag-eval gate --save FILE.json RUN",
+        )
     try:
         return {task: _task(task, path, entry) for task, entry in content["tasks"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as err:

@@ -104,7 +104,7 @@ class PairedRows:
 
     def of_pair(self, pair: str) -> PairedRows:
         """Return the pairs whose question and relevant document are in the languages ``de->en`` (or ``*->en``)."""
-        return self._kept([fnmatchcase(row.pair, pair) for row in self.second])
+        return self._kept([fnmatchcase(found, pair) for found in self._pairs()])
 
     def _kept(self, keeps: Sequence[bool]) -> PairedRows:
         first, second = tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps))
@@ -122,7 +122,11 @@ class PairedRows:
     @property
     def pairs(self) -> tuple[str, ...]:
         """Return the pairs of question and document language, sorted."""
-        return tuple(sorted({row.pair for row in self.second} - {""}))
+        return tuple(sorted({*self._pairs()} - {""}))
+
+    def _pairs(self) -> list[str]:
+        """Return the pair of each row: that of the first run, or of the second if the first does not have it."""
+        return [a.pair or b.pair for a, b in zip(self.first, self.second, strict=True)]
 
     def alone(self) -> Iterator[str]:
         """Yield a line on the metrics that have values in one of the runs alone."""
@@ -178,7 +182,7 @@ def compare(
         raise DataError(
             f"the runs share no task ({', '.join(a)} | {', '.join(b)})", "name the tasks to pair: --pair FIRST=SECOND"
         )
-    _check_named(differs, [a[task].measurement for task in both] + [b[task].measurement for task in both.values()])
+    check_differs(differs, [a[task].measurement for task in both] + [b[task].measurement for task in both.values()])
     notes = [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []
@@ -224,13 +228,13 @@ def unlike_settings(first: SampleSet, second: SampleSet, differs: Sequence[str] 
     return differences(first.measurement, second.measurement, ALL_BUT_THE_MODEL, (*differs, *_PAIRED))
 
 
-def _check_named(differs: Sequence[str], records: Sequence[Measurement | None]) -> None:
+def check_differs(differs: Sequence[str], records: Sequence[Measurement | None]) -> None:
     """Raise ConfigError for a setting that is meant to differ and that no task could have."""
     known = {EVERYTHING, UNKNOWN, *names_in(records)}
     for name in differs:
         if name not in known and any(records):
             raise ConfigError(
-                f"--differs {name}: the runs have no such setting{close_match(name, known)}",
+                f"differs {name}: the runs have no such setting{close_match(name, known)}",
                 "name a block or a key, such as retrieval or retrieval.mode, or all",
             )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mrag_eval.core import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, is_of, paired
+from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.comparison._gate_bounds import bounded
 from mrag_eval.report.comparison._gate_cells import drop_of, unscored_of
@@ -46,6 +46,8 @@ def gate(
     sides: dict[Side, Runs] = {"baseline": read_runs_or_baseline(baseline, baseline_model)}
     if pinned:
         sides["pinned"] = read_runs_or_baseline(pinned)
+    records = [run.measurement for runs in (*sides.values(), after) for run in runs.values()]
+    check_differs(rules.differs, records)
     with Wait("reading the rules", len(rules.rules), "rules") as wait:
         found = [part for rule in wait.over(rules.rules) for part in _apply(rule, rules, sides, after)]
     asked = [part for part in found if isinstance(part, Asked)]
@@ -136,10 +138,14 @@ def _compared(
         parts.append(_unscored(rule, blank, whole))
     if rule.per_language is not None:
         own = _guarded(rule, rule.per_language)
-        parts += [_test(own, blank, whole.of_language(language), language) for language in whole.languages]
+        parts += [_test(own, blank, whole.of_language(language), language) for language in whole.languages] or [
+            replace(blank, language="per_language", reason="no row has a language")
+        ]
     if rule.per_pair is not None:
         own = _guarded(rule, rule.per_pair)
-        parts += [_test(own, blank, whole.of_pair(name), name) for name in whole.pairs]
+        parts += [_test(own, blank, whole.of_pair(name), name) for name in whole.pairs] or [
+            replace(blank, language="per_pair", reason="no row has the languages of question and document")
+        ]
     return parts
 
 

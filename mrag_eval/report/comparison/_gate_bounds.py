@@ -48,7 +48,9 @@ def bounded(rule: Rule, rules: Rules, check: Check, rows: Sequence[ScoredRow]) -
 
 def _beyond(check: Check, value: float) -> bool:
     """Return whether a score is below the check's floor, or above its ceiling."""
+    # a mean of equal values may differ from them in its last digit
+    slack = 1e-9 * max(1.0, abs(value))
     if check.floor is not None:
-        return value < check.floor
+        return value < check.floor - slack
     value = abs(value) if nearer_zero_is_better(check.metric) else value
-    return check.ceiling is not None and value > check.ceiling
+    return check.ceiling is not None and value > check.ceiling + slack

@@ -31,10 +31,10 @@ class Check:
     ``detectable`` is the smallest drop beyond the limit that these pairs show with 80% power in this gate, ``needed``
     about the number of rows (or groups of them) that an undecided check would need.
 
-    ``better`` and ``worse`` are the ids of rows whose value rose and fell. ``part`` says how many of the rows were run,
-    if not all. ``caution`` says from how many rows on the test of a verdict is exact, if there are fewer. ``marked``
-    names the languages of which more than a tenth of the rows failed. ``why`` says why the candidate's rows have no
-    score, in a check of those.
+    ``lost`` counts the rows that one run alone scored. ``better`` and ``worse`` are the ids of rows whose value
+    rose and fell. ``part`` says how many of the rows were run, if not all. ``caution`` says from how many rows on
+    the test of a verdict is exact, if there are fewer. ``marked`` names the languages of which more than a tenth of
+    the rows failed. ``why`` says why the candidate's rows have no score, in a check of those.
     """
 
     task: str
@@ -44,6 +44,7 @@ class Check:
     against: Side = "baseline"
     unscored: bool = False
     n: int = 0
+    lost: int = 0
     baseline: float | None = None
     candidate: float | None = None
     difference: float | None = None

@@ -50,8 +50,8 @@ class Rule(Block):
     max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     max_drop_relative: float | None = Field(default=None, ge=0, lt=1)
     max_drop_pinned: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    min_score: float | None = None
-    max_score: float | None = None
+    min_score: float | None = Field(default=None, allow_inf_nan=False)
+    max_score: float | None = Field(default=None, allow_inf_nan=False)
     non_inferiority: bool = False
     min_n: int | None = Field(default=None, ge=2)
     must_detect: float | None = Field(default=None, gt=0)

@@ -90,7 +90,7 @@ def _finding(check: Check) -> str:
         " → ".join(filter(None, scores)) + _scale(check).note,
         f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
         "" if check.p_adjusted is None else f"p {p_text(check.p_adjusted)}",
-        f"n = {check.n:,}",
+        f"n = {check.n:,}" + (f" ({check.lost:,} more in one run only)" if check.lost and check.passes else ""),
         _allowed(check),
     ]
     return "   ".join(filter(None, [*parts, check.reason, check.why, check.caution, _mark(check)]))
@@ -192,7 +192,7 @@ def _cells(check: Check) -> list[str]:
         " → ".join(filter(None, scores)),
         f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
         p_text(check.p_adjusted),
-        f"{check.n:,}" if check.n else "",
+        (f"{check.n:,}" if check.n else "") + (f" ({check.lost:,} in one run only)" if check.lost else ""),
         "" if check.candidate is None else _allowed(check),
     ]
 

@@ -118,6 +118,7 @@ def _measured(asked: Asked, test: MarginTest, groups: list[str] | None) -> Check
     return replace(
         check,
         n=n,
+        lost=sum((x is None) != (y is None) for x, y in zip(cell.first, cell.second, strict=True)),
         baseline=before,
         candidate=after,
         difference=difference,
