@@ -83,11 +83,11 @@ def from_eval_results(folder: Path) -> Iterator[Figure]:
 def from_mteb(folder: Path) -> Iterator[Figure]:
     for file in folder.joinpath("mteb", "results").rglob("*.json"):
         content = json.loads(file.read_text("utf-8"))
-        for rows in content.get("scores", {}).values():
-            (whole,) = [row for row in rows if row["hf_subset"] == "default"]
-            for key in whole:
-                if f"{key}_n" in whole and whole[key] is not None:
-                    yield Figure(content["task_name"], key, whole[key], n=whole[f"{key}_n"])
+        # the model's own file has none
+        whole = content.get("overall", {})
+        for key in whole:
+            if f"{key}_n" in whole and whole[key] is not None:
+                yield Figure(content["task_name"], key, whole[key], n=whole[f"{key}_n"])
 
 
 def from_every_eval_ever(folder: Path) -> Iterator[Figure]:
