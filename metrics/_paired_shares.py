@@ -52,7 +52,7 @@ class PairedShares:
         return np.asarray(high)
 
     def p_value(self, drop: float) -> float:
-        """Return the p-value of a drop larger than ``drop``; it rises with the drop, but for dips where outcomes tie."""
+        """Return the p-value of a drop larger than ``drop``; it rises with it, but for dips where outcomes tie."""
         if drop >= 1:
             return 1.0
         if drop < -1:
