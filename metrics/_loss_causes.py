@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 Cause = Literal["retrieval", "reading", "language", "judging", "unknown"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-# What a metric is of: the passages found, the language of the answer, or the answer.
+# What a metric judges: the passages found, the language of the answer, or the answer itself.
 Subject = Literal["passages", "language", "answer"]
 
 

@@ -44,7 +44,20 @@ class PairedCell:
 
 
 @dataclass(frozen=True)
-class MarginTest:
+class _CellTest:
+    """What every test of a cell says; ``reason`` says why there is none."""
+
+    difference: float | None
+    n: int
+    units: int
+    method: str
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class MarginTest(_CellTest):
     """One cell's test that the mean of first - second, ``difference``, is above its margin.
 
     ``p_value`` is of this test alone, ``p_adjusted`` after the correction for all. ``lower`` is the one-sided bound of
@@ -54,37 +67,23 @@ class MarginTest:
     number of units with which it would be, if there is one. ``reason`` says why there is no test.
     """
 
-    difference: float | None
-    n: int
-    units: int
-    method: str
-    p_value: float | None = None
-    p_adjusted: float | None = None
     lower: float | None = None
     upper: float | None = None
     shown: bool = False
     possible: bool = True
     needed: int | None = None
-    reason: str | None = None
 
 
 @dataclass(frozen=True)
-class PairedTest:
+class PairedTest(_CellTest):
     """A two-sided test that two runs differ, with the interval of the mean of first - second that it implies.
 
     0 is outside ``low`` to ``high`` if and only if ``p_value`` is at most 1 less the confidence. ``p_adjusted`` is
     corrected for all cells of the family. Both are None if no test is possible, and ``reason`` says why.
     """
 
-    difference: float | None
-    n: int
-    units: int
-    method: str
-    p_value: float | None = None
-    p_adjusted: float | None = None
     low: float | None = None
     high: float | None = None
-    reason: str | None = None
 
 
 class _Rows(NamedTuple):
@@ -222,7 +221,7 @@ def _worst(cell: PairedCell) -> float | None:
 
 
 def _tests(rows: Sequence[_Rows], n_resamples: int, seed: int) -> list[Test | None]:
-    """Return the test of each cell; None if there is none."""
+    """Return the test of each cell, None where no test is possible."""
     found: list[Test | None] = []
     bounded: dict[int, BoundedMean | None] = {}
     spread: list[int] = []

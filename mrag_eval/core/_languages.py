@@ -206,7 +206,7 @@ def _scripts(code: str) -> tuple[str, ...]:
 def iso_639_3(code: str) -> str:
     """Return a language as three letters (ISO 639-3) and script: ``iso_639_3("zh-Hant") == "zho-Hant"``.
 
-    The script is the usual one unless the code names it; there is none if it is not known.
+    A code without a script gets the usual one of the language, if that is known.
     """
     from langcodes import Language
 

@@ -17,7 +17,7 @@ def shared(docs: Sequence[RagDoc], share: float, seed: int) -> list[RagDoc]:
     """
     units = [_question(doc) for doc in docs]
     drawn = sorted(dict.fromkeys(units), key=lambda unit: hashlib.sha256(f"{seed} {unit}".encode()).digest())
-    # the last digits of a product of two numbers are none of the user's
+    # rounding hides the last digits of the product
     kept = set(drawn[: math.ceil(round(share * len(drawn), 6))])
     return [doc for doc, unit in zip(docs, units, strict=True) if unit in kept]
 

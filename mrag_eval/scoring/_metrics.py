@@ -473,7 +473,8 @@ def nearer_zero_is_better(metric: str) -> bool:
     """Return whether a metric is better the nearer it is to 0 from either side, as BordIRlines' deltas of concurrence
     are.
     """
-    return metric.startswith("concurrence.delta_CS")
+    declared = TASK_MEASURES.get(metric)
+    return declared is not None and declared.nearer_zero
 
 
 def better_side(metric: str) -> str:

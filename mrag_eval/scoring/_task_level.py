@@ -264,7 +264,7 @@ TASK_SCORES = ("concurrence", "citations")
 class TaskMeasure:
     """Hold a measure of a task as a whole: its name in results, its unit and range, and whether higher is better.
 
-    ``in_results``: the harness's table has it, too.
+    ``in_results``: the harness's table has it, too. ``nearer_zero``: it is better the nearer it is to 0.
     """
 
     name: str
@@ -273,6 +273,7 @@ class TaskMeasure:
     in_results: bool = False
     _: KW_ONLY
     needs: frozenset[str]
+    nearer_zero: bool = False
 
 
 def _measures() -> Iterator[TaskMeasure]:
@@ -281,7 +282,8 @@ def _measures() -> Iterator[TaskMeasure]:
     in_results = ("controller_share", *papers)
     for name in (*in_results, "read", "refused", "unread", *CONCURRENCE_SCALES):
         scale = CONCURRENCE_SCALES.get(name, SHARE)
-        yield TaskMeasure(f"concurrence.{name}", scale, better.get(name), name in in_results, needs=ANSWERED)
+        kept = (f"concurrence.{name}", scale, better.get(name), name in in_results)
+        yield TaskMeasure(*kept, needs=ANSWERED, nearer_zero=name.startswith("delta_CS"))
 
 
 TASK_MEASURES = {measure.name: measure for measure in _measures()}

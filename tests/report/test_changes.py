@@ -183,7 +183,7 @@ def test_less_of_a_metric_can_be_better(tmp_path: Path) -> None:
 
 
 def test_a_difference_is_better_the_nearer_it_is_to_zero(tmp_path: Path) -> None:
-    name = "concurrence.delta_CS"
+    name = "concurrence.delta_CS_difference"
     a = write_run(tmp_path / "a", {"qa": [row(i, **{name: x}) for i, x in enumerate((0.1, -0.5, 0.2, 0.3))]})
     b = write_run(tmp_path / "b", {"qa": [row(i, **{name: x}) for i, x in enumerate((-0.5, 0.1, -0.2, 0.6))]})
     found = changes_of(a, b, of_metric(name))

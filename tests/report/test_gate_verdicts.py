@@ -531,3 +531,25 @@ def test_a_rule_that_no_candidate_could_fail_passes_nothing(tmp_path: Path) -> N
         for after in ([1, 0] * 20, [0] * 40):
             found = held(tmp_path / f"{i} {sum(after)}", [1, 0] * 20, after, rule)
             assert (only(found).verdict, only(found).reason, found.exit_code) == ("cannot tell", reason, 2)
+
+
+def test_languages_that_the_candidate_lacks_are_guarded(tmp_path: Path) -> None:
+    before = [row(i, lang, acc=1.0) for lang in ("de", "ko") for i in range(100)]
+    after = [{**one, "cell": {"query_lang": ""}, "values": {"acc": float(one["row"][:2] == "de")}} for one in before]
+    a, b = two(tmp_path, before, after)
+    checks = gate([a], [b], rules({"max_drop": 0.6, "per_language": {"max_drop": 0.05}})).checks
+    assert [(check.language, check.verdict) for check in checks] == [
+        (None, "no worse"),
+        ("de", "no worse"),
+        ("ko", "fail"),
+    ]
+
+
+@pytest.mark.parametrize("option", ["--html", "--markdown", "--junit"])
+def test_a_device_is_no_file_to_write(option: str, tmp_path: Path) -> None:
+    from mrag_eval.core import check_output_file
+
+    with pytest.raises(ConfigError, match=f"{option} /dev/null: a device or pipe, not a file") as caught:
+        check_output_file(Path("/dev/null"), option)
+    assert caught.value.next_step == f"name a file: {option} FILE"
+    assert Path("/dev/null").is_char_device()

@@ -82,7 +82,7 @@ class ChangedCell:
 
     @property
     def chance(self) -> float:
-        """Return the probability of so many more losses than gains if both were equally likely.
+        """Return the chance of at least this surplus of losses if losses and gains were equally likely.
 
         One-sided exact sign test; rows that are resampled together count once, by the sum of their changes.
         """

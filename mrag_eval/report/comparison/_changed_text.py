@@ -39,7 +39,7 @@ def _is_plain(url: str) -> bool:
 
 
 def changed_markdown(changes: Changes, page_url: str | None = None, chars: int = MOST_CHARS) -> str:
-    """Return what changed as Markdown of at most so many characters: causes, rows in full, and all ids.
+    """Return what changed as Markdown of at most ``chars`` characters: causes, rows in full, and all ids.
 
     ``page_url`` is the address of the page with all rows, to which each row links.
     """

@@ -14,7 +14,7 @@ from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, C
 from mrag_eval.report.comparison._shown_text import cut
 from mrag_eval.scoring import scale_of
 
-# What a loss came with, as the end of "10 of them ...".
+# How the sentence "10 of them ..." ends, by cause.
 _CAME: Mapping[Cause, str] = {
     "retrieval": "after the relevant passage was no longer shown",
     "reading": "although no relevant passage was lost",

@@ -18,7 +18,7 @@ from mrag_eval.scoring import TASK_MEASURES, more_is_better
 
 # Share of answers that change between two releases, for the power of a rule.
 _CHURN = 0.1
-# A gate that cannot show such a drop, in the unit of the metric, is none.
+# A gate has to be able to show a drop of this size, in the metric's unit.
 _COARSE = 0.1
 _FEWEST = 100
 _CORRECT_LANGUAGE = "correct_language"

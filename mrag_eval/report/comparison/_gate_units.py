@@ -1,4 +1,4 @@
-"""The rows of a check that are independent, and what is said where there are none."""
+"""Independent rows of a check, and the words for them."""
 
 from __future__ import annotations
 
