@@ -189,7 +189,8 @@ def test_a_difference_is_better_the_nearer_it_is_to_zero(tmp_path: Path) -> None
     found = changes_of(a, b, of_metric(name))
     assert [row.after.id for row in found.worse] == ["r0", "r3"]
     assert [row.after.id for row in found.better] == ["r1"]
-    assert [row.size for row in found.worse] == pytest.approx([0.4, 0.3])
+    # .4 and .3 farther from 0, of a range from -1 to 1
+    assert [row.size for row in found.worse] == pytest.approx([0.2, 0.15])
 
 
 def test_a_pinned_baseline_and_unscored_rows_are_not_looked_at(tmp_path: Path) -> None:
