@@ -235,7 +235,8 @@ def check_differs(differs: Sequence[str], records: Sequence[Measurement | None])
         if name not in known and any(records):
             raise ConfigError(
                 f"differs {name}: the runs have no such setting{close_match(name, known)}",
-                "name a block or a key, such as retrieval or retrieval.mode, or all",
+                "name a block or a key (compare --differs, or differs: of the rules), "
+                "such as retrieval or retrieval.mode, or all",
             )
 
 
