@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
-from mrag_eval.metrics._wording import Wording
-from mrag_eval.metrics._wording_coral import CORAL
-from mrag_eval.metrics._wording_more import MORE
+from mrag_eval.languages import Language, known_languages, language
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
-WORDING: Final[dict[str, Wording]] = {**CORAL, **MORE}
+WORDING: Final[dict[str, Language]] = {
+    code: known for code in known_languages() if "-" not in code and (known := language(code)) is not None
+}
 _PART: Final = rf"[\w{marks()}]"
 
 
@@ -30,13 +30,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 def words_of(*fields: str, languages: Iterable[str] = WORDING) -> list[str]:
     """Return the words of some fields in the given languages, longest first."""
-    listed = {
-        word
-        for code in languages
-        for field in fields
-        for word in nfkc(getattr(WORDING[code], field)).split("|")
-        if word
-    }
+    listed = {word for code in languages for field in fields for word in map(nfkc, getattr(WORDING[code].words, field))}
     return sorted(listed, key=lambda word: (-len(word), word))
 
 
@@ -64,14 +58,14 @@ def alternatives(words: Iterable[str], *, attached: bool = False) -> str:
 def _denials() -> str:
     """Return a pattern of announcements behind a negation of their own language: "no elijo", "nie wybieram"."""
     parts = []
-    for code, wording in WORDING.items():
-        if wording.not_ and wording.answer:
+    for code, known in WORDING.items():
+        if known.words.rejects and known.words.answer:
             negation, link, answer = (
                 alternatives(words_of(*fields, languages=[code]))
-                for fields in (["not_"], ["filler", "option"], ["answer"])
+                for fields in (["rejects"], ["filler", "option"], ["answer"])
             )
             # a space ends a clause in Thai
-            gap = "" if script(wording.not_[0]) in NO_SPACE_SCRIPTS else r"[^\S\n]{0,3}"
+            gap = "" if script(known.words.rejects[0][0]) in NO_SPACE_SCRIPTS else r"[^\S\n]{0,3}"
             parts.append(rf"{negation}(?:{gap}{link}){{0,3}}{gap}{answer}")
     return "|".join(parts)
 
@@ -88,7 +82,7 @@ def _denied_praise() -> str:
 
 
 def _rows() -> dict[str, int]:
-    rows = [row.split() for code in WORDING for row in nfkc(WORDING[code].letters).split("|")]
+    rows = [row.split() for code in WORDING for row in map(nfkc, WORDING[code].labels)]
     return {label: index for row in rows for index, label in enumerate(row) if label != "-"}
 
 
@@ -114,7 +108,7 @@ MARKER: Final = alternatives(words_of("answer"))
 FILLER: Final = _FILLER
 RIGHT: Final = _BEHIND + alternatives(words_of("right"), attached=True)
 WRONG: Final = rf"{_BEHIND}(?:[—–]\s{{0,3}})?(?:{alternatives(words_of('wrong'), attached=True)}|{_denied_praise()})"
-_NEGATION: Final = rf"(?:{_denials()}|{alternatives(words_of('not_'))})"
+_NEGATION: Final = rf"(?:{_denials()}|{alternatives(words_of('rejects'))})"
 # Announcements in it announce nothing: "No elijo la A".
 DENIED: Final = _NEGATION
 NOT: Final = rf"(?:{_NEGATION}|n't){_LINKS}$"

@@ -64,10 +64,10 @@ class Figures:
 
 def languages() -> list[str]:
     """Return the languages with phrasings: those of CORAL first."""
-    from mrag_eval.metrics._wording_coral import CORAL
+    from mrag_eval.core import CORAL_POOL
 
     found = sorted(path.stem for path in (PHRASINGS / "first").glob("*.yaml"))
-    return sorted(found, key=lambda code: code not in CORAL)
+    return sorted(found, key=lambda code: code not in CORAL_POOL)
 
 
 def phrasings(which: str, code: str) -> dict[str, Any]:
@@ -139,12 +139,11 @@ def tables() -> str:
 
 
 def _rows(codes: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    from mrag_eval.core import language_name
-    from mrag_eval.metrics._wording_coral import CORAL
+    from mrag_eval.core import CORAL_POOL, language_name
 
     for code in codes:
         yield f"{language_name(code)} ({code})", [code]
-    yield "**CORAL's 13**", [code for code in codes if code in CORAL]
+    yield "**CORAL's 13**", [code for code in codes if code in CORAL_POOL]
     yield "**all**", codes
 
 

@@ -56,7 +56,7 @@ from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
-from mrag_eval.config._validation import check_keys, deep_merge, dotted, read_yaml, undotted, validated
+from mrag_eval.config._validation import check_keys, deep_merge, dotted, undotted, validated
 
 __all__ = [
     "ALL_BUT_THE_MODEL",
@@ -134,7 +134,6 @@ __all__ = [
     "provenance",
     "ranking_measures",
     "read_task_yaml",
-    "read_yaml",
     "relevance_measures",
     "rerank_measures",
     "reranker_name",

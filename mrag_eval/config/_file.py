@@ -16,8 +16,8 @@ from mrag_eval.config._block import Block
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import EmbedderName, ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
-from mrag_eval.config._validation import read_yaml, validated
-from mrag_eval.core import ConfigError, did_you_mean, keep_secrets_of, user_path
+from mrag_eval.config._validation import validated
+from mrag_eval.core import ConfigError, did_you_mean, keep_secrets_of, read_yaml, user_path
 
 # Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
 _NAME, _SPEC = "(name)", "(model)"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -16,41 +14,6 @@ from mrag_eval.config._block import Block, Kind
 from mrag_eval.core import ConfigError, did_you_mean
 
 B = TypeVar("B", bound=BaseModel)
-
-
-def read_yaml(path: Path, fix: str = "correct it, and run the same command again") -> Any:
-    """Return the content of a YAML file, without keys if it is empty. Raise ConfigError for one that cannot be read."""
-    import yaml
-
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_once())
-    except OSError as err:
-        raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name a readable YAML file") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: not readable as YAML: it is nested too deeply", fix) from None
-    except (yaml.YAMLError, ValueError) as err:
-        raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(err).split())}", fix) from None
-    return content or {}
-
-
-@cache
-def _once() -> Any:
-    """Return a loader that refuses a key given twice: YAML forbids it, and pyyaml takes the last."""
-    import yaml
-
-    class Once(yaml.SafeLoader):
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-            seen = set()
-            for key, _ in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                    if key.value in seen:
-                        raise yaml.constructor.ConstructorError(
-                            None, None, f"the key '{key.value}' is given twice", key.start_mark
-                        )
-                    seen.add(key.value)
-            return super().construct_mapping(node, deep)
-
-    return Once
 
 
 def validated(model: type[B], block: Any, where: str, *, joint: str = ".") -> B:

@@ -99,6 +99,7 @@ from mrag_eval.core._trust import (
 )
 from mrag_eval.core._waits import Wait, waits_are_shown
 from mrag_eval.core._weights import OTHER_FILES, check_weights
+from mrag_eval.core._yaml import read_yaml
 
 __all__ = [
     "BEFORE",
@@ -253,6 +254,7 @@ __all__ = [
     "ranking_dict",
     "read_array",
     "read_sheet",
+    "read_yaml",
     "readable",
     "redact",
     "remove_ended",

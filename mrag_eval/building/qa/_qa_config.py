@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config import Block, read_yaml, validated
-from mrag_eval.core import ConfigError, normalize_language
+from mrag_eval.config import Block, validated
+from mrag_eval.core import ConfigError, normalize_language, read_yaml
 
 Balance = Literal["pairs", "documents", "none"]
 
