@@ -1,0 +1,70 @@
+"""What a reply states: the sentences that announce an answer or call one right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from mrag_eval.metrics._choice_mentions import Mention, Reply
+
+SEVERAL: Final = -1
+# The most characters between an announcing word and what it announces, and the fewest between two answers.
+_NEAR, _APART = 25, 10
+
+
+def stated(reply: Reply) -> tuple[int, int | None]:
+    """Return the position and the option of the last statement of an answer: "The answer is B", "B is correct"."""
+    last: tuple[int, int | None] = (-1, None)
+    for start, end in reply.answers:
+        index = _statement(reply, start, end)
+        if index is not None:
+            last = (start, index)
+    for start, end in reply.concludes:
+        index = _conclusion(reply, start, end)
+        if index is not None and start > last[0]:
+            last = (start, index)
+    return last
+
+
+def _conclusion(reply: Reply, start: int, end: int) -> int | None:
+    """Return the only label of a conclusion: "so B", "therefore (C) porridge"."""
+    clause = reply.clause(start)
+    behind = [m for m in reply.around(start) if m.start >= end and m.label and not m.out]
+    if not behind or reply.clause(behind[0].start) != clause or clause in reply.denied or behind[0].start - end > _NEAR:
+        return None
+    return behind[0].index if len({m.index for m in behind}) == 1 else None
+
+
+def _statement(reply: Reply, start: int, end: int) -> int | None:
+    """Return the option that a sentence with an announcing word states; several for two at once."""
+    sentence, clause = reply.sentence(start), reply.clause(start)
+    around = reply.around(start)
+    live = [mention for mention in around if not mention.out]
+    labels = [m for m in live if m.label]
+    here = [m for m in labels if reply.clause(m.start) == clause]
+    for chosen in (here, labels if clause not in reply.denied else []):
+        if len({m.index for m in chosen}) == 1:
+            return SEVERAL if _with_another(reply, chosen[0], around) else chosen[0].index
+    if here:
+        behind = [m for m in here if m.start >= end]
+        alone = len(behind) == 1 or behind[1:] and not behind[1].joined and behind[1].start - behind[0].end > _APART
+        return behind[0].index if behind and behind[0].start - end <= _NEAR and alone else SEVERAL
+    if labels:
+        return None
+    texts = [m for m in live if end <= m.start <= end + _NEAR and reply.clause(m.start) == clause]
+    if texts and not any(m.joined for m in live if m.start > texts[0].start):
+        return texts[0].index
+    return None
+
+
+def _with_another(reply: Reply, mention: Mention, around: Sequence[Mention]) -> bool:
+    """Return whether another option is proposed with a mention, or its letter may be a word: "Answer: A dog"."""
+    at = around.index(mention)
+    pairs = [(mention, around[at - 1])] if at else []
+    pairs += [(around[at + 1], around[at + 1])] if at + 1 < len(around) else []
+    if any(second.joined and not other.out and other.index != mention.index for second, other in pairs):
+        return True
+    word = re.search(r":[\s*_]*[AEO]\s+[a-z]", reply.text[max(0, mention.end - 6) : mention.end + 3])
+    texts = {m.index for m in around if not m.label and reply.clause(m.start) == reply.clause(mention.start)}
+    return word is not None and bool(texts - {mention.index})
