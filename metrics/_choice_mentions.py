@@ -19,6 +19,8 @@ _LINE_START: Final = re.compile(r"[ \t>*_#•(\[-]*(?:[✅✔☑✓❌✗✘✖]
 _CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
 _OPENERS: Final = frozenset("([{*_«\"“„「『【<`'")
 _CLOSERS: Final = frozenset(")]}*_»\"”」』】>`'")
+# What connects two labels in any language.
+_SHORT_WORD: Final = re.compile(r"\W?[^\W\d_]{1,6}[\s(]+\W?|[^\W\d_]{1,3}")
 # Letters that are words in some language: an article, a preposition, a pronoun.
 _LETTER_WORDS: Final = frozenset("AEIOUYАОЯИУВСКأ")
 # More characters than stand between a negation or a connective and a label.
@@ -35,6 +37,7 @@ class Mention:
         end: the position behind it.
         label: by its label, not by its text alone.
         joined: to the mention before it, by a word such as "and" or a comma.
+        beside: another label, with one short word between them.
         out: ruled out, or only tried.
     """
 
@@ -43,6 +46,7 @@ class Mention:
     end: int
     label: bool
     joined: bool = False
+    beside: bool = False
     out: bool = False
 
 
@@ -258,7 +262,9 @@ def _connected(
                     out.pop()
                 elif _SENTENCE_END.search(gap) is None and not _between(blocked, last.end, mention.start):
                     first = bisect_left(starts, last.end)
-                    mention.joined = _joins(gap, bare, [s for s in joins[first : first + 3] if s[1] <= mention.start])
+                    within = [span for span in joins[first : first + 3] if span[1] <= mention.start]
+                    mention.joined = _joins(gap, bare, within)
+                    mention.beside = last.label and mention.label and _SHORT_WORD.fullmatch(gap) is not None
         out.append(mention)
     return out
 

@@ -15,16 +15,21 @@ _NEAR, _APART = 25, 10
 
 def stated(reply: Reply) -> tuple[int, int | None]:
     """Return the position and the option of the last statement of an answer: "The answer is B", "B is correct"."""
-    last: tuple[int, int | None] = (-1, None)
-    for start, end in reply.answers:
-        index = _statement(reply, start, end)
-        if index is not None:
-            last = (start, index)
-    for start, end in reply.concludes:
-        index = _conclusion(reply, start, end)
-        if index is not None and start > last[0]:
-            last = (start, index)
-    return last
+    found = [(start, _statement(reply, start, end)) for start, end in reply.answers]
+    found += [(start, _conclusion(reply, start, end)) for start, end in reply.concludes]
+    said = sorted((at, index) for at, index in found if index is not None)
+    last = reply.mentions[-1] if reply.mentions else None
+    if last is not None and last.label and not last.out and not last.joined and not last.beside and _after_colon(reply, last):
+        return last.start, last.index
+    if len({index for _, index in said}) > 2:
+        return said[-1][0], SEVERAL
+    return said[-1] if said else (-1, None)
+
+
+def _after_colon(reply: Reply, mention: Mention) -> bool:
+    """Return whether a mention ends the reply behind a colon, whatever announces it."""
+    before = reply.text[max(0, mention.start - 8) : mention.start].rstrip(" *_(\"'")
+    return before.endswith(":") and not any(map(str.isalnum, reply.text[mention.end :]))
 
 
 def _conclusion(reply: Reply, start: int, end: int) -> int | None:
@@ -48,7 +53,7 @@ def _statement(reply: Reply, start: int, end: int) -> int | None:
             return SEVERAL if _with_another(reply, chosen[0], around) else chosen[0].index
     if here:
         behind = [m for m in here if m.start >= end]
-        alone = len(behind) == 1 or behind[1:] and not behind[1].joined and behind[1].start - behind[0].end > _APART
+        alone = len(behind) == 1 or behind[1:] and not (behind[1].joined or behind[1].beside) and behind[1].start - behind[0].end > _APART
         return behind[0].index if behind and behind[0].start - end <= _NEAR and alone else SEVERAL
     if labels:
         return None
@@ -63,7 +68,7 @@ def _with_another(reply: Reply, mention: Mention, around: Sequence[Mention]) -> 
     at = around.index(mention)
     pairs = [(mention, around[at - 1])] if at else []
     pairs += [(around[at + 1], around[at + 1])] if at + 1 < len(around) else []
-    if any(second.joined and not other.out and other.index != mention.index for second, other in pairs):
+    if any((second.joined or second.beside) and not other.out and other.index != mention.index for second, other in pairs):
         return True
     word = re.search(r":[\s*_]*[AEO]\s+[a-z]", reply.text[max(0, mention.end - 6) : mention.end + 3])
     texts = {m.index for m in around if not m.label and reply.clause(m.start) == reply.clause(mention.start)}

@@ -72,8 +72,8 @@ def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iter
     if later:
         yield _only(later)
     yield said
-    yield _leading(reply, n)
     yield _marked(reply, n)
+    yield _leading(reply, n)
     yield _eliminated(reply, n)
     if not declines(text, lang):
         yield _by_place(reply, n)
@@ -132,6 +132,10 @@ def _leading(reply: Reply, n: int) -> int | None:
         return None
     if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
         return SEVERAL
+    if n > 1 and list(_items(reply))[:n] == list(range(n)):
+        return None
+    if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
+        return SEVERAL
     if set(_items(reply)) >= set(range(n)) and n > 1:
         return None
     return first.index
@@ -183,7 +187,28 @@ def _eliminated(reply: Reply, n: int) -> int | None:
             run = [*run, mention.index] if mention.joined and mention.label else [mention.index]
             if len(set(run)) == n - 1 and len(run) == n - 1:
                 return (set(range(n)) - set(run)).pop()
-    return None
+    return _left_over(reply, n)
+
+
+def _left_over(reply: Reply, n: int) -> int | None:
+    """Return the option that a reply does not name, if it denies the first and the last of all others.
+
+    A reply that denies the first only may have found its answer at the end: it is not read, unless it concludes there.
+    """
+    named = {m.index for m in reply.mentions if m.index < n}
+    if len(named) != n - 1:
+        return None
+    denied = {m.index for m in reply.mentions if m.out}
+    for number, group in reply.named.items():
+        if any(clause in reply.denied for clause in reply.clauses_of(number)):
+            denied |= {m.index for m in group} if len({m.index for m in group}) == 1 else set()
+    first, last = reply.mentions[0], reply.mentions[-1]
+    if first.index not in denied:
+        return None
+    if last.index in denied:
+        return (set(range(n)) - named).pop()
+    concluded = reply.concludes_in(reply.sentence(last.start)) or (last.label and _closes(reply, last))
+    return None if concluded else SEVERAL
 
 
 def _by_place(reply: Reply, n: int) -> int | None:
@@ -195,6 +220,9 @@ def _by_place(reply: Reply, n: int) -> int | None:
     if not claims:
         return None
     (first_at, first), (last_at, last) = claims[0], claims[-1]
+    named = {m.index for m in reply.mentions if m.label}
+    if len(named) == n - 1 > 1 and first.index != last.index:
+        return None
     final = last_at == reply.sentence(len(reply.text.rstrip()) - 1)
     if last_at == numbers[-1] and (final or last.label):
         if first.index == last.index or first_at > numbers[0] or reply.concludes_in(last_at):
