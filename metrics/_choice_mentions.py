@@ -21,8 +21,6 @@ _OPENERS: Final = frozenset("([{*_«\"“„「『【<`'")
 _CLOSERS: Final = frozenset(")]}*_»\"”」』】>`'")
 # What connects two labels in any language.
 _SHORT_WORD: Final = re.compile(r"\W?[^\W\d_]{1,6}[\s(]+\W?|[^\W\d_]{1,3}")
-# Letters that are words in some language: an article, a preposition, a pronoun.
-_LETTER_WORDS: Final = frozenset("AEIOUYАОЯИУВСКأ")
 # More characters than stand between a negation or a connective and a label.
 _BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
 
@@ -110,7 +108,7 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
     )
     denials = sorted(wrong + rejects)
     for start, end in words.spans(folded, "answer"):
-        if _inside(denials, start):
+        if inside(denials, start):
             continue
         before = bisect_right(rejects, (start, start)) - 1
         if before >= 0 and start - rejects[before][1] <= 2 and not text[rejects[before][1] : start].strip():
@@ -125,7 +123,7 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
     for mention in labels:
         if text[mention.start : mention.end] in texts and text[mention.start].isdecimal():
             mention.index = texts.index(text[mention.start : mention.end])
-    found += [mention for mention in labels if not _inside(covered, mention.start)]
+    found += [mention for mention in labels if not inside(covered, mention.start)]
     found.sort(key=lambda mention: (mention.start, -mention.end))
     blocked = sorted((*wrong, *rejects, *reply.concludes))
     reply.mentions = _connected(text, found, words.spans(folded, "joins"), blocked)
@@ -135,15 +133,16 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
     return reply
 
 
-def _inside(spans: Sequence[Span], at: int) -> bool:
-    before = bisect_right(spans, (at, len(spans) and spans[-1][1])) - 1
-    return before >= 0 and spans[before][0] <= at < spans[before][1]
+def inside(spans: Sequence[Span], at: int) -> bool:
+    """Return whether a position is inside one of some spans, which are in their order."""
+    before = bisect_right(spans, at, key=lambda span: span[0]) - 1
+    return before >= 0 and at < spans[before][1]
 
 
 @lru_cache(maxsize=64)
 def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
     local = "".join(f"|{re.escape(label)}" for label in sorted(labels, key=len, reverse=True))
-    return re.compile(rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d)")
+    return re.compile(rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374])")
 
 
 def _labels(text: str, folded: str, n: int, words: Lexicon, answers: Sequence[Span], wrong: Sequence[Span]
@@ -185,7 +184,7 @@ def _labels(text: str, folded: str, n: int, words: Lexicon, answers: Sequence[Sp
                 continue
         elif not (marked or announced or _leads(leads, start, 2)):
             continue
-        if not marked and not announced and _is_word(text, start, end) and not judged & {end + 1, end + 2}:
+        if not marked and not announced and _is_word(text, start, end, words.letters) and not judged & {end + 1, end + 2}:
             if not _two(text, end, words, pattern):
                 continue
         if not marked and _is_initial(text, start, end):
@@ -218,14 +217,15 @@ def _ends(text: str, end: int) -> bool:
     return re.match(r"[\s.!?*_\"'»”)]*(?:$|\n|[.!?](?:\s|$))", text[end : end + 12]) is not None
 
 
-def _is_word(text: str, start: int, end: int) -> bool:
-    """Return whether a capital opens a clause as a word: "A good question", and not "- A is wrong"."""
-    if text[start] not in _LETTER_WORDS:
+def _is_word(text: str, start: int, end: int, letters: frozenset[str]) -> bool:
+    """Return whether a letter is a word there: "A good question", and not "- A is wrong"."""
+    if text[start] not in letters:
         return False
-    follower = re.match(r"\s+([^\W\d_])", text[end : end + 4])
-    if follower is None or script(follower[1]) != script(text[start]):
+    if not text[start].isascii():
+        return re.match(r"\s+[^\s.]", text[end : end + 4]) is not None
+    if re.match(r"\s+[^\W\d_]", text[end : end + 4]) is None or script(text[end : end + 4].lstrip()[0]) != "Latn":
         return False
-    return text[max(0, start - 6) : start].rstrip(" *_\"'«“(")[-1:] in ("", ".", "!", "?", "\n", ":", ";", "؛")
+    return text[max(0, start - 6) : start].rstrip(" *_\"'«“(")[-1:] in ("", ".", "!", "?", "\n", ":", ";")
 
 
 def _two(text: str, end: int, words: Lexicon, pattern: re.Pattern[str]) -> bool:
@@ -271,7 +271,7 @@ def _connected(
 
 def _article(text: str, label: Mention, behind: Mention) -> bool:
     """Return whether a letter is a word before an option's text: "A dog"."""
-    return text[label.start : label.end] in _LETTER_WORDS and text[behind.start].islower()
+    return text[label.start : label.end] in "AEO" and text[behind.start].islower()
 
 
 def _joins(gap: str, bare: bool, words: Sequence[Span]) -> bool:
@@ -285,7 +285,8 @@ def _joins(gap: str, bare: bool, words: Sequence[Span]) -> bool:
 def _rule_out(reply: Reply, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
     """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
     mentions = reply.mentions
-    tried = {reply.clause(start) for start, _ in tentative}
+    concluded = {reply.sentence(start) for start, _ in reply.concludes}
+    tried = {reply.clause(start) for start, _ in tentative if reply.sentence(start) not in concluded}
     starts = [mention.start for mention in mentions]
     used: set[int] = set()
     for start, end in rejects:

@@ -33,12 +33,14 @@ def _after_colon(reply: Reply, mention: Mention) -> bool:
 
 
 def _conclusion(reply: Reply, start: int, end: int) -> int | None:
-    """Return the only label of a conclusion: "so B", "therefore (C) porridge"."""
+    """Return the only label of a conclusion that ends on it: "so B", "therefore (C) porridge"."""
     clause = reply.clause(start)
     behind = [m for m in reply.around(start) if m.start >= end and m.label and not m.out]
     if not behind or reply.clause(behind[0].start) != clause or clause in reply.denied or behind[0].start - end > _NEAR:
         return None
-    return behind[0].index if len({m.index for m in behind}) == 1 else None
+    rest = reply.text[behind[0].end : behind[0].end + 12]
+    ends = re.match(r"[\s*_)\]\"'»”]*-?(?:[^\W\d_]{1,5})?[\s*_)\]\"'»”]*(?:$|[.,;:!?\n。、，।።۔()])", rest) is not None
+    return behind[0].index if ends and len({m.index for m in behind}) == 1 else None
 
 
 def _statement(reply: Reply, start: int, end: int) -> int | None:

@@ -22,10 +22,17 @@ _LONGEST_PROCLITIC = 4
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """What a reply is read by: words of a language and of English, folded, and labels other than Latin letters."""
+    """What a reply is read by.
+
+    Attributes:
+        words: words of a language and of English, folded, by field.
+        labels: labels other than Latin letters -> index.
+        letters: labels that are words at the start of a sentence.
+    """
 
     words: dict[str, tuple[str, ...]]
     labels: dict[str, int]
+    letters: frozenset[str]
 
     def spans(self, folded: str, *names: str) -> list[Span]:
         """Return where a folded text has words of some fields, in their order; a longer word hides those inside it."""
@@ -59,7 +66,7 @@ def lexicon(lang: str | None) -> Lexicon:
             for index, label in enumerate(unicodedata.normalize("NFKC", row).split()):
                 if label != "-":
                     labels |= {label: index, label.lower(): index}
-    return Lexicon(words, labels)
+    return Lexicon(words, labels, frozenset(known[0].words.letters))
 
 
 def normal(text: str) -> str:

@@ -13,7 +13,7 @@ from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
 from mrag_eval.metrics._choice_words import lexicon
-from mrag_eval.metrics._refusal_words import declines
+from mrag_eval.metrics._refusal_words import refuses
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -75,7 +75,7 @@ def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iter
     yield _marked(reply, n)
     yield _leading(reply, n)
     yield _eliminated(reply, n)
-    if not declines(text, lang):
+    if not refuses(reply, lang):
         yield _by_place(reply, n)
 
 
@@ -133,10 +133,6 @@ def _leading(reply: Reply, n: int) -> int | None:
     if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
         return SEVERAL
     if n > 1 and list(_items(reply))[:n] == list(range(n)):
-        return None
-    if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
-        return SEVERAL
-    if set(_items(reply)) >= set(range(n)) and n > 1:
         return None
     return first.index
 
@@ -221,7 +217,7 @@ def _by_place(reply: Reply, n: int) -> int | None:
         return None
     (first_at, first), (last_at, last) = claims[0], claims[-1]
     named = {m.index for m in reply.mentions if m.label}
-    if len(named) == n - 1 > 1 and first.index != last.index:
+    if len(named) == n - 1 > 1 and (first.index != last.index or first_at > numbers[0]) and not _closes(reply, last):
         return None
     final = last_at == reply.sentence(len(reply.text.rstrip()) - 1)
     if last_at == numbers[-1] and (final or last.label):

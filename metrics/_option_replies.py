@@ -60,7 +60,7 @@ def reply_outcome(reply: str, options: Sequence[str], index: int, lang: str | No
         return "unread"
     if letters and not named:
         return "beyond"
-    if declines(rest, lang):
+    if declines(reply, lang, options):
         return "refused"
     if named:
         return "several"

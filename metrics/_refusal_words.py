@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import unicodedata
+from collections.abc import Sequence
 
-from mrag_eval.metrics._choice_mentions import read
+from mrag_eval.metrics._choice_mentions import Reply, inside, read
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
-from mrag_eval.metrics._choice_words import lexicon, normal
+from mrag_eval.metrics._choice_texts import plain_text
+from mrag_eval.metrics._choice_words import fold, lexicon
 
 _LABELS = 8
 
 
-def declines(text: str, lang: str | None = None) -> bool:
+def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) -> bool:
     """Return whether a text declines to answer, in words of its language or of English.
 
-    A text that names two options before it declines to prefer one, or calls two right, does not: it gives two answers.
+    A text that names two options before it says so weighs them up, and one that calls two right gives two answers:
+    neither declines.
 
     Args:
         text: the model's answer.
         lang: its language (BCP 47); None for English.
+        options: texts of the options; without them only labels are found.
     """
-    folded = normal(text)
-    found = lexicon(lang).spans(folded, "refuses")
+    prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
+    reply = read(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lang)
+    return refuses(reply, lang)
+
+
+def refuses(reply: Reply, lang: str | None) -> bool:
+    """Return whether a reply declines to answer, as :func:`declines` has it."""
+    named = [(mention.start, mention.end) for mention in reply.mentions]
+    found = [span for span in lexicon(lang).spans(fold(reply.text), "refuses") if not inside(named, span[0])]
     if not found:
         return False
-    reply = read(text, _LABELS, (), lang)
-    before = reply.mentions[: bisect_left([mention.start for mention in reply.mentions], found[0][0])]
-    return len({mention.index for mention in before}) < 2 and stated(reply)[1] != SEVERAL
+    before = {mention.index for mention in reply.mentions if mention.start < found[0][0]}
+    return len(before) < 2 and stated(reply)[1] != SEVERAL

@@ -23,6 +23,7 @@ class Words:
         tentative: mark a first thought or the opinion of others: "at first sight", "one might think".
         option: name the label that follows: "option B".
         option_after: name the label that precedes: "B variantı", "2번".
+        letters: letters that are words at the start of a sentence: "A good question".
         wrong: rule out the label before them.
         rejects: rule out the label behind them.
         joins: connect two labels: "A or B".
@@ -37,6 +38,7 @@ class Words:
     tentative: tuple[str, ...] = ()
     option: tuple[str, ...] = ()
     option_after: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     rejects: tuple[str, ...] = ()
     joins: tuple[str, ...] = ()
