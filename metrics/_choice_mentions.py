@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -20,7 +20,7 @@ _CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
 _OPENERS: Final = frozenset("([{*_«\"“„「『【<`'")
 _CLOSERS: Final = frozenset(")]}*_»\"”」』】>`'")
 # What connects two labels in any language.
-_SHORT_WORD: Final = re.compile(r"\W?[^\W\d_]{1,6}[\s(]+\W?|[^\W\d_]{1,3}")
+_SHORT_WORD: Final = re.compile(r"\W?[^\W\d_]{1,4}[\s(]+\W?|[^\W\d_]{1,3}")
 # More characters than stand between a negation or a connective and a label.
 _BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
 
@@ -57,7 +57,8 @@ class Reply:
     clauses: list[int]
     answers: list[Span]
     concludes: list[Span]
-    denied: set[int]
+    refusals: list[Span]
+    denied: set[int] = field(default_factory=set)
     mentions: list[Mention] = field(default_factory=list)
     named: dict[int, list[Mention]] = field(default_factory=dict)
 
@@ -97,17 +98,11 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
     folded = fold(text)
     sentences = [match.end() for match in _SENTENCE_END.finditer(text)]
     clauses = sorted([*sentences, *(match.end() for match in _CLAUSE_END.finditer(text))])
-    wrong, rejects = words.spans(folded, "wrong"), words.spans(folded, "rejects")
-    reply = Reply(
-        text,
-        sentences,
-        clauses,
-        [],
-        words.spans(folded, "concludes"),
-        set(),
-    )
+    spans = words.spans(folded)
+    wrong, rejects = spans["wrong"], spans["rejects"]
+    reply = Reply(text, sentences, clauses, [], spans["concludes"], spans["refuses"])
     denials = sorted(wrong + rejects)
-    for start, end in words.spans(folded, "answer"):
+    for start, end in spans["answer"]:
         if inside(denials, start):
             continue
         before = bisect_right(rejects, (start, start)) - 1
@@ -116,8 +111,8 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
             rejects[before] = (rejects[before][0], end)
         else:
             reply.answers.append((start, end))
-    labels = list(_labels(text, folded, n, words, reply.answers, wrong))
-    named = occurrences(text, texts)
+    labels = list(_labels(reply, n, words, spans))
+    named = occurrences(folded, texts)
     found = [Mention(i, start, end, label=False) for i, start, end in named]
     covered = sorted((start, end) for _, start, end in named if end - start > 1)
     for mention in labels:
@@ -126,8 +121,8 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
     found += [mention for mention in labels if not inside(covered, mention.start)]
     found.sort(key=lambda mention: (mention.start, -mention.end))
     blocked = sorted((*wrong, *rejects, *reply.concludes))
-    reply.mentions = _connected(text, found, words.spans(folded, "joins"), blocked)
-    _rule_out(reply, wrong, rejects, words.spans(folded, "tentative"))
+    reply.mentions = _connected(text, found, spans["joins"], blocked)
+    _rule_out(reply, _denied_praise(reply, denials), wrong, rejects, spans["tentative"])
     for mention in reply.mentions:
         reply.named.setdefault(reply.sentence(mention.start), []).append(mention)
     return reply
@@ -145,14 +140,14 @@ def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374])")
 
 
-def _labels(text: str, folded: str, n: int, words: Lexicon, answers: Sequence[Span], wrong: Sequence[Span]
-) -> Iterator[Mention]:
+def _labels(reply: Reply, n: int, words: Lexicon, spans: Mapping[str, Sequence[Span]]) -> Iterator[Mention]:
     """Yield the labels of a text: capitals, and with a mark of their own also small letters and numbers."""
-    option = words.spans(folded, "option")
-    option_ends, option_starts = {end for _, end in option}, {start for start, _ in words.spans(folded, "option_after")}
+    text, answers = reply.text, reply.answers
+    option_ends = {end for _, end in spans["option"]}
+    option_starts = {start for start, _ in spans["option_after"]}
     answer_ends = {end for _, end in answers}
-    leads = sorted(end for _, end in (*answers, *words.spans(folded, "concludes")))
-    judged = {at for at, _ in (*answers, *wrong)}
+    leads = sorted(end for _, end in (*answers, *spans["concludes"]))
+    judged = {at for at, _ in (*answers, *spans["wrong"])}
     pattern = _candidates(tuple(words.labels))
     for match in pattern.finditer(text):
         start, end = match.span()
@@ -282,7 +277,13 @@ def _joins(gap: str, bare: bool, words: Sequence[Span]) -> bool:
     return bool(words) and letters <= 12
 
 
-def _rule_out(reply: Reply, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
+def _rule_out(
+    reply: Reply,
+    praise: Sequence[Span],
+    wrong: Sequence[Span],
+    rejects: Sequence[Span],
+    tentative: Sequence[Span],
+) -> None:
     """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
     mentions = reply.mentions
     concluded = {reply.sentence(start) for start, _ in reply.concludes}
@@ -298,7 +299,7 @@ def _rule_out(reply: Reply, wrong: Sequence[Span], rejects: Sequence[Span], tent
     for at in range(1, len(mentions)):
         mentions[at].out |= mentions[at].joined and mentions[at - 1].out
     behind = [False] * len(mentions)
-    for start, _ in wrong:
+    for start, denial in sorted([*praise, *((start, start) for start, _ in wrong)]):
         at = bisect_left(starts, start) - 1
         if at < 0:
             continue
@@ -308,12 +309,27 @@ def _rule_out(reply: Reply, wrong: Sequence[Span], rejects: Sequence[Span], tent
             reply.clause(start) == clause or re.fullmatch(r"\s*[—–-]\s*", reply.text[mention.end : start])
         ):
             behind[at] = True
-            used.add(start)
+            used.add(denial)
     for at in range(len(mentions) - 2, -1, -1):
         behind[at] |= mentions[at + 1].joined and behind[at + 1] and not _announced(reply, at)
     for mention, denied in zip(mentions, behind, strict=True):
         mention.out |= denied or reply.clause(mention.start) in tried
     reply.denied.update(reply.clause(start) for start, _ in (*wrong, *rejects) if start not in used)
+
+
+def _denied_praise(reply: Reply, denials: Sequence[Span]) -> list[Span]:
+    """Return where words call something right, and where they deny it: "correct … cannot be"; these announce nothing."""
+    starts = [mention.start for mention in reply.mentions]
+    found, kept = [], []
+    for start, end in reply.answers:
+        at = bisect_left(denials, (end, 0))
+        denial = denials[at] if at < len(denials) and denials[at][0] - end <= _BEHIND else None
+        if denial and reply.clause(denial[0]) == reply.clause(start) and bisect_left(starts, end) == bisect_left(starts, denial[0]):
+            found.append((start, denial[0]))
+        else:
+            kept.append((start, end))
+    reply.answers = kept
+    return found
 
 
 def _announced(reply: Reply, at: int) -> bool:

@@ -10,7 +10,7 @@ from mrag_eval.metrics._choice_mentions import Mention, Reply
 
 SEVERAL: Final = -1
 # The most characters between an announcing word and what it announces, and the fewest between two answers.
-_NEAR, _APART = 25, 10
+_NEAR, _APART = 25, 5
 
 
 def stated(reply: Reply) -> tuple[int, int | None]:
@@ -21,7 +21,8 @@ def stated(reply: Reply) -> tuple[int, int | None]:
     last = reply.mentions[-1] if reply.mentions else None
     if last is not None and last.label and not last.out and not last.joined and not last.beside and _after_colon(reply, last):
         return last.start, last.index
-    if len({index for _, index in said}) > 2:
+    final = {index for at, index in said if reply.sentence(at) == reply.sentence(said[-1][0])}
+    if len({index for _, index in said}) > 2 or len(final) > 1:
         return said[-1][0], SEVERAL
     return said[-1] if said else (-1, None)
 

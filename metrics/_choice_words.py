@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Final
 
 from mrag_eval.languages import Words, language
 from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Span = tuple[int, int]
+# Fields whose words are sought all over a reply.
+_SOUGHT: Final = (
+    "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
+)  # fmt: skip
+# Where a word may start: behind no letter of an alphabet with spaces, and anywhere in other scripts.
+_STARTS: Final = re.compile(r"(?<![a-z\u00df-\u052f])[^\W\d_]|(?<=[a-z])[\u0530-\uffff]")
 # Prepositions, conjunctions and articles that a script writes together with the next word.
 _PROCLITICS = {
     "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
@@ -28,23 +37,44 @@ class Lexicon:
         words: words of a language and of English, folded, by field.
         labels: labels other than Latin letters -> index.
         letters: labels that are words at the start of a sentence.
+        index: first characters of a word, three or all of a shorter one -> the words and their fields.
     """
 
-    words: dict[str, tuple[str, ...]]
-    labels: dict[str, int]
+    words: Mapping[str, tuple[str, ...]]
+    labels: Mapping[str, int]
     letters: frozenset[str]
+    index: Mapping[str, tuple[tuple[str, str], ...]]
 
-    def spans(self, folded: str, *names: str) -> list[Span]:
-        """Return where a folded text has words of some fields, in their order; a longer word hides those inside it."""
-        found = sorted(span for name in names for word in self.words[name] for span in _spans(folded, word))
-        kept: list[Span] = []
-        for start, end in found:
-            if kept and start < kept[-1][1]:
-                if end - start > kept[-1][1] - kept[-1][0]:
-                    kept[-1] = (start, end)
-            else:
-                kept.append((start, end))
-        return kept
+    def spans(self, folded: str) -> dict[str, list[Span]]:
+        """Return where a folded text has words, by field and in their order; a longer word hides those inside it."""
+        found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
+        for match in _STARTS.finditer(folded):
+            at = match.start()
+            for length in (3, 2, 1):
+                for word, field in self.index.get(folded[at : at + length], ()):
+                    stem = word.rstrip("~")
+                    if len(stem) >= length and folded.startswith(stem, at) and starts_word(folded, at):
+                        _add(found[field], at, _end(folded, at + len(stem), word))
+        return found
+
+
+def _end(folded: str, end: int, word: str) -> int:
+    """Return the end of a word found in a text; 0 inside a longer word, unless it takes endings."""
+    if word.endswith("~"):
+        while continues(folded, end):
+            end += 1
+        return end
+    return 0 if continues(folded, end) and script(word[-1]) != "Hang" else end
+
+
+def _add(spans: list[Span], start: int, end: int) -> None:
+    if not end:
+        return
+    if spans and start < spans[-1][1]:
+        if end - start > spans[-1][1] - spans[-1][0]:
+            spans[-1] = (start, end)
+    else:
+        spans.append((start, end))
 
 
 def fold(text: str) -> str:
@@ -57,8 +87,8 @@ def lexicon(lang: str | None) -> Lexicon:
     """Return the words of a language and of English; those of English alone for None or a language without a file."""
     known = [each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None]
     words = {
-        field.name: tuple(dict.fromkeys(normal(word) for each in known for word in getattr(each.words, field.name)))
-        for field in fields(Words)
+        each_field.name: tuple(dict.fromkeys(normal(word) for each in known for word in getattr(each.words, each_field.name)))
+        for each_field in fields(Words)
     }
     labels: dict[str, int] = {}
     for each in known:
@@ -66,7 +96,11 @@ def lexicon(lang: str | None) -> Lexicon:
             for index, label in enumerate(unicodedata.normalize("NFKC", row).split()):
                 if label != "-":
                     labels |= {label: index, label.lower(): index}
-    return Lexicon(words, labels, frozenset(known[0].words.letters))
+    index: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for field in _SOUGHT:
+        for word in words[field]:
+            index[word.rstrip("~")[:3]].append((word, field))
+    return Lexicon(words, labels, frozenset(known[0].words.letters), {key: tuple(each) for key, each in index.items()})
 
 
 def normal(text: str) -> str:
@@ -74,32 +108,23 @@ def normal(text: str) -> str:
     return fold(unicodedata.normalize("NFKC", text).replace("’", "'"))
 
 
-def _spans(folded: str, word: str) -> list[Span]:
-    stem = word.rstrip("~")
-    found = []
-    at = folded.find(stem)
-    while at >= 0:
-        end = at + len(stem)
-        if starts_word(folded, at) and (stem != word or not continues(folded, end) or script(stem[-1]) == "Hang"):
-            while stem != word and continues(folded, end):
-                end += 1
-            found.append((at, end))
-        at = folded.find(stem, end)
-    return found
-
-
 def continues(text: str, at: int) -> bool:
     """Return whether the word before a position goes on there; a letter of another script does not continue it."""
     if not 0 < at < len(text):
         return False
-    if unicodedata.category(text[at])[0] == "M":
+    before, kind = _kind(text[at - 1]), _kind(text[at])
+    if kind == "mark":
         return True
-    own, next_one = (
-        "digit" if char.isdecimal() else script(char) for char in (text[at - 1], text[at])
-    )
-    if "digit" in (own, next_one):
-        return {own, next_one} <= {"digit", "Latn"}
-    return own is not None and own == next_one and own not in NO_SPACE_SCRIPTS
+    if "digit" in (before, kind):
+        return before in ("digit", "Latn") and kind in ("digit", "Latn")
+    return before == kind != "" and kind not in NO_SPACE_SCRIPTS
+
+
+@cache
+def _kind(char: str) -> str:
+    if unicodedata.category(char)[0] == "M":
+        return "mark"
+    return "digit" if char.isdecimal() else script(char) or ""
 
 
 def starts_word(text: str, at: int) -> bool:

@@ -13,7 +13,7 @@ from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
 from mrag_eval.metrics._choice_words import lexicon
-from mrag_eval.metrics._refusal_words import refuses
+from mrag_eval.metrics._refusal_words import refuses, takes_back
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -71,11 +71,11 @@ def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iter
     later = [index for at, index in structured if at > position]
     if later:
         yield _only(later)
-    yield said
+    yield None if said is not None and takes_back(reply, position) else said
     yield _marked(reply, n)
     yield _leading(reply, n)
     yield _eliminated(reply, n)
-    if not refuses(reply, lang):
+    if not refuses(reply):
         yield _by_place(reply, n)
 
 
@@ -209,6 +209,8 @@ def _left_over(reply: Reply, n: int) -> int | None:
 
 def _by_place(reply: Reply, n: int) -> int | None:
     """Return the option that the end of a reply names alone, else its beginning."""
+    if _pair(reply):
+        return SEVERAL
     items = _items(reply)
     listed = {reply.sentence(m.start) for m in items.values()} if len(items) >= max(n - 1, 2) else set()
     numbers = [number for number in reply.named if number not in listed]
@@ -227,7 +229,14 @@ def _by_place(reply: Reply, n: int) -> int | None:
             return last.index
         if not first.label or last.label or _closes(reply, last):
             return None
-    return first.index if first_at == numbers[0] or first.label else None
+    return first.index if first_at == numbers[0] else None
+
+
+def _pair(reply: Reply) -> bool:
+    """Return whether a reply names two labels only, and those together: "A and C"."""
+    labels = [m for m in reply.mentions if m.label]
+    together = any(m.joined or m.beside for m in labels if not m.out)
+    return together and len({m.index for m in labels}) == 2 and not any(m.out for m in labels)
 
 
 def _claim(reply: Reply, number: int) -> Mention | None:
@@ -244,5 +253,6 @@ def _claim(reply: Reply, number: int) -> Mention | None:
 
 
 def _closes(reply: Reply, mention: Mention) -> bool:
-    """Return whether nothing but marks stands between a mention and the end of the reply."""
-    return re.fullmatch(r"[\W_]*", reply.text[mention.end :][:40]) is not None
+    """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
+    rest = reply.text[mention.end : mention.end + 40]
+    return re.fullmatch(r"[\W_]*[^\W\d_]{0,5}[\W_]*", rest) is not None

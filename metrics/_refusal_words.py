@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from mrag_eval.metrics._choice_mentions import Reply, inside, read
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import fold, lexicon
 
 _LABELS = 8
 
@@ -26,14 +25,20 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
     """
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
     reply = read(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lang)
-    return refuses(reply, lang)
+    return refuses(reply)
 
 
-def refuses(reply: Reply, lang: str | None) -> bool:
+def refuses(reply: Reply) -> bool:
     """Return whether a reply declines to answer, as :func:`declines` has it."""
     named = [(mention.start, mention.end) for mention in reply.mentions]
-    found = [span for span in lexicon(lang).spans(fold(reply.text), "refuses") if not inside(named, span[0])]
+    found = [span for span in reply.refusals if not inside(named, span[0])]
     if not found:
         return False
     before = {mention.index for mention in reply.mentions if mention.start < found[0][0]}
     return len(before) < 2 and stated(reply)[1] != SEVERAL
+
+
+def takes_back(reply: Reply, position: int) -> bool:
+    """Return whether a reply declines both before and behind a position: "It is not said. B would be a guess, I can't …"."""
+    found = [start for start, _ in reply.refusals]
+    return bool(found) and found[0] < position < found[-1]

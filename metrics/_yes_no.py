@@ -15,7 +15,7 @@ from mrag_eval.text import marks
 _MARKS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:.,;!?¡¿。、，！；：؟،؛។۔።፣፤፡।॥…]*")
 _LONGEST = 400
 # Words that may stand between an announcement and what it announces.
-_FEW = 3
+_FEW = 2
 _WORD = re.compile(rf"[\w{marks()}]+")
 
 
@@ -37,7 +37,7 @@ def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
     text = reply.rpartition("</think>")[2].partition("<think>")[0].strip()[:_LONGEST]
     text = unicodedata.normalize("NFKC", text).replace("’", "'")
     said = _said(text, _skip(text, 0), lang)
-    for _, end in lexicon(lang).spans(fold(text), "answer"):
+    for _, end in lexicon(lang).spans(fold(text))["answer"]:
         if said is not None:
             break
         said = _announced(text, end, lang)
