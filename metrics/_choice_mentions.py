@@ -13,7 +13,9 @@ from mrag_eval.metrics._choice_texts import occurrences
 from mrag_eval.metrics._choice_words import Lexicon, Span, fold, lexicon, normal
 from mrag_eval.text import script
 
-_SENTENCE_END: Final = re.compile(r"[。！？।॥።۔]|[.!?؟…]+(?=[\"'”»)*_\]]*(?:\s|$))|\n|(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2})")
+_SENTENCE_END: Final = re.compile(r"[。！？।॥።۔\n]|[.!?؟…]+(?=[\"'”»)*_\]]*(?:\s|$))")
+# Thai separates clauses by spaces.
+_THAI: Final = re.compile(r"(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2})")
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–]|\s-\s")
 _LINE_START: Final = re.compile(r"[ \t>*_#•(\[-]*(?:[✅✔☑✓❌✗✘✖]\ufe0f?[ *_(]*)?")
 _CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
@@ -21,6 +23,8 @@ _OPENERS: Final = frozenset("([{*_«\"“„「『【<`'")
 _CLOSERS: Final = frozenset(")]}*_»\"”」』】>`'")
 # What connects two labels in any language.
 _SHORT_WORD: Final = re.compile(r"\W?[^\W\d_]{1,4}[\s(]+\W?|[^\W\d_]{1,3}")
+# More mentions than a sentence of a sound reply has.
+_MANY: Final = 32
 # More characters than stand between a negation or a connective and a label.
 _BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
 
@@ -88,15 +92,19 @@ class Reply:
         return mention.start - start <= 12 and not any(map(str.isalnum, self.text[start : mention.start]))
 
     def around(self, at: int) -> list[Mention]:
-        """Return the mentions of the sentence at a position."""
-        return self.named.get(self.sentence(at), [])
+        """Return the mentions of the sentence at a position, those near to it if there are very many."""
+        named = self.named.get(self.sentence(at), [])
+        if len(named) <= _MANY:
+            return named
+        middle = bisect_left(named, at, key=lambda mention: mention.start)
+        return named[max(0, middle - _MANY // 2) : middle + _MANY // 2]
 
 
 def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
     """Return a reply in NFKC with the options that it names, in their order."""
     words = lexicon(lang)
     folded = fold(text)
-    sentences = [match.end() for match in _SENTENCE_END.finditer(text)]
+    sentences = sorted(match.end() for pattern in (_SENTENCE_END, _THAI) for match in pattern.finditer(text))
     clauses = sorted([*sentences, *(match.end() for match in _CLAUSE_END.finditer(text))])
     spans = words.spans(folded)
     wrong, rejects = spans["wrong"], spans["rejects"]
@@ -255,7 +263,7 @@ def _connected(
                     continue
                 if gap == " " and last.label and not mention.label and _article(text, last, mention):
                     out.pop()
-                elif _SENTENCE_END.search(gap) is None and not _between(blocked, last.end, mention.start):
+                elif _SENTENCE_END.search(gap) is None and _THAI.search(gap) is None and not _between(blocked, last.end, mention.start):
                     first = bisect_left(starts, last.end)
                     within = [span for span in joins[first : first + 3] if span[1] <= mention.start]
                     mention.joined = _joins(gap, bare, within)

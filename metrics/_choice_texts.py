@@ -20,13 +20,13 @@ _INFLECTED, _LONGEST_ENDING = 4, 4
 
 @lru_cache(maxsize=1)
 def _word() -> re.Pattern[str]:
-    return re.compile(rf"(?:[^\W_]|[{marks()}])+")
+    return re.compile(rf"[\w{marks()}]+")
 
 
 @lru_cache(maxsize=4096)
 def plain_text(text: str) -> str:
     """Return the text in NFKC, case folded, with every run of punctuation, symbols and spaces as one space."""
-    return " ".join(_word().findall(fold(unicodedata.normalize("NFKC", text))))
+    return " ".join(_word().findall(fold(unicodedata.normalize("NFKC", text)).replace("_", " ")))
 
 
 def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int]]:
@@ -34,9 +34,9 @@ def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int
 
     ``options`` as :func:`plain_text` gives them; the text in NFKC, folded.
     """
-    if not any(options):
+    if not any(option and _stem(option).partition(" ")[0] in folded for option in options):
         return []
-    words = [(match[0], match.start()) for match in _word().finditer(folded)]
+    words = [(match[0], match.start()) for match in _word().finditer(folded.replace("_", " "))]
     plain = " ".join(word for word, _ in words)
     starts = [0]
     for word, _ in words:
@@ -81,7 +81,9 @@ def _stem(option: str) -> str:
 
 
 def _word_end(plain: str, at: int) -> int:
-    while at < len(plain) and plain[at] != " " and continues(plain, at):
+    """Return the end of a word, or a position behind the longest ending."""
+    stop = at + _LONGEST_ENDING + 1
+    while at < min(stop, len(plain)) and continues(plain, at):
         at += 1
     return at
 

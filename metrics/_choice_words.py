@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from typing import Final
@@ -18,8 +18,7 @@ Span = tuple[int, int]
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
-# Where a word may start: behind no letter of an alphabet with spaces, and anywhere in other scripts.
-_STARTS: Final = re.compile(r"(?<![a-z\u00df-\u052f])[^\W\d_]|(?<=[a-z])[\u0530-\uffff]")
+_RUN: Final = re.compile(r"[^\W\d_]+")
 # Prepositions, conjunctions and articles that a script writes together with the next word.
 _PROCLITICS = {
     "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
@@ -37,34 +36,49 @@ class Lexicon:
         words: words of a language and of English, folded, by field.
         labels: labels other than Latin letters -> index.
         letters: labels that are words at the start of a sentence.
-        index: first characters of a word, three or all of a shorter one -> the words and their fields.
+        index: first three characters of a word, or all of a shorter one -> the words, whether they take endings, and their fields.
     """
 
     words: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, int]
     letters: frozenset[str]
-    index: Mapping[str, tuple[tuple[str, str], ...]]
+    index: Mapping[str, tuple[tuple[str, bool, str], ...]]
 
     def spans(self, folded: str) -> dict[str, list[Span]]:
         """Return where a folded text has words, by field and in their order; a longer word hides those inside it."""
         found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
-        for match in _STARTS.finditer(folded):
-            at = match.start()
-            for length in (3, 2, 1):
-                for word, field in self.index.get(folded[at : at + length], ()):
-                    stem = word.rstrip("~")
-                    if len(stem) >= length and folded.startswith(stem, at) and starts_word(folded, at):
-                        _add(found[field], at, _end(folded, at + len(stem), word))
+        index = self.index
+        for at in _starts(folded):
+            first = folded[at : at + 3]
+            if first in index or first[:2] in index or first[0] in index:
+                if starts_word(folded, at):
+                    for key in dict.fromkeys((first, first[:2], first[0])):
+                        for stem, endings, field in index.get(key, ()):
+                            if folded.startswith(stem, at):
+                                _add(found[field], at, _end(folded, at + len(stem), endings))
         return found
 
 
-def _end(folded: str, end: int, word: str) -> int:
+def _starts(folded: str) -> Iterator[int]:
+    """Yield where words may start: with each run of letters; and inside it where a script joins words or has no spaces."""
+    for match in _RUN.finditer(folded):
+        start, end = match.span()
+        yield start
+        if not match[0].isascii() and end > start + 1:
+            own = script(folded[start])
+            if own in _PROCLITICS:
+                yield from range(start + 1, min(end, start + _LONGEST_PROCLITIC + 1))
+            elif own in NO_SPACE_SCRIPTS or folded[start].isascii():
+                yield from range(start + 1, end)
+
+
+def _end(folded: str, end: int, endings: bool) -> int:
     """Return the end of a word found in a text; 0 inside a longer word, unless it takes endings."""
-    if word.endswith("~"):
+    if endings:
         while continues(folded, end):
             end += 1
         return end
-    return 0 if continues(folded, end) and script(word[-1]) != "Hang" else end
+    return 0 if continues(folded, end) and script(folded[end - 1]) != "Hang" else end
 
 
 def _add(spans: list[Span], start: int, end: int) -> None:
@@ -96,10 +110,11 @@ def lexicon(lang: str | None) -> Lexicon:
             for index, label in enumerate(unicodedata.normalize("NFKC", row).split()):
                 if label != "-":
                     labels |= {label: index, label.lower(): index}
-    index: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    index: dict[str, list[tuple[str, bool, str]]] = defaultdict(list)
     for field in _SOUGHT:
         for word in words[field]:
-            index[word.rstrip("~")[:3]].append((word, field))
+            stem = word.rstrip("~")
+            index[stem[:3]].append((stem, stem != word, field))
     return Lexicon(words, labels, frozenset(known[0].words.letters), {key: tuple(each) for key, each in index.items()})
 
 

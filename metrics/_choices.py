@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -23,12 +24,16 @@ _PREPARE.update(dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x061C, *
 _PREPARE.update(dict.fromkeys(map(ord, "፦፡∶꞉"), ":"))
 _PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
 
+_SPECIAL = re.compile(f"[{''.join(map(chr, _PREPARE))}]")
+
 # The tatweel, unless it sets off a preposition, which is no label: "بـ 24".
 _TATWEEL = re.compile(r"ـ(?=\w)|(?<![بكلف])ـ|(?<=\w[بكلف])ـ")
 _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+# A label with the marks around it, and the words of no reply that is one.
+_LONGEST_LABEL: Final = 40
 _RIGHT_MARK: Final = re.compile("[✅✔☑✓]")
-_WRONG_MARK: Final = re.compile("[❌✗✘✖×]")
+_MARKED_LINE: Final = re.compile("^[^\\n✅✔☑✓❌✗✘✖]*[✅✔☑✓❌✗✘✖][^\\n]*$", re.MULTILINE)
 
 
 def extract_choice(
@@ -49,8 +54,14 @@ def extract_choice(
 
 
 def _prepared(response: str) -> str:
-    text = response.rpartition("</think>")[2].partition("<think>")[0].translate(_PREPARE)
-    return _LATEX.sub(r"\1", _TATWEEL.sub("", unicodedata.normalize("NFKC", text))).strip()
+    text = response.rpartition("</think>")[2].partition("<think>")[0]
+    if not text.isascii():
+        if _SPECIAL.search(text):
+            text = text.translate(_PREPARE)
+        text = unicodedata.normalize("NFKC", text)
+        if "ـ" in text:
+            text = _TATWEEL.sub("", text)
+    return (_LATEX.sub(r"\1", text) if "\\" in text else text).strip()
 
 
 def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None:
@@ -85,6 +96,8 @@ def _only(indices: Sequence[int]) -> int:
 
 def _structured(text: str, n: int, texts: Sequence[str], lang: str | None) -> tuple[str, list[tuple[int, int]]]:
     """Return the text without its objects and boxes, and the positions and options of those that give an answer."""
+    if "{" not in text:
+        return text, []
     found: list[tuple[int, int]] = []
     blanked = list(text)
     for match in OBJECT.finditer(text):
@@ -111,6 +124,8 @@ def _value(value: str, n: int, texts: Sequence[str], lang: str | None) -> int:
 
 def _whole(text: str, n: int, texts: Sequence[str], lang: str | None) -> int | None:
     """Return the option of a reply that is nothing but a label or an option's text."""
+    if len(text) > _LONGEST_LABEL + 2 * max(map(len, texts), default=0):
+        return None
     plain = plain_text(text)
     exact = [i for i, option in enumerate(texts) if option and option == plain]
     if exact and not (len(plain) == 1 and plain.isascii() and plain.isalpha() and ord(plain) - 97 < n):
@@ -150,16 +165,10 @@ def _items(reply: Reply) -> dict[int, Mention]:
 def _marked(reply: Reply, n: int) -> int | None:
     """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
     right, wrong = set(), set()
-    start = 0
-    for line in reply.text.split("\n"):
-        end = start + len(line)
-        first = next((m for m in reply.mentions if start <= m.start < end), None)
-        if first is not None:
-            if _RIGHT_MARK.search(line):
-                right.add(first.index)
-            elif _WRONG_MARK.search(line):
-                wrong.add(first.index)
-        start = end + 1
+    for match in _MARKED_LINE.finditer(reply.text):
+        at = bisect_left(reply.mentions, match.start(), key=lambda mention: mention.start)
+        if at < len(reply.mentions) and reply.mentions[at].start < match.end():
+            (right if _RIGHT_MARK.search(match[0]) else wrong).add(reply.mentions[at].index)
     if right:
         return _only(sorted(right))
     rest = set(range(n)) - wrong
@@ -180,7 +189,7 @@ def _eliminated(reply: Reply, n: int) -> int | None:
     if n > 3:
         run: list[int] = []
         for mention in reply.mentions:
-            run = [*run, mention.index] if mention.joined and mention.label else [mention.index]
+            run = [*run[1 - n :], mention.index] if mention.joined and mention.label else [mention.index]
             if len(set(run)) == n - 1 and len(run) == n - 1:
                 return (set(range(n)) - set(run)).pop()
     return _left_over(reply, n)
