@@ -4,52 +4,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
+from mrag_eval.metrics._choice_labels import Mention, found_labels
 from mrag_eval.metrics._choice_texts import occurrences
-from mrag_eval.metrics._choice_words import Lexicon, Span, fold, lexicon, normal
-from mrag_eval.text import script
+from mrag_eval.metrics._choice_words import Span, fold, lexicon
 
 _SENTENCE_END: Final = re.compile(r"[。！？।॥።۔\n]|[.!?؟…]+(?=[\"'”»)*_\]]*(?:\s|$))")
 # Thai separates clauses by spaces.
 _THAI: Final = re.compile(r"(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2})")
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–]|\s-\s")
-_LINE_START: Final = re.compile(r"[ \t>*_#•(\[-]*(?:[✅✔☑✓❌✗✘✖]\ufe0f?[ *_(]*)?")
-_CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
-_OPENERS: Final = frozenset("([{*_«\"“„「『【<`'")
-_CLOSERS: Final = frozenset(")]}*_»\"”」』】>`'")
 # What connects two labels in any language.
 _SHORT_WORD: Final = re.compile(r"\W?[^\W\d_]{1,4}[\s(]+\W?|[^\W\d_]{1,3}")
 # More mentions than a sentence of a sound reply has.
 _MANY: Final = 32
 # More characters than stand between a negation or a connective and a label.
 _BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
-
-
-@dataclass(slots=True)
-class Mention:
-    """An option named in a reply.
-
-    Attributes:
-        index: the option; past the last one for a label beyond the options.
-        start: its first character.
-        end: the position behind it.
-        label: by its label, not by its text alone.
-        joined: to the mention before it, by a word such as "and" or a comma.
-        beside: another label, with one short word between them.
-        out: ruled out, or only tried.
-    """
-
-    index: int
-    start: int
-    end: int
-    label: bool
-    joined: bool = False
-    beside: bool = False
-    out: bool = False
 
 
 @dataclass(slots=True)
@@ -119,7 +91,7 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
             rejects[before] = (rejects[before][0], end)
         else:
             reply.answers.append((start, end))
-    labels = list(_labels(reply, n, words, spans))
+    labels = list(found_labels(text, n, words, spans | {"answer": reply.answers}))
     named = occurrences(folded, texts)
     found = [Mention(i, start, end, label=False) for i, start, end in named]
     covered = sorted((start, end) for _, start, end in named if end - start > 1)
@@ -142,111 +114,7 @@ def inside(spans: Sequence[Span], at: int) -> bool:
     return before >= 0 and at < spans[before][1]
 
 
-@lru_cache(maxsize=64)
-def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
-    local = "".join(f"|{re.escape(label)}" for label in sorted(labels, key=len, reverse=True))
-    return re.compile(rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374])")
-
-
-def _labels(reply: Reply, n: int, words: Lexicon, spans: Mapping[str, Sequence[Span]]) -> Iterator[Mention]:
-    """Yield the labels of a text: capitals, and with a mark of their own also small letters and numbers."""
-    text, answers = reply.text, reply.answers
-    option_ends = {end for _, end in spans["option"]}
-    option_starts = {start for start, _ in spans["option_after"]}
-    answer_ends = {end for _, end in answers}
-    leads = sorted(end for _, end in (*answers, *spans["concludes"]))
-    judged = {at for at, _ in (*answers, *spans["wrong"])}
-    pattern = _candidates(tuple(words.labels))
-    for match in pattern.finditer(text):
-        start, end = match.span()
-        raw = match[1] or match[2]
-        before, behind = text[start - 1 : start], text[end : end + 1]
-        gap_end = end
-        while gap_end < len(text) and text[gap_end] in " *_)\"'”»":
-            gap_end += 1
-        gap_start = start
-        while gap_start and text[gap_start - 1] in " *_(:#\"'“«\n：":
-            gap_start -= 1
-        led = gap_start in option_ends
-        announced = gap_start in answer_ends
-        named = led or bool({end, gap_end} & option_starts)
-        set_off = before in _OPENERS and behind in _CLOSERS and before != "" != behind or behind == ")"
-        first = behind in (".", ":", ")", "、") and opens_line(text, start)
-        marked = named or set_off or first or match[1] is not None
-        if raw.isdecimal():
-            if match[1] or named or (announced and ":" in text[gap_start:start]):
-                yield Mention(int(raw) - 1, start, end, label=True) if int(raw) else Mention(n, start, end, label=True)
-            continue
-        if raw in words.labels and _in_word(text, start, end):
-            continue
-        index = words.labels[raw] if raw in words.labels else ord(raw.upper()) - 65
-        if raw not in words.labels or script(raw[0]) not in ("Hang", "Hani", "Kana"):
-            if index >= n and not (marked or announced):
-                continue
-            if raw.islower() and not marked and not (_ends(text, end) and _leads(leads, start)):
-                continue
-        elif not (marked or announced or _leads(leads, start, 2)):
-            continue
-        if not marked and not announced and _is_word(text, start, end, words.letters) and not judged & {end + 1, end + 2}:
-            if not _two(text, end, words, pattern):
-                continue
-        if not marked and _is_initial(text, start, end):
-            continue
-        yield Mention(index, start, end, label=True)
-
-
-def _in_word(text: str, start: int, end: int) -> bool:
-    """Return whether a letter of the same script, or a hyphen and a letter, stands beside a label."""
-    own = script(text[start])
-    beside = text[start - 1 : start], text[end : end + 1]
-    joined = text[end : end + 1] == "-" and text[end + 1 : end + 2].isalpha()
-    return joined or any(char and own == script(char) for char in beside)
-
-
-def _leads(ends: Sequence[int], at: int, reach: int = 20) -> bool:
-    """Return whether one of some positions is a few words before another."""
-    before = bisect_right(ends, at)
-    return before > 0 and at - ends[before - 1] <= reach
-
-
-def opens_line(text: str, at: int) -> bool:
-    """Return whether nothing but marks stands before a position in its line."""
-    before, newline, line = text[max(0, at - 12) : at].rpartition("\n")
-    return (bool(newline) or at <= 12) and _LINE_START.fullmatch(line) is not None
-
-
-def _ends(text: str, end: int) -> bool:
-    """Return whether a sentence ends at a position."""
-    return re.match(r"[\s.!?*_\"'»”)]*(?:$|\n|[.!?](?:\s|$))", text[end : end + 12]) is not None
-
-
-def _is_word(text: str, start: int, end: int, letters: frozenset[str]) -> bool:
-    """Return whether a letter is a word there: "A good question", and not "- A is wrong"."""
-    if text[start] not in letters:
-        return False
-    if not text[start].isascii():
-        return re.match(r"\s+[^\s.]", text[end : end + 4]) is not None
-    if re.match(r"\s+[^\W\d_]", text[end : end + 4]) is None or script(text[end : end + 4].lstrip()[0]) != "Latn":
-        return False
-    return text[max(0, start - 6) : start].rstrip(" *_\"'«“(")[-1:] in ("", ".", "!", "?", "\n", ":", ";")
-
-
-def _two(text: str, end: int, words: Lexicon, pattern: re.Pattern[str]) -> bool:
-    """Return whether a join and another label follow a label: "A or B"."""
-    behind = re.match(r"\s+(\D{1,12}?)\s+(?=\S(?!\w))", text[end : end + 20])
-    return behind is not None and normal(behind[1]) in words.words["joins"] and pattern.match(text, end + behind.end()) is not None
-
-
-def _is_initial(text: str, start: int, end: int) -> bool:
-    """Return whether a capital is the initial of a name: "Maria C. Tiddeman"."""
-    if re.match(r"\. [^\W\d_]\w", text[end : end + 4]) is None:
-        return False
-    return re.search(r"(?:[A-Z]\w+|[A-Z]\.) $", text[max(0, start - 12) : start]) is not None and text[end + 2].isupper()
-
-
-def _connected(
-    text: str, found: Sequence[Mention], joins: Sequence[Span], blocked: Sequence[Span]
-) -> list[Mention]:
+def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span], blocked: Sequence[Span]) -> list[Mention]:
     """Return the mentions with their connections; a label and its option's text next to each other are one mention."""
     out: list[Mention] = []
     starts = [start for start, _ in joins]
@@ -263,7 +131,11 @@ def _connected(
                     continue
                 if gap == " " and last.label and not mention.label and _article(text, last, mention):
                     out.pop()
-                elif _SENTENCE_END.search(gap) is None and _THAI.search(gap) is None and not _between(blocked, last.end, mention.start):
+                elif (
+                    _SENTENCE_END.search(gap) is None
+                    and _THAI.search(gap) is None
+                    and not _between(blocked, last.end, mention.start)
+                ):
                     first = bisect_left(starts, last.end)
                     within = [span for span in joins[first : first + 3] if span[1] <= mention.start]
                     mention.joined = _joins(gap, bare, within)
@@ -300,10 +172,14 @@ def _rule_out(
     used: set[int] = set()
     for start, end in rejects:
         at = bisect_left(starts, end)
-        if at < len(mentions) and mentions[at].start - end <= _BEFORE and reply.clause(start) == reply.clause(mentions[at].start):
-            if not any(end <= a[0] < mentions[at].start for a in _between(reply.answers, end, mentions[at].start)):
-                mentions[at].out = True
-                used.add(start)
+        if (
+            at < len(mentions)
+            and mentions[at].start - end <= _BEFORE
+            and reply.clause(start) == reply.clause(mentions[at].start)
+            and not _between(reply.answers, end, mentions[at].start)
+        ):
+            mentions[at].out = True
+            used.add(start)
     for at in range(1, len(mentions)):
         mentions[at].out |= mentions[at].joined and mentions[at - 1].out
     behind = [False] * len(mentions)
@@ -313,8 +189,10 @@ def _rule_out(
             continue
         mention = mentions[at]
         clause = reply.clause(mention.start)
-        if start - mention.end <= (3 if _announced(reply, at) else _BEHIND) and start >= mention.end and (
-            reply.clause(start) == clause or re.fullmatch(r"\s*[—–-]\s*", reply.text[mention.end : start])
+        if (
+            start - mention.end <= (3 if _announced(reply, at) else _BEHIND)
+            and start >= mention.end
+            and (reply.clause(start) == clause or re.fullmatch(r"\s*[—–-]\s*", reply.text[mention.end : start]))
         ):
             behind[at] = True
             used.add(denial)
@@ -326,13 +204,17 @@ def _rule_out(
 
 
 def _denied_praise(reply: Reply, denials: Sequence[Span]) -> list[Span]:
-    """Return where words call something right, and where they deny it: "correct … cannot be"; these announce nothing."""
+    """Return where words call something right and deny it behind, "correct … cannot be": they announce nothing."""
     starts = [mention.start for mention in reply.mentions]
     found, kept = [], []
     for start, end in reply.answers:
         at = bisect_left(denials, (end, 0))
         denial = denials[at] if at < len(denials) and denials[at][0] - end <= _BEHIND else None
-        if denial and reply.clause(denial[0]) == reply.clause(start) and bisect_left(starts, end) == bisect_left(starts, denial[0]):
+        if (
+            denial
+            and reply.clause(denial[0]) == reply.clause(start)
+            and bisect_left(starts, end) == bisect_left(starts, denial[0])
+        ):
             found.append((start, denial[0]))
         else:
             kept.append((start, end))
@@ -349,6 +231,6 @@ def _announced(reply: Reply, at: int) -> bool:
     return reply.clause(reply.answers[before][0]) == reply.clause(start)
 
 
-def _between(spans: Sequence[Span], start: int, end: int) -> Sequence[Span]:
-    first, last = bisect_left(spans, (start, 0)), bisect_left(spans, (end, 0))
-    return spans[max(first, last - 2) : last]
+def _between(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Return whether a span begins between two positions."""
+    return bisect_left(spans, (start, 0)) < bisect_left(spans, (end, 0))

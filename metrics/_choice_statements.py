@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from mrag_eval.metrics._choice_mentions import Mention, Reply
+from mrag_eval.metrics._choice_labels import Mention
+from mrag_eval.metrics._choice_mentions import Reply
 
 SEVERAL: Final = -1
 # The most characters between an announcing word and what it announces, and the fewest between two answers.
@@ -19,7 +20,14 @@ def stated(reply: Reply) -> tuple[int, int | None]:
     found += [(start, _conclusion(reply, start, end)) for start, end in reply.concludes]
     said = sorted((at, index) for at, index in found if index is not None)
     last = reply.mentions[-1] if reply.mentions else None
-    if last is not None and last.label and not last.out and not last.joined and not last.beside and _after_colon(reply, last):
+    if (
+        last is not None
+        and last.label
+        and not last.out
+        and not last.joined
+        and not last.beside
+        and _after_colon(reply, last)
+    ):
         return last.start, last.index
     final = {index for at, index in said if reply.sentence(at) == reply.sentence(said[-1][0])}
     if len({index for _, index in said}) > 2 or len(final) > 1:
@@ -46,7 +54,7 @@ def _conclusion(reply: Reply, start: int, end: int) -> int | None:
 
 def _statement(reply: Reply, start: int, end: int) -> int | None:
     """Return the option that a sentence with an announcing word states; several for two at once."""
-    sentence, clause = reply.sentence(start), reply.clause(start)
+    clause = reply.clause(start)
     around = reply.around(start)
     live = [mention for mention in around if not mention.out]
     labels = [m for m in live if m.label]
@@ -56,8 +64,7 @@ def _statement(reply: Reply, start: int, end: int) -> int | None:
             return SEVERAL if _with_another(reply, chosen[0], around) else chosen[0].index
     if here:
         behind = [m for m in here if m.start >= end]
-        alone = len(behind) == 1 or behind[1:] and not (behind[1].joined or behind[1].beside) and behind[1].start - behind[0].end > _APART
-        return behind[0].index if behind and behind[0].start - end <= _NEAR and alone else SEVERAL
+        return behind[0].index if behind and behind[0].start - end <= _NEAR and _alone(behind) else SEVERAL
     if labels:
         return None
     texts = [m for m in live if end <= m.start <= end + _NEAR and reply.clause(m.start) == clause]
@@ -66,12 +73,22 @@ def _statement(reply: Reply, start: int, end: int) -> int | None:
     return None
 
 
+def _alone(mentions: Sequence[Mention]) -> bool:
+    """Return whether the second of some mentions, if there is one, is apart from the first."""
+    if len(mentions) < 2:
+        return True
+    first, second = mentions[:2]
+    return not (second.joined or second.beside) and second.start - first.end > _APART
+
+
 def _with_another(reply: Reply, mention: Mention, around: Sequence[Mention]) -> bool:
     """Return whether another option is proposed with a mention, or its letter may be a word: "Answer: A dog"."""
     at = around.index(mention)
     pairs = [(mention, around[at - 1])] if at else []
     pairs += [(around[at + 1], around[at + 1])] if at + 1 < len(around) else []
-    if any((second.joined or second.beside) and not other.out and other.index != mention.index for second, other in pairs):
+    if any(
+        (second.joined or second.beside) and not other.out and other.index != mention.index for second, other in pairs
+    ):
         return True
     word = re.search(r":[\s*_]*[AEO]\s+[a-z]", reply.text[max(0, mention.end - 6) : mention.end + 3])
     texts = {m.index for m in around if not m.label and reply.clause(m.start) == reply.clause(mention.start)}

@@ -56,7 +56,12 @@ def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int
             end = _word_end(plain, at + len(stem))
             end = at + len(option) if plain.startswith(option, at) and _ends_word(plain, at + len(option)) else end
             ending = end - at - len(stem)
-            if starts_word(plain, at) and ending <= _LONGEST_ENDING and (ending == 0 or stem != option or _inflects(option)) and not _single(option):
+            if (
+                starts_word(plain, at)
+                and ending <= _LONGEST_ENDING
+                and (ending == 0 or stem != option or _inflects(option))
+                and not _single(option)
+            ):
                 spans.append((at, end))
                 found.extend((i, origin(at), origin(end - 1) + 1) for i in indices)
             at = plain.find(stem, at + len(stem))
@@ -95,8 +100,4 @@ def _single(option: str) -> bool:
 
 def _ends_word(plain: str, end: int) -> bool:
     # Korean attaches particles to the noun
-    return (
-        not continues(plain, end)
-        or script(plain[end - 1]) == "Hang"
-        or _COPULA.match(plain, end) is not None
-    )
+    return not continues(plain, end) or script(plain[end - 1]) == "Hang" or _COPULA.match(plain, end) is not None

@@ -36,7 +36,7 @@ class Lexicon:
         words: words of a language and of English, folded, by field.
         labels: labels other than Latin letters -> index.
         letters: labels that are words at the start of a sentence.
-        index: first three characters of a word, or all of a shorter one -> the words, whether they take endings, and their fields.
+        index: first three characters of a word, or all of a shorter one -> stems, whether they take endings, fields.
     """
 
     words: Mapping[str, tuple[str, ...]]
@@ -50,17 +50,17 @@ class Lexicon:
         index = self.index
         for at in _starts(folded):
             first = folded[at : at + 3]
-            if first in index or first[:2] in index or first[0] in index:
-                if starts_word(folded, at):
-                    for key in dict.fromkeys((first, first[:2], first[0])):
-                        for stem, endings, field in index.get(key, ()):
-                            if folded.startswith(stem, at):
-                                _add(found[field], at, _end(folded, at + len(stem), endings))
+            known = first in index or first[:2] in index or first[0] in index
+            if known and starts_word(folded, at):
+                for key in dict.fromkeys((first, first[:2], first[0])):
+                    for stem, endings, field in index.get(key, ()):
+                        if folded.startswith(stem, at):
+                            _add(found[field], at, _end(folded, at + len(stem), endings))
         return found
 
 
 def _starts(folded: str) -> Iterator[int]:
-    """Yield where words may start: with each run of letters; and inside it where a script joins words or has no spaces."""
+    """Yield where words may start: with a run of letters, and inside it where a script joins words or has no spaces."""
     for match in _RUN.finditer(folded):
         start, end = match.span()
         yield start
@@ -101,15 +101,17 @@ def lexicon(lang: str | None) -> Lexicon:
     """Return the words of a language and of English; those of English alone for None or a language without a file."""
     known = [each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None]
     words = {
-        each_field.name: tuple(dict.fromkeys(normal(word) for each in known for word in getattr(each.words, each_field.name)))
+        each_field.name: tuple(
+            dict.fromkeys(normal(word) for each in known for word in getattr(each.words, each_field.name))
+        )
         for each_field in fields(Words)
     }
     labels: dict[str, int] = {}
     for each in known:
         for row in each.labels:
-            for index, label in enumerate(unicodedata.normalize("NFKC", row).split()):
+            for order, label in enumerate(unicodedata.normalize("NFKC", row).split()):
                 if label != "-":
-                    labels |= {label: index, label.lower(): index}
+                    labels |= {label: order, label.lower(): order}
     index: dict[str, list[tuple[str, bool, str]]] = defaultdict(list)
     for field in _SOUGHT:
         for word in words[field]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics._choice_mentions import Mention, Reply, opens_line, read
+from mrag_eval.metrics._choice_labels import Mention, opens_line
+from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
@@ -107,7 +108,9 @@ def _structured(text: str, n: int, texts: Sequence[str], lang: str | None) -> tu
     boxes = list(_BOXED.finditer("".join(blanked)))
     if boxes:
         last = boxes[-1]
-        found = [(at, index) for at, index in found if at > last.start()] or [(last.start(), _value(last[1], n, texts, lang))]
+        found = [(at, index) for at, index in found if at > last.start()] or [
+            (last.start(), _value(last[1], n, texts, lang))
+        ]
         for box in boxes:
             blanked[box.start() : box.end()] = " " * len(box[0])
     return "".join(blanked), found
@@ -164,7 +167,8 @@ def _items(reply: Reply) -> dict[int, Mention]:
 
 def _marked(reply: Reply, n: int) -> int | None:
     """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
-    right, wrong = set(), set()
+    right: set[int] = set()
+    wrong: set[int] = set()
     for match in _MARKED_LINE.finditer(reply.text):
         at = bisect_left(reply.mentions, match.start(), key=lambda mention: mention.start)
         if at < len(reply.mentions) and reply.mentions[at].start < match.end():

@@ -35,8 +35,8 @@ def reply_outcome(reply: str, options: Sequence[str], index: int, lang: str | No
     others too. If none was read:
 
     - ``unread``: it names exactly one option (the reading rule missed it); ``beyond``: only a letter without an option;
-    - ``refused``: it declines to choose, in words of its language or of English (:func:`~mrag_eval.metrics.declines`). Other
-      refusals are not recognised, so their number is a lower bound;
+    - ``refused``: it declines to choose, in words that :func:`~mrag_eval.metrics.declines` knows of its language or of
+      English. Other refusals are not recognised, so their number is a lower bound;
     - ``several``: it names more than one; ``empty``: it is blank; ``unclear``: none of these.
 
     ``lang``: the reply's language (BCP 47); None for English.

@@ -39,6 +39,6 @@ def refuses(reply: Reply) -> bool:
 
 
 def takes_back(reply: Reply, position: int) -> bool:
-    """Return whether a reply declines both before and behind a position: "It is not said. B would be a guess, I can't …"."""
+    """Return whether a reply declines before and behind a position: "It doesn't say. B is a guess. I can't tell."."""
     found = [start for start, _ in reply.refusals]
     return bool(found) and found[0] < position < found[-1]
