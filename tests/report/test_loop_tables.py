@@ -25,7 +25,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
     folder.mkdir(parents=True)
     configs: dict[str, Any] = {}
     for task, right in answers.items():
-        benchmark, mode = task.split("_")[:2]
+        benchmark, mode, part = [*task.split("_"), "all"][:3]
         n = len(right)
         scores: dict[str, Any] = {"metrics": {"acc": {"value": sum(right) / n, "n": n}}, "unscored": {}, "rows": n}
         configs[task] = {"retrieval": {"mode": MODES[mode]}, "data": {"benchmark": benchmark}, "scores": scores}
