@@ -47,11 +47,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
         lines = [
             {
                 "doc_id": i,
-                "rows": {
-                    "row": f"{[*task.split('_'), benchmark][2]}-{i}",
-                    "cell": {"query_lang": "en"},
-                    "values": {"acc": x},
-                },
+                "rows": {"row": f"{part}-{i}", "cell": {"query_lang": "en"}, "values": {"acc": x}},
             }
             for i, x in enumerate(right)
         ]
