@@ -29,7 +29,7 @@ from mrag_eval.cli._verify import verify
 
 @dataclass
 class Session:
-    """Hold the global options, for the code that reports errors."""
+    """The global options, for the code that reports errors."""
 
     debug: bool = False
 

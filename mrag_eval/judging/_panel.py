@@ -35,14 +35,14 @@ _LONGEST_JUSTIFICATION = 2_000
 
 @dataclass(frozen=True)
 class Asked(Generic[T]):
-    """Hold the answers of every seat, aligned with the cases, and the questions and cost of each model."""
+    """The answers of every seat, aligned with the cases, and the questions and cost of each model."""
 
     answers: dict[str, list[Answered[T]]]
     ledgers: dict[str, Ledger]
 
 
 class Panel:
-    """Hold judges under their names; with ``repeats`` > 1 each has that number of seats (``gpt#1``, ``gpt#2``, ...).
+    """Judges under their names; with ``repeats`` > 1 each has that number of seats (``gpt#1``, ``gpt#2``, ...).
 
     The seats of one model differ in their seed and are cached apart; they share its calls in flight. Raises ConfigError
     without a judge.

@@ -38,7 +38,7 @@ _OPTIONS = 4
 
 @dataclass(frozen=True)
 class Spent:
-    """Hold the calls and tokens of some rows; ``bound`` if there may be fewer."""
+    """The calls and tokens of some rows; ``bound`` if there may be fewer."""
 
     calls: float = 0.0
     tokens_in: float = 0.0
@@ -65,7 +65,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Observed:
-    """Hold what ``rows`` of a task took in a run, by role: evaluated, planner, critic, and judges by name."""
+    """What ``rows`` of a task took in a run, by role: evaluated, planner, critic, and judges by name."""
 
     rows: int
     by_role: Mapping[str, Spent]
@@ -73,7 +73,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Pilot:
-    """Hold what rows of tasks took, by task, and the ``seconds`` that the run took; None if that is not known."""
+    """What rows of tasks took, by task, and the ``seconds`` that the run took; None if that is not known."""
 
     by_task: Mapping[str, Observed]
     seconds: float | None = None

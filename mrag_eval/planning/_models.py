@@ -32,7 +32,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Asked:
-    """Hold a model that tasks ask, under its name; ``spec`` is None for the evaluated model where it is not known."""
+    """A model that tasks ask, under its name; ``spec`` is None for the evaluated model where it is not known."""
 
     name: str
     spec: ModelSpec | None

@@ -28,7 +28,7 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaf:
-    """Hold one task: its validated blocks, its benchmark, and how many of its rows run.
+    """One task: its validated blocks, its benchmark, and how many of its rows run.
 
     ``rows`` is None where the number is unknown. ``longest_reply`` bounds the reply of the evaluated model in tokens;
     it is 0 if likelihoods are compared.

@@ -16,7 +16,7 @@ from mrag_eval.core import KEPT_LANGS, DataError, Failure, RagDoc, is_language, 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Hold the search for one row; if ``languages`` is None, every language of the corpus is searched.
+    """The search for one row; if ``languages`` is None, every language of the corpus is searched.
 
     ``versions`` are further texts for the same scope: the query in other languages. ``row`` and ``row_lang`` are id and
     language of the row whose question is the text; empty for a text that no row has. ``failures`` are the reasons for
@@ -34,7 +34,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Selection:
-    """Hold the rows that can be served.
+    """The rows that can be served.
 
     ``skipped`` rows lack a field that the mode needs (``why``). ``without_documents`` counts rows without published
     documents.

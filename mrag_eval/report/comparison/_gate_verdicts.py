@@ -25,7 +25,7 @@ EXACT_FROM = 300
 
 @dataclass(frozen=True)
 class Asked:
-    """Hold a test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes."""
+    """A test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes."""
 
     check: Check
     rule: Rule

@@ -10,7 +10,7 @@ from mrag_eval.report.files._task_config import TaskConfig
 
 @dataclass(frozen=True)
 class Source:
-    """Hold a benchmark's data source: name, dataset on the hub, licence, and whether texts may be redistributed.
+    """A benchmark's data source: name, dataset on the hub, licence, and whether texts may be redistributed.
 
     ``licence`` is an SPDX identifier; None if it is not stated or known.
     """

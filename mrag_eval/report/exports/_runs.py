@@ -38,7 +38,7 @@ _OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_co
 
 @dataclass(frozen=True)
 class Task:
-    """Hold a task or a group of a run, and its rows of the table, those of its main metric first.
+    """A task or a group of a run, and its rows of the table, those of its main metric first.
 
     ``label`` distinguishes it from the same task in another mode. ``main_metric`` is the benchmark's, or the one that
     the user named; None if there is no such metric.
@@ -111,7 +111,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Run:
-    """Hold one result file, and the groups and tasks that are exported from it."""
+    """One result file, and the groups and tasks that are exported from it."""
 
     file: ResultFile
     tasks: tuple[Task, ...]

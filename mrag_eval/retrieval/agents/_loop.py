@@ -39,7 +39,7 @@ EXAMPLE = """mrag.yaml (or $MRAG_CONFIG):
 
 @dataclass(frozen=True)
 class Agents:
-    """Hold the models of a loop; one object if planner and critic are one model."""
+    """The models of a loop; one object if planner and critic are one model."""
 
     planner: AuxModel
     critic: AuxModel

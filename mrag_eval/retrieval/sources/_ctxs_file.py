@@ -28,7 +28,7 @@ _LABEL_AFTER = re.compile(r"\n[^\n:：]{1,24}[:：]\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Hold one line: its number, the id and the question it names, if any, and its passages, best first."""
+    """One line: its number, the id and the question it names, if any, and its passages, best first."""
 
     line: int
     id: str | None
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class CtxsFile:
-    """Hold a file, with lists as deep as asked for; ``repeated`` counts passages that a list has twice."""
+    """A file, with lists as deep as asked for; ``repeated`` counts passages that a list has twice."""
 
     path: Path
     sha256: str
