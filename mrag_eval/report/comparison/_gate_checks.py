@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mrag_eval.report.comparison._gate_rules import Correction
 
-Verdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
+RuleVerdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
 # Verdicts with which a gate passes.
 PASSING = ("no drop shown", "no worse", "holds")
 Side = Literal["baseline", "pinned"]
@@ -40,7 +40,7 @@ class Check:
     task: str
     metric: str
     language: str | None
-    verdict: Verdict = "cannot tell"
+    verdict: RuleVerdict = "cannot tell"
     against: Side = "baseline"
     unscored: bool = False
     n: int = 0
