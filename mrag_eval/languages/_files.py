@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from mrag_eval.core import ConfigError, base_language, did_you_mean, normalize_language, read_yaml
 
+# Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
+READING_VERSION: Final = 2
 _FOLDER: Final = Path(__file__).parent / "files"
 
 
