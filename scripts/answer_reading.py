@@ -129,7 +129,9 @@ def tables() -> str:
     """Return the tables in Markdown: all sets, the kinds of reasoned replies, and choices by language."""
     lines = ["| read | set | replies that say it | precision | recall |", "|---|---|---:|---:|---:|"]
     for what, name in (("choices", "choices"), ("refusals", "refusals"), ("yes_no", "yes or no")):
-        lines += [f"| {name} | `{which}` | {figures(which)[what, 'all'].cells()} |" for which in (*SENTENCES, *REASONED)]
+        lines += [
+            f"| {name} | `{which}` | {figures(which)[what, 'all'].cells()} |" for which in (*SENTENCES, *REASONED)
+        ]
     lines += ["", "| `unseen`, choices by kind | say a choice | read | right |", "|---|---:|---:|---:|"]
     for kind in KINDS:
         counts = figures("unseen")["choices", f"kind {kind}"]
