@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from mrag_eval.controls._replies import Drawn, Reply, control_replies, in_form
-from mrag_eval.core import RagDoc, Scored
+from mrag_eval.core import RagDoc, RowScores, Scored
 from mrag_eval.scoring import METRICS, ControlRecord, LanguageRule, control_of, parse_answer, score_rows
 
 # Longest texts of a class of lengths, in code points; those over the last are one more.
@@ -54,48 +53,66 @@ def reply_controls(docs: Sequence[RagDoc], drawn: Drawn, checks: Checks) -> dict
 
     Every reply is read and scored as a model's would be, for every metric that declares the control.
     """
-    values: dict[str, dict[str, dict[str, float]]] = {doc.id: defaultdict(dict) for doc in docs}
-    missing: dict[str, dict[str, str]] = {doc.id: {} for doc in docs}
+    found = {doc.id: _Row() for doc in docs}
     for control, replies in control_replies(checks.names, docs, drawn, checks.form).items():
-        metrics = checks.of(control)
-        if not metrics:
-            continue
-        for doc, reply in zip(docs, replies, strict=True):
-            if reply.text is None:
-                missing[doc.id][control] = reply.missing
-        for row, text, found in _scored(control, metrics, docs, replies, checks):
-            values[row][control].update(found)
-            detected = {name: value for name, value in found.items() if control_of(name).kind == "language"}
-            if detected and control != "foreign":
-                values[row][f"{control}, {length_class(text)}"].update(detected)
+        if metrics := checks.of(control):
+            for doc, reply, score in zip(docs, replies, _scored(control, metrics, docs, replies, checks), strict=True):
+                found[doc.id].add(control, reply, score)
     if metrics := checks.of("chance"):
         for doc in docs:
             if (chance := _chance(doc)) is not None:
-                values[doc.id]["chance"].update(dict.fromkeys(metrics, chance))
-    return {
-        doc.id: ControlRecord({name: found for name, found in values[doc.id].items() if found}, missing[doc.id])
-        for doc in docs
-    }
+                found[doc.id].values["chance"] = dict.fromkeys(metrics, chance)
+    return {row: ControlRecord(own.values, own.unscored, own.missing) for row, own in found.items()}
+
+
+@dataclass
+class _Row:
+    """Collect the record of a row."""
+
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    unscored: dict[str, dict[str, str]] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def add(self, control: str, reply: Reply, score: RowScores) -> None:
+        if reply.text is None:
+            self.missing[control] = reply.missing
+            return
+        values, unscored = dict(score.values), dict(score.unscored)
+        by_language = [name for name in (*values, *unscored) if control_of(name).kind == "language"]
+        if not any(map(str.isalpha, reply.text)):
+            # what has no letters is in every language, which says nothing of a detector
+            unscored |= dict.fromkeys(by_language, "the text has no letters")
+            values = {name: value for name, value in values.items() if name not in by_language}
+        parts = {control: values}
+        if control != "foreign":
+            own = {name: values[name] for name in by_language if name in values}
+            parts[f"{control}, {length_class(reply.text)}"] = own
+        self.values |= {name: part for name, part in parts.items() if part}
+        self.unscored |= {control: unscored} if unscored else {}
 
 
 def _scored(
     control: str, metrics: Sequence[str], docs: Sequence[RagDoc], replies: Sequence[Reply], checks: Checks
-) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield row id, text and scores of every row that the control has a reply to."""
-    kept = [(doc, reply.text) for doc, reply in zip(docs, replies, strict=True) if reply.text is not None]
-    rows = []
-    for doc, text in kept:
-        said = in_form(text, checks.form) if control in _ANSWERS else text
-        answer = parse_answer(said, checks.form)
-        row = Scored(doc, answer.text, tagged=answer.tagged, declined=answer.declined, form=checks.form)
-        # a reply in the language of the references needs no translation
-        rows.append(replace(row, translated=answer.text))
+) -> list[RowScores]:
+    """Return the scores of a control's replies, aligned with them; none for a row without a reply."""
+    rows, places = [], []
+    for place, (doc, reply) in enumerate(zip(docs, replies, strict=True)):
+        if reply.text is not None:
+            said = in_form(reply.text, checks.form) if control in _ANSWERS else reply.text
+            answer = parse_answer(said, checks.form)
+            row = Scored(doc, answer.text, tagged=answer.tagged, declined=answer.declined, form=checks.form)
+            # a reply in the language of the references needs no translation
+            rows.append(replace(row, translated=answer.text))
+            places.append(place)
     # whatever the length: the classes of lengths show what a least length leaves out
     language = replace(checks.language, min_chars=None)
     verdicts = checks.panel if checks.panel is not None and any(map(_judged, metrics)) else checks.verdicts
-    scores = score_rows(list(verdicts(rows)), metrics, searched=False, language=language)
-    for (doc, text), score in zip(kept, scores, strict=True):
-        yield doc.id, text, score.values
+    out = [RowScores() for _ in docs]
+    for place, score in zip(
+        places, score_rows(list(verdicts(rows)), metrics, searched=False, language=language), strict=True
+    ):
+        out[place] = score
+    return out
 
 
 def _judged(metric: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from mrag_eval.config import RANKING_MEASURE, RERANKED, SHOWN, Retrieval
 from mrag_eval.core import Passage, RagDoc, Retrieved, Scored, plain_name, same_language
@@ -12,6 +12,7 @@ from mrag_eval.retrieval import Relevant
 from mrag_eval.scoring import ControlRecord, control_of, measured_on, score_rows, value_names
 from mrag_eval.text import sentence_spans
 
+T = TypeVar("T", float, str)
 _UNKNOWN = "no relevant document is known"
 _NOT_HERE = "mrag-eval controls measures it, a run does not"
 
@@ -48,7 +49,7 @@ def ranking_controls(
             values["random"] = drawn
         else:
             missing["random"] = "its documents have several passages, or the search counts none"
-        out[doc.id] = ControlRecord(values, missing)
+        out[doc.id] = ControlRecord(values, missing=missing)
     return out
 
 
@@ -106,25 +107,32 @@ def with_searched(
         for row, own in found.items()
     ]
     scores = score_rows(rows, names, **measured_on(retrieval))
-    out = dict(records)
-    for scored, row in zip(rows, scores, strict=True):
-        before = out[scored.doc.id]
-        missing = {name: why for name, why in before.missing.items() if name != "passage"}
-        out[scored.doc.id] = ControlRecord({**before.values, "passage": row.values}, missing)
-    return out
+    own = {
+        row.doc.id: ControlRecord({"passage": score.values}, {"passage": score.unscored} if score.unscored else {})
+        for row, score in zip(rows, scores, strict=True)
+    }
+    bare = {row: replace(kept, missing=_but(kept.missing, "passage")) for row, kept in records.items() if row in own}
+    return {**records, **joined(bare, own)}
+
+
+def _but(missing: Mapping[str, str], name: str) -> dict[str, str]:
+    return {key: why for key, why in missing.items() if key != name}
 
 
 def joined(*parts: Mapping[str, ControlRecord]) -> dict[str, ControlRecord]:
-    """Return several records of each row as one."""
-    found: dict[str, list[ControlRecord]] = defaultdict(list)
+    """Return several records of each row as one; they have no metric in common."""
+    out: dict[str, ControlRecord] = {}
     for part in parts:
         for row, record in part.items():
-            found[row].append(record)
-    out = {}
-    for row, own in found.items():
-        values: dict[str, dict[str, float]] = defaultdict(dict)
-        for record in own:
-            for control, scores in record.values.items():
-                values[control].update(scores)
-        out[row] = ControlRecord(dict(values), {name: why for record in own for name, why in record.missing.items()})
+            before = out.get(row, ControlRecord())
+            out[row] = ControlRecord(
+                _merged(before.values, record.values),
+                _merged(before.unscored, record.unscored),
+                {**before.missing, **record.missing},
+            )
     return out
+
+
+def _merged(first: Mapping[str, Mapping[str, T]], second: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
+    names = dict.fromkeys((*first, *second))
+    return {name: {**first.get(name, {}), **second.get(name, {})} for name in names}

@@ -60,7 +60,7 @@ def control_replies(
         found["other"] = [others.get(doc.id, Reply(None, NO_REFERENCE)) for doc in docs]
     if "foreign" in names:
         foreign = _foreign_questions(drawn)
-        found["foreign"] = [foreign[doc.id] for doc in docs]
+        found["foreign"] = [foreign.get(doc.id, Reply(None, "the row is not one of the task")) for doc in docs]
     return {name: found[name] for name in names if name in found}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from mrag_eval.controls._measured import Checks, reply_controls
 from mrag_eval.controls._rankings import joined, passage_queries, ranking_controls, ranking_metrics_of, with_searched
 from mrag_eval.controls._replies import Drawn
 from mrag_eval.core import RagDoc, Retrieved, cache_dir, content_key, from_json, shared_store, to_json
-from mrag_eval.datasets import english_answers, sha256_file
+from mrag_eval.datasets import Benchmark, english_answers, sha256_file
 from mrag_eval.retrieval import Relevant, TaskRows
 from mrag_eval.scoring import ControlRecord
 
@@ -44,7 +45,7 @@ def task_controls(
     what tells languages; with a panel (``checks.panel``) its own cache keeps the votes.
     """
     docs = [supply.docs[row] for row in ids]
-    drawn = drawn_from(supply)
+    drawn = drawn_from(list(supply.docs.values()), supply.benchmark, supply.blocks.retrieval)
     key = _key(supply, docs, drawn, checks, detector)
     store = shared_store(cache_dir() / "controls.sqlite") if use_cache and checks.panel is None else None
     kept = {} if store is None else store.get_many([key], lambda value: isinstance(value, dict))
@@ -56,10 +57,9 @@ def task_controls(
     return records
 
 
-def drawn_from(supply: TaskRows) -> Drawn:
-    """Return what replies of other rows are drawn from: every row of the task, whichever of them run."""
-    docs = list(supply.docs.values())
-    return Drawn(docs, english_answers(supply.benchmark), supply.blocks.retrieval.seed)
+def drawn_from(docs: Sequence[RagDoc], benchmark: Benchmark, retrieval: Retrieval) -> Drawn:
+    """Return what replies of other rows are drawn from: every row of a benchmark that a task has, whichever run."""
+    return Drawn(docs, english_answers(benchmark), retrieval.seed)
 
 
 def _measured(supply: TaskRows, docs: Sequence[RagDoc], drawn: Drawn, checks: Checks) -> Records:
@@ -78,7 +78,7 @@ def _measured(supply: TaskRows, docs: Sequence[RagDoc], drawn: Drawn, checks: Ch
 
 def _without_search(record: ControlRecord, why: str) -> ControlRecord:
     known = {name: why if name in ("passage", "random") else reason for name, reason in record.missing.items()}
-    return ControlRecord(record.values, known)
+    return replace(record, missing=known)
 
 
 def _key(supply: TaskRows, docs: Sequence[RagDoc], drawn: Drawn, checks: Checks, detector: str) -> str:

@@ -47,7 +47,7 @@ def repeated(benchmark: Benchmark, retrieval: Retrieval, agent: Agent) -> Repeat
     own = benchmark.corpus if retrieval.corpus == "benchmark" else None
     if own is None:
         return Repeated(selection, found)
-    return Repeated(selection, found, {passage.id: passage for passage in own}, source.relevant(docs))
+    return Repeated(selection, found, {passage.id: passage for passage in own}, Relevant.among(own, docs))
 
 
 def indexed_passages(retrieval: Retrieval, content_hash: str, ids: Collection[str]) -> Mapping[str, Passage] | None:

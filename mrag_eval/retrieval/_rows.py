@@ -181,11 +181,11 @@ class TaskRows:
     def relevant(self, docs: Sequence[RagDoc], *, own: bool = False) -> Relevant | None:
         """Return the passages that answer the rows' questions; None without a corpus to look in.
 
-        ``own``: only among the benchmark's own passages, as an index takes time.
+        ``own``: only among the benchmark's own passages, as opening an index takes time.
         """
-        if self.taken or (own and self.blocks.retrieval.corpus != "benchmark"):
-            return None
-        return self._source.relevant(docs)
+        if self.blocks.retrieval.corpus == "benchmark":
+            return Relevant.among(self.benchmark.corpus or (), docs)
+        return None if own or self.taken else self._source.relevant(docs)
 
     def row(self, key: str) -> dict[str, Any]:
         """Return a prepared row as the harness logs it, with its passages."""

@@ -2,7 +2,7 @@
 
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
-from mrag_eval.scoring._control_kinds import CONTROLS, LEAST_GAP, MOST_LOST
+from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
 from mrag_eval.scoring._control_table import control_table, marked_by_controls
 from mrag_eval.scoring._failure_table import bounds_with, failure_line
 from mrag_eval.scoring._likelihood import most_likely, option_texts
@@ -73,6 +73,7 @@ __all__ = [
     "CONTROLS",
     "DECLINED",
     "EMPTY",
+    "KINDS",
     "LEAST_GAP",
     "METRICS",
     "METRIC_NAMES",

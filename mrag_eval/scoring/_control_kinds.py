@@ -26,6 +26,8 @@ CONTROLS: Final[Mapping[str, str]] = {
     "foreign": "a question in another language",
     "random": "a ranking at random",
 }
+# Controls that are computed, not measured: they have no interval.
+CLOSED_FORM: Final = frozenset({"chance", "random"})
 # A ceiling that is further than this from the best value marks its language, and so does a reference metric's floor
 # that is further than this from the worst: ten points of a difference are then the instrument's.
 MOST_LOST: Final = 0.10
@@ -66,6 +68,13 @@ LANGUAGE = Control("language", ("question", "bare"), ("foreign",))
 RANKING = Control("ranking", ("passage", "held"), ("random",))
 # Judges cost money, so that only ``mrag-eval controls --judge`` asks them.
 JUDGED = Control("judged", ("bare", "sentence"), ("other",))
+
+
+# Kind -> its controls, in the order of tables.
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    one.kind: tuple(name for name in CONTROLS if name in one.names)
+    for one in (HOLDS, CHOICE, FORM, LANGUAGE, RANKING, JUDGED)
+}
 
 
 def uncontrolled(why: str) -> Control:

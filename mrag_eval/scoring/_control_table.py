@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from mrag_eval.metrics import Estimate
-from mrag_eval.scoring._control_kinds import LEAST_GAP, Control, control_mark
+from mrag_eval.scoring._control_kinds import CLOSED_FORM, LEAST_GAP, Control, control_mark
 from mrag_eval.scoring._metrics import control_of, more_is_better, scale_of
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import ControlRecord, RowRecord
@@ -23,8 +23,9 @@ def control_table(rows: Sequence[RowRecord], seed: int = 0) -> dict[str, dict[st
     for row in rows:
         if row.controls is not None:
             languages[row.query_lang].append((row, row.controls))
-    found = (values for own in languages.values() for _, checked in own for values in checked.values.values())
-    metrics = dict.fromkeys(metric for values in found for metric in values)
+    records = [checked for own in languages.values() for _, checked in own]
+    parts = (part for checked in records for part in (*checked.values.values(), *checked.unscored.values()))
+    metrics = dict.fromkeys(metric for part in parts for metric in part)
     return {
         metric: {language: _of_language(own, metric, seed) for language, own in sorted(languages.items())}
         for metric in metrics
@@ -45,8 +46,11 @@ def _mean(rows: Sequence[Checked], name: str, metric: str) -> Estimate:
 
     values = [checked.values.get(name, {}).get(metric) for _, checked in rows]
     if all(value is None for value in values):
-        reasons = Counter(checked.missing[name] for _, checked in rows if name in checked.missing)
-        return Estimate(None, reason=reasons.most_common(1)[0][0] if reasons else "the metric reads none of its texts")
+        reasons = Counter(why for _, checked in rows if (why := checked.why_not(name, metric)) is not None)
+        return Estimate(None, reason="; ".join(reasons) or "not measured")
+    if name in CLOSED_FORM:
+        known = [value for value in values if value is not None]
+        return Estimate(sum(known) / len(known), n=len(known), method="closed form")
     groups = [row.resampled_with for row, _ in rows]
     return interval_for(values, groups=groups, kind="cluster", bounds=scale_of(metric).bounds)
 

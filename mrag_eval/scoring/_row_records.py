@@ -200,10 +200,21 @@ class LabellingShare:
 
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
-    """Hold what a row's controls score: control -> metric -> value, and why a control has none."""
+    """Hold what a row's controls score.
+
+    Attributes:
+        values: control -> metric -> value.
+        unscored: control -> metric -> why the metric has no value of its reply.
+        missing: control -> why the row has no reply or ranking for it.
+    """
 
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict, metadata=OPTIONAL)
+    unscored: Mapping[str, Mapping[str, str]] = field(default_factory=dict, metadata=OPTIONAL)
     missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+
+    def why_not(self, control: str, metric: str) -> str | None:
+        """Return why a metric has no value for a control; None if nothing says so."""
+        return self.unscored.get(control, {}).get(metric) or self.missing.get(control)
 
 
 @dataclass(frozen=True, slots=True)

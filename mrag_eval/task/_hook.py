@@ -310,8 +310,9 @@ class RagTask(HarnessTask):
     def _controls(self, docs: Sequence[RagDoc]) -> dict[str, ControlRecord]:
         """Return what replies that need no model score on these rows."""
         found = {doc.id: self._supply.found(doc.id) for doc in docs}
-        relevant = self._supply.relevant(docs, own=True)
-        return row_controls(docs, drawn_from(self._supply), self._checks(), self.blocks.retrieval, found, relevant)
+        relevant, retrieval = self._supply.relevant(docs, own=True), self.blocks.retrieval
+        drawn = drawn_from(list(self._supply.docs.values()), self.benchmark, retrieval)
+        return row_controls(docs, drawn, self._checks(), retrieval, found, relevant)
 
     def _checks(self, *, judged: bool = False) -> Checks:
         panel = self._verdicts.judged if judged else None

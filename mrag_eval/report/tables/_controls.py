@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from mrag_eval.languages import language
 from mrag_eval.metrics import Estimate
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
-from mrag_eval.scoring import CONTROLS, MetricControls, control_of, marked_by_controls, scale_of
+from mrag_eval.report.files._leaves import Leaf
+from mrag_eval.scoring import CONTROLS, KINDS, MetricControls, control_of, marked_by_controls, scale_of
 
 # metric -> language -> controls
 Controls = Mapping[str, Mapping[str, MetricControls]]
@@ -23,47 +24,60 @@ class TaskControls:
     run: str
     controls: Controls
 
+    @classmethod
+    def of(cls, leaf: Leaf) -> TaskControls:
+        """Return the controls in the results of a task."""
+        return cls(leaf.label, leaf.run, leaf.result.scores.controls)
+
+
+# Kind of control -> title of its table.
+TITLES = {
+    "reference": "Controls of answers",
+    "choice": "Controls of choices",
+    "form": "Controls of the form of replies",
+    "language": "Controls of language detection",
+    "ranking": "Controls of the search",
+    "judged": "Controls of the judges",
+}
+_Part = tuple[TaskControls, str, str, dict[str, Estimate]]
+
 
 def control_tables(tasks: Sequence[TaskControls]) -> list[Table]:
-    """Return the controls by task, metric and language, and those of detectors by length of text; empty without any."""
-    parts = [
-        (task, metric, code, own) for task in tasks for metric, by in task.controls.items() for code, own in by.items()
-    ]
-    whole = _table("controls", "Controls by language", parts, [*CONTROLS, SHARE], tuple(_notes(tasks)))
-    names = dict.fromkeys(name for *_, own in parts for name in own.found if name not in CONTROLS)
-    # in the order of their lengths, which differ in their last number
-    by_length = _table("control_lengths", "Texts recognised by length", parts, sorted(names, key=_length), ())
-    return [table for table in (whole, by_length) if table is not None]
+    """Return the controls by task, metric and language, a table a kind; and those of detectors by length of text."""
+    parts: dict[str, list[_Part]] = {kind: [] for kind in TITLES}
+    for task in tasks:
+        for metric, by_language in task.controls.items():
+            parts[control_of(metric).kind] += [(task, metric, code, _of(own)) for code, own in by_language.items()]
+    found = []
+    for kind, own in parts.items():
+        notes = (*_marks(tasks, kind), *_notes(tasks, kind)) if own else ()
+        found += _table(f"controls_{kind}", TITLES[kind], own, [*KINDS[kind], SHARE], notes)
+    own = parts["language"]
+    by_length = {name for *_, values in own for name in values if name not in (*CONTROLS, SHARE)}
+    return found + _table("controls_by_length", "Texts recognised by length", own, sorted(by_length, key=_length), ())
 
 
-def _length(name: str) -> tuple[str, int]:
+def _length(name: str) -> tuple[str, int, bool]:
     control, _, length = name.partition(", ")
-    number = int(next(word for word in reversed(length.split()) if word.isdigit()))
-    return control, number + length.startswith("over")
+    # "up to 20" before "21 to 50", and "51 to 100" before "over 100"
+    return control, max(int(word) for word in length.split() if word.isdigit()), length.startswith("over")
 
 
-def _table(
-    key: str,
-    title: str,
-    parts: Sequence[tuple[TaskControls, str, str, MetricControls]],
-    names: Sequence[str],
-    notes: tuple[str, ...],
-) -> Table | None:
-    found = [(*part, _of(part[3])) for part in parts]
-    columns = [name for name in names if any(name in own for *_, own in found)]
+def _table(key: str, title: str, parts: Sequence[_Part], names: Sequence[str], notes: tuple[str, ...]) -> list[Table]:
+    columns = [name for name in names if any(name in own for *_, own in parts)]
     if not columns:
-        return None
+        return []
     rows = [
         Row(
             (task.name, f"{metric}{scale_of(metric).note}", code),
             task.run,
             tuple(_cell(own, name, task, metric) for name in columns),
         )
-        for task, metric, code, _, own in found
-        if any(name in own for name in columns)
+        for task, metric, code, own in parts
     ]
     heads = tuple(_head(name) for name in columns)
-    return Table(key, title, ("task", "metric", "language"), heads, tuple(rows), 1, notes, intervals=key == "controls")
+    stub = ("task", "metric", "language")
+    return [Table(key, title, stub, heads, tuple(rows), 1, notes, intervals=key != "controls_by_length")]
 
 
 def _of(own: MetricControls) -> dict[str, Estimate]:
@@ -84,18 +98,31 @@ def _cell(own: Mapping[str, Estimate], name: str, task: TaskControls, metric: st
     return percent_cell(found, task.name, metric, 100.0 if name == SHARE else None)
 
 
-def _notes(tasks: Sequence[TaskControls]) -> Iterator[str]:
+def _marks(tasks: Sequence[TaskControls], kind: str) -> Iterator[str]:
+    """Yield the languages that the controls mark, those with the same reason together."""
     for task in tasks:
         for metric in task.controls:
-            for code, why in marked_by_controls(task.controls, metric).items():
-                yield f"{task.run}, {task.name}, {metric}, marked: {code}: {why}"
-    metrics = {metric for task in tasks for metric in task.controls}
-    kinds = {control_of(metric).kind for metric in metrics}
-    if "reference" in kinds:
-        yield "first reference: 1 by construction where the reply is the reference; less is the metric's own loss"
+            if control_of(metric).kind == kind:
+                for why, codes in marked_together(task.controls, metric).items():
+                    yield f"{task.run}, {task.name}, {metric}, marked: {', '.join(codes)}: {why}"
+
+
+def marked_together(controls: Controls, metric: str) -> dict[str, list[str]]:
+    """Return reason -> the languages that the controls of a metric mark for it."""
+    found: dict[str, list[str]] = {}
+    for code, why in marked_by_controls(controls, metric).items():
+        found.setdefault(why, []).append(code)
+    return found
+
+
+def _notes(tasks: Sequence[TaskControls], kind: str) -> Iterator[str]:
+    named = [control_of(metric) for task in tasks for metric in task.controls if control_of(metric).kind == kind]
+    ends = dict.fromkeys((CONTROLS[one.ceilings[0]], CONTROLS[one.floors[0]]) for one in named if one.floors)
+    if ends:
+        yield "ends of a share: " + "; ".join(f"{ceiling}, and {floor}" for ceiling, floor in ends)
+    if kind == "reference":
+        yield "first reference: 100 by construction where the reply is a reference; less is the metric's own loss"
         yield from _authors({code for task in tasks for by in task.controls.values() for code in by})
-    if kinds & {"reference", "choice", "language", "ranking"}:
-        yield "the first ceiling and the first floor of a metric are the ends of a share; docs/controls.md says which"
 
 
 def _authors(codes: set[str]) -> Iterator[str]:

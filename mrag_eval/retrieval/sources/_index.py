@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -57,15 +56,9 @@ class IndexSearch(Source):
         return held_by_index(open_index(self._retrieval), docs, self._retrieval.corpus)
 
     def relevant(self, docs: Sequence[RagDoc]) -> Relevant:
-        """Return the passages with, or of a document with, a relevant id."""
-        ids = {name for doc in docs for name in doc.relevant_ids}
-        if self._retrieval.corpus != "benchmark":
-            return Relevant.of(open_index(self._retrieval).passages_named(sorted(ids)), docs, whole=False)
-        corpus, named = self._benchmark.corpus or [], defaultdict(list)
-        for passage in corpus:
-            for name in {passage.id, passage.doc_id} & ids:
-                named[name].append(passage)
-        return Relevant.of(named, docs, whole=len({passage.doc_id for passage in corpus}) == len(corpus))
+        """Return the passages of the index with, or of a document with, a relevant id."""
+        ids = sorted({name for doc in docs for name in doc.relevant_ids})
+        return Relevant.of(open_index(self._retrieval).passages_named(ids), docs, whole=False)
 
     def check_models(self) -> None:
         """Raise ConfigError for a reranker that cannot be used."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,16 @@ class Relevant:
             own = {passage.id: passage for name in doc.relevant_ids for passage in named.get(name, ())}
             found[doc.id] = [p for p in own.values() if is_relevant(Ranked(p.id, p.doc_id, p.lang, 0.0), doc)]
         return cls(found, whole)
+
+    @classmethod
+    def among(cls, corpus: Sequence[Passage], docs: Sequence[RagDoc]) -> Relevant:
+        """Return those of a benchmark's own passages."""
+        ids = {name for doc in docs for name in doc.relevant_ids}
+        named = defaultdict(list)
+        for passage in corpus:
+            for name in {passage.id, passage.doc_id} & ids:
+                named[name].append(passage)
+        return cls.of(named, docs, whole=len({passage.doc_id for passage in corpus}) == len(corpus))
 
 
 class Source(Protocol):
