@@ -50,7 +50,7 @@ class ParquetSource:
         self._tables, self._layout, self._langs, self._limit = tables, layout, frozenset(langs), limit
 
     def blocks(self, done: int, reading: Reading) -> Iterator[Block]:
-        """Yield the blocks of all tables; see :class:`Source`."""
+        """Yield the blocks of all tables; see :class:`VectorSource`."""
         reading.whole = float(len(self._tables))
         taken: dict[str, int] = {}
         read = 0

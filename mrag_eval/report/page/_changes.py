@@ -36,7 +36,7 @@ _PASSAGES = 12
 
 @dataclass
 class _Section:
-    """Hold the rows of one task in one pair of languages: those that got worse and better, and the cards that fit."""
+    """The rows of one task in one pair of languages: those that got worse and better, and the cards that fit."""
 
     title: str
     anchor: str
@@ -51,7 +51,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class ShownRows:
-    """Hold how many rows changed, and how many of them a page shows."""
+    """How many rows changed, and how many of them a page shows."""
 
     rows: int
     shown: int
