@@ -63,7 +63,7 @@ def score(
         ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
             relevant id of any row is in the corpus, or without one among the passages of all rows.
     """
-    from mrag_eval.controls import Checks, Drawn, reply_controls
+    from mrag_eval.controls import ControlPool, ControlRule, reply_controls
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
     from mrag_eval.scoring import (
         METRICS,
@@ -92,7 +92,9 @@ def score(
         for row, found in zip(given, read, strict=True)
     ]
     docs = [row.doc for row in given]
-    controls = reply_controls(docs, Drawn(docs, english_answers(Benchmark("rows", docs))), Checks(names, form))
+    controls = reply_controls(
+        docs, ControlPool(docs, english_answers(Benchmark("rows", docs))), ControlRule(names, form)
+    )
     values = score_rows(scored, names, searched=bool(ranking_measures(names)))
     records = [
         replace(

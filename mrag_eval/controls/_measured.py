@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mrag_eval.controls._replies import Drawn, Reply, control_replies, in_form
+from mrag_eval.controls._replies import ControlPool, ControlReply, control_replies, in_form
 from mrag_eval.core import RagDoc, RowScores, Scored
 from mrag_eval.scoring import METRICS, ControlRecord, LanguageRule, control_of, parse_answer, score_rows
 
@@ -17,7 +17,7 @@ Verdicts = Callable[[Sequence[Scored]], Sequence[Scored]]
 
 
 @dataclass(frozen=True)
-class Checks:
+class ControlRule:
     """What decides the scores of the controls, beside the rows.
 
     Attributes:
@@ -48,17 +48,17 @@ class Checks:
         return tuple(dict.fromkeys(name for metric in self.metrics for name in control_of(metric).names))
 
 
-def reply_controls(docs: Sequence[RagDoc], drawn: Drawn, checks: Checks) -> dict[str, ControlRecord]:
+def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule) -> dict[str, ControlRecord]:
     """Return what the controls that are replies score, and an option at random, by row id.
 
     Every reply is read and scored as a model's would be, for every metric that declares the control.
     """
     found = {doc.id: _Row() for doc in docs}
-    for control, replies in control_replies(checks.names, docs, drawn, checks.form).items():
-        if metrics := checks.of(control):
-            for doc, reply, score in zip(docs, replies, _scored(control, metrics, docs, replies, checks), strict=True):
+    for control, replies in control_replies(rule.names, docs, pool, rule.form).items():
+        if metrics := rule.of(control):
+            for doc, reply, score in zip(docs, replies, _scored(control, metrics, docs, replies, rule), strict=True):
                 found[doc.id].add(control, reply, score)
-    if metrics := checks.of("chance"):
+    if metrics := rule.of("chance"):
         for doc in docs:
             if (chance := _chance(doc)) is not None:
                 found[doc.id].values["chance"] = dict.fromkeys(metrics, chance)
@@ -73,7 +73,7 @@ class _Row:
     unscored: dict[str, dict[str, str]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def add(self, control: str, reply: Reply, score: RowScores) -> None:
+    def add(self, control: str, reply: ControlReply, score: RowScores) -> None:
         if reply.text is None:
             self.missing[control] = reply.missing
             return
@@ -92,21 +92,21 @@ class _Row:
 
 
 def _scored(
-    control: str, metrics: Sequence[str], docs: Sequence[RagDoc], replies: Sequence[Reply], checks: Checks
+    control: str, metrics: Sequence[str], docs: Sequence[RagDoc], replies: Sequence[ControlReply], rule: ControlRule
 ) -> list[RowScores]:
     """Return the scores of a control's replies, aligned with them; none for a row without a reply."""
     rows, places = [], []
     for place, (doc, reply) in enumerate(zip(docs, replies, strict=True)):
         if reply.text is not None:
-            said = in_form(reply.text, checks.form) if control in _ANSWERS else reply.text
-            answer = parse_answer(said, checks.form)
-            row = Scored(doc, answer.text, tagged=answer.tagged, declined=answer.declined, form=checks.form)
+            said = in_form(reply.text, rule.form) if control in _ANSWERS else reply.text
+            answer = parse_answer(said, rule.form)
+            row = Scored(doc, answer.text, tagged=answer.tagged, declined=answer.declined, form=rule.form)
             # a reply in the language of the references needs no translation
             rows.append(replace(row, translated=answer.text))
             places.append(place)
     # whatever the length: the classes of lengths show what a least length leaves out
-    language = replace(checks.language, min_chars=None)
-    verdicts = checks.panel if checks.panel is not None and any(map(_judged, metrics)) else checks.verdicts
+    language = replace(rule.language, min_chars=None)
+    verdicts = rule.panel if rule.panel is not None and any(map(_judged, metrics)) else rule.verdicts
     out = [RowScores() for _ in docs]
     for place, score in zip(
         places, score_rows(list(verdicts(rows)), metrics, searched=False, language=language), strict=True

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Retrieval, package_versions
-from mrag_eval.controls._measured import Checks, reply_controls
+from mrag_eval.controls._measured import ControlRule, reply_controls
 from mrag_eval.controls._rankings import joined, passage_queries, ranking_controls, ranking_metrics_of, with_searched
-from mrag_eval.controls._replies import Drawn
+from mrag_eval.controls._replies import ControlPool
 from mrag_eval.core import RagDoc, Retrieved, cache_dir, content_key, from_json, shared_store, to_json
 from mrag_eval.datasets import Benchmark, english_answers, sha256_file
 from mrag_eval.retrieval import Relevant, TaskRows
@@ -25,54 +25,54 @@ _CODE = ("metrics", "text", "scoring", "languages", "controls")
 
 def row_controls(
     docs: Sequence[RagDoc],
-    drawn: Drawn,
-    checks: Checks,
+    pool: ControlPool,
+    rule: ControlRule,
     retrieval: Retrieval,
     found: Mapping[str, Retrieved],
     relevant: Relevant | None,
 ) -> Records:
     """Return the controls that a run records: nothing is searched, and no model asked."""
-    rankings = ranking_controls(docs, found, relevant, checks.metrics, retrieval)
-    return joined(reply_controls(docs, drawn, checks), rankings)
+    rankings = ranking_controls(docs, found, relevant, rule.metrics, retrieval)
+    return joined(reply_controls(docs, pool, rule), rankings)
 
 
 def task_controls(
-    supply: TaskRows, ids: Sequence[str], checks: Checks, detector: str, *, use_cache: bool = True
+    supply: TaskRows, ids: Sequence[str], rule: ControlRule, detector: str, *, use_cache: bool = True
 ) -> Records:
     """Return all controls of the rows ``ids`` of a task, by row id, cached by all that decides them.
 
     Sentences of relevant passages are searched for as the task searches, unless that asks a model. ``detector`` names
-    what tells languages; with a panel (``checks.panel``) its own cache keeps the votes.
+    what tells languages; with a panel (``rule.panel``) its own cache keeps the votes.
     """
     docs = [supply.docs[row] for row in ids]
-    drawn = drawn_from(list(supply.docs.values()), supply.benchmark, supply.blocks.retrieval)
-    key = _key(supply, docs, drawn, checks, detector)
-    store = shared_store(cache_dir() / "controls.sqlite") if use_cache and checks.panel is None else None
+    pool = control_pool(list(supply.docs.values()), supply.benchmark, supply.blocks.retrieval)
+    key = _key(supply, docs, pool, rule, detector)
+    store = shared_store(cache_dir() / "controls.sqlite") if use_cache and rule.panel is None else None
     kept = {} if store is None else store.get_many([key], lambda value: isinstance(value, dict))
     if key in kept:
         return {row: from_json(ControlRecord, value, "the cache", "delete it") for row, value in kept[key].items()}
-    records = _measured(supply, docs, drawn, checks)
+    records = _measured(supply, docs, pool, rule)
     if store is not None:
         store.put_many({key: {row: to_json(record) for row, record in records.items()}})
     return records
 
 
-def drawn_from(docs: Sequence[RagDoc], benchmark: Benchmark, retrieval: Retrieval) -> Drawn:
+def control_pool(docs: Sequence[RagDoc], benchmark: Benchmark, retrieval: Retrieval) -> ControlPool:
     """Return what replies of other rows are drawn from: every row of a benchmark that a task has, whichever run."""
-    return Drawn(docs, english_answers(benchmark), retrieval.seed)
+    return ControlPool(docs, english_answers(benchmark), retrieval.seed)
 
 
-def _measured(supply: TaskRows, docs: Sequence[RagDoc], drawn: Drawn, checks: Checks) -> Records:
+def _measured(supply: TaskRows, docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule) -> Records:
     retrieval = supply.blocks.retrieval
-    metrics = ranking_metrics_of(checks.metrics, retrieval)
+    metrics = ranking_metrics_of(rule.metrics, retrieval)
     relevant = supply.relevant(docs) if metrics else None
     if relevant is None or supply.instruments():
         why = "no index of this machine is searched" if relevant is None else _BY_MODELS
-        records = row_controls(docs, drawn, checks, retrieval, {}, None)
+        records = row_controls(docs, pool, rule, retrieval, {}, None)
         return {row: _without_search(record, why) for row, record in records.items()}
     asked = passage_queries(docs, relevant)
     found = dict(zip(asked, supply.retrieved(list(asked.values())), strict=True))
-    records = row_controls(docs, drawn, checks, retrieval, found, relevant)
+    records = row_controls(docs, pool, rule, retrieval, found, relevant)
     return with_searched(records, {doc.id: doc for doc in docs}, found, metrics, retrieval)
 
 
@@ -81,13 +81,13 @@ def _without_search(record: ControlRecord, why: str) -> ControlRecord:
     return replace(record, missing=known)
 
 
-def _key(supply: TaskRows, docs: Sequence[RagDoc], drawn: Drawn, checks: Checks, detector: str) -> str:
+def _key(supply: TaskRows, docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule, detector: str) -> str:
     """Return the hash of all that decides the controls: rows, rules, search, and the code of this version."""
     rows: list[Any] = [doc.to_dict() for doc in docs]
-    others = [[doc.id, doc.query, doc.query_lang, doc.answers] for doc in drawn.docs]
+    others = [[doc.id, doc.query, doc.query_lang, doc.answers] for doc in pool.docs]
     search = supply.settings() if supply.blocks.retrieval.searches else None
-    rule = [list(checks.metrics), checks.form, detector, drawn.seed]
-    return content_key("controls", rows, others, dict(drawn.english), rule, search, package_versions(), _code())
+    decided = [list(rule.metrics), rule.form, detector, pool.seed]
+    return content_key("controls", rows, others, dict(pool.english), decided, search, package_versions(), _code())
 
 
 @cache

@@ -3,7 +3,7 @@
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
 from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
-from mrag_eval.scoring._control_table import control_table, marked_by_controls
+from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
 from mrag_eval.scoring._failure_table import bounds_with, failure_line
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
@@ -109,8 +109,10 @@ __all__ = [
     "against_human",
     "better_side",
     "bounds_with",
+    "ceilings",
     "check_task_scores",
     "concurrence_table",
+    "control_marks",
     "control_of",
     "control_table",
     "direction_lines",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mrag_eval.metrics import Estimate
 from mrag_eval.scoring._control_kinds import CLOSED_FORM, LEAST_GAP, Control, control_mark
@@ -78,6 +78,39 @@ def _share(rows: Sequence[Checked], metric: str, control: Control, seed: int) ->
         n_resamples=RESAMPLES,
         seed=seed,
     )
+
+
+def control_marks(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, str]:
+    """Return language -> why its scores by a metric are marked, from the languages and controls of rows."""
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for language, record in records:
+        for name in _ends(metric):
+            if (value := record.values.get(name, {}).get(metric)) is not None:
+                values[language][name].append(value)
+    found = {
+        language: control_mark(control_of(metric), scale_of(metric), more_is_better(metric), _means(own))
+        for language, own in sorted(values.items())
+    }
+    return {language: why for language, why in found.items() if why is not None}
+
+
+def ceilings(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, float]:
+    """Return language -> the mean of the first ceiling of a metric, from the languages and controls of rows."""
+    (ceiling,) = control_of(metric).ceilings[:1] or ("",)
+    values: dict[str, list[float]] = defaultdict(list)
+    for language, record in records:
+        if (value := record.values.get(ceiling, {}).get(metric)) is not None:
+            values[language].append(value)
+    return {language: sum(own) / len(own) for language, own in sorted(values.items())}
+
+
+def _ends(metric: str) -> tuple[str, ...]:
+    control = control_of(metric)
+    return (*control.ceilings[:1], *control.floors[:1])
+
+
+def _means(values: Mapping[str, Sequence[float]]) -> dict[str, float | None]:
+    return {name: sum(own) / len(own) for name, own in values.items()}
 
 
 def marked_by_controls(table: Table, metric: str) -> dict[str, str]:

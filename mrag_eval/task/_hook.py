@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.config import provenance, split_config, unmeasured
-from mrag_eval.controls import Checks, drawn_from, row_controls, task_controls
+from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import (
     DataError,
     Failure,
@@ -311,12 +311,12 @@ class RagTask(HarnessTask):
         """Return what replies that need no model score on these rows."""
         found = {doc.id: self._supply.found(doc.id) for doc in docs}
         relevant, retrieval = self._supply.relevant(docs, own=True), self.blocks.retrieval
-        drawn = drawn_from(list(self._supply.docs.values()), self.benchmark, retrieval)
-        return row_controls(docs, drawn, self._checks(), retrieval, found, relevant)
+        pool = control_pool(list(self._supply.docs.values()), self.benchmark, retrieval)
+        return row_controls(docs, pool, self._control_rule(), retrieval, found, relevant)
 
-    def _checks(self, *, judged: bool = False) -> Checks:
+    def _control_rule(self, *, judged: bool = False) -> ControlRule:
         panel = self._verdicts.judged if judged else None
-        return Checks(self.blocks.metrics, self._form, self._verdicts.language, self._verdicts.checked, panel)
+        return ControlRule(self.blocks.metrics, self._form, self._verdicts.language, self._verdicts.checked, panel)
 
     def control_records(self, rows: Sequence[str], *, judged: bool = False) -> list[RowRecord]:
         """Return records of rows that hold their controls alone, searched ones among them; no model is evaluated.
@@ -324,7 +324,9 @@ class RagTask(HarnessTask):
         ``judged``: the panel is asked about the replies of the controls, too. Raises DataError if no row has any.
         """
         with naming(self._name):
-            found = task_controls(self._supply, rows, self._checks(judged=judged), self.blocks.judge.model_dump_json())
+            found = task_controls(
+                self._supply, rows, self._control_rule(judged=judged), self.blocks.judge.model_dump_json()
+            )
         docs = [self._supply.docs[row] for row in rows]
         if not any(record.values for record in found.values()):
             raise DataError(

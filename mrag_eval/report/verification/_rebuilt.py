@@ -8,7 +8,7 @@ from math import isnan
 from typing import Any
 
 from mrag_eval.config import TRANSLATED
-from mrag_eval.controls import Checks, drawn_from, row_controls
+from mrag_eval.controls import ControlRule, control_pool, row_controls
 from mrag_eval.core import (
     OUTCOMES,
     Failure,
@@ -139,10 +139,10 @@ def _controls(
         return None
     docs = task.repeated.selection.docs
     check = language_check(here.judge, here.languages([]))
-    checks = Checks(metrics, here.form, language, list if check is None else check.of)
+    rule = ControlRule(metrics, here.form, language, list if check is None else check.of)
     shown = {row.doc.id: own for row, own in zip(rows, found, strict=True)}
-    drawn = drawn_from(docs, task.benchmark, retrieval)
-    return row_controls([row.doc for row in rows], drawn, checks, retrieval, shown, task.repeated.relevant)
+    pool = control_pool(docs, task.benchmark, retrieval)
+    return row_controls([row.doc for row in rows], pool, rule, retrieval, shown, task.repeated.relevant)
 
 
 def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -> Recount:
