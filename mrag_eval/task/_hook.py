@@ -14,9 +14,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import provenance, split_config, unmeasured
+from mrag_eval.config import VERDICTS, provenance, split_config, unmeasured
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import (
+    ConfigError,
     DataError,
     Failure,
     ModelReply,
@@ -321,8 +322,12 @@ class RagTask(HarnessTask):
     def control_records(self, rows: Sequence[str], *, judged: bool = False) -> list[RowRecord]:
         """Return records of rows that hold their controls alone, searched ones among them; no model is evaluated.
 
-        ``judged``: the panel is asked about the replies of the controls, too. Raises DataError if no row has any.
+        ``judged``: the panel is asked about the replies of the controls, too. Raises DataError if no row has any,
+        and ConfigError if none of the metrics is judged.
         """
+        if judged and not {*VERDICTS} & {*self.blocks.metrics}:
+            message = f"task {self._name}: no metric is judged, so that no judge would be asked"
+            raise ConfigError(message, "leave --judge out, or name judges in mrag.yaml (docs/judges.md)")
         with naming(self._name):
             found = task_controls(
                 self._supply, rows, self._control_rule(judged=judged), self.blocks.judge.model_dump_json()

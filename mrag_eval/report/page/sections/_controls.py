@@ -45,13 +45,13 @@ def _shown(found: Estimate | None, factor: float) -> str | None:
 
 
 def _listing(kind: str) -> Listing:
-    columns = {**_PLACE, "score": "score", **{name: CONTROLS[name] for name in KINDS[kind]}}
-    columns |= {SHARE: f"{SHARE}, %", "marked": "marked"}
+    beside = {"score": "score", SHARE: f"{SHARE}, %", "marked": "marked"}
+    columns = {**_PLACE, **beside, **{name: CONTROLS[name] for name in KINDS[kind]}}
     return Listing(
         f"{TITLES[kind]}: what needs no model scores, by language",
         columns,
         each_task(_of_kind(kind)),
-        numbers=range(3, len(columns) - 1),
+        numbers=[i for i, name in enumerate(columns) if name not in (*_PLACE, "marked")],
         folded=TITLES[kind],
         unfolded=40,
     )
