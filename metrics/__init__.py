@@ -78,9 +78,11 @@ from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outc
 from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
+from mrag_eval.metrics._random_ranking import random_ranking
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
 from mrag_eval.metrics._refusal_words import declines
 from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
+from mrag_eval.metrics._share_between import share_between
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
     VotedAnswer,
@@ -199,10 +201,12 @@ __all__ = [
     "parse_borderlines_freetext",
     "parse_citations",
     "random_concurrence",
+    "random_ranking",
     "rank_documents",
     "ranking_metrics",
     "read_yes_no",
     "reply_outcome",
+    "share_between",
     "short_answer_scores",
     "stratified_bootstrap",
     "t_interval",

@@ -5,6 +5,6 @@ prompts. Speakers can read and correct it without Python (docs/languages.md). Wh
 folding or the search for word boundaries, is code, in :mod:`mrag_eval.text`.
 """
 
-from mrag_eval.languages._files import Language, known_languages, language
+from mrag_eval.languages._files import Language, in_sentence, known_languages, language
 
-__all__ = ["Language", "known_languages", "language"]
+__all__ = ["Language", "in_sentence", "known_languages", "language"]

@@ -11,6 +11,8 @@ from typing import Any, Final
 from mrag_eval.core import ConfigError, base_language, did_you_mean, normalize_language, read_yaml
 
 _FOLDER: Final = Path(__file__).parent / "files"
+# Stands for the answer in a plain sentence.
+ANSWER: Final = "{answer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Language:
         name: its English name.
         written_by: who wrote the file.
         checked_by: which speakers checked it; empty if none did.
+        sentence: a plain sentence that gives an answer, which stands for ``{answer}``; empty if the file has none.
         words: words around an answer.
         labels: labels of options other than Latin letters, one row an order, separated by spaces; ``-`` leaves one out.
         prompts: parts of the system prompts, by name.
@@ -68,9 +71,16 @@ class Language:
     name: str
     written_by: str
     checked_by: str = ""
+    sentence: str = ""
     words: Words = Words()
     labels: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
+
+
+def in_sentence(answer: str, code: str) -> str | None:
+    """Return an answer in the plain sentence of a language; None if no file of that language has one."""
+    found = language(code)
+    return None if found is None or not found.sentence else found.sentence.replace(ANSWER, answer)
 
 
 @cache
@@ -94,11 +104,15 @@ def _read(code: str) -> Language:
     _check_keys(path, content, Language, "")
     words = content.get("words", {})
     _check_keys(path, words, Words, "words: ")
+    sentence = content.get("sentence", "")
+    if sentence and sentence.count(ANSWER) != 1:
+        raise ConfigError(f"{path}: sentence: '{sentence}' does not hold {ANSWER} once", f"write {ANSWER} once in it")
     return Language(
         code,
         content["name"],
         content["written_by"],
         content["checked_by"],
+        sentence,
         Words(**{key: tuple(value) for key, value in words.items()}),
         tuple(content.get("labels", ())),
         content.get("prompts", {}),

@@ -325,6 +325,25 @@ class CitationTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricControls:
+    """Hold what a metric's controls score in one language.
+
+    Attributes:
+        found: control -> its mean; without a value it was not measured, for that reason.
+        share: the score as a share between floor and ceiling, over the rows that have all three: 0 at the floor, 1 at
+            the ceiling, and beyond where a score is. Its interval is over all three. None without a score.
+    """
+
+    found: Mapping[str, Estimate]
+    share: Estimate | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Return the mean of each control."""
+        return {name: one.value for name, one in self.found.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class TaskScores:
     """The scores of a task.
 
@@ -337,6 +356,7 @@ class TaskScores:
 
     ``failures`` counts the rows whose way to a score failed: step -> reason -> rows; ``outcomes`` those that the model
     left without an answer, by name. ``by_language`` has both for each language, if there is any of them.
+    ``controls``: metric -> language -> what replies that need no model score.
     """
 
     rows: int = 0
@@ -358,6 +378,7 @@ class TaskScores:
     loop: LoopTable | None = field(default=None, metadata=OPTIONAL)
     judge: PanelTable | None = field(default=None, metadata=OPTIONAL)
     sufficiency: PanelTable | None = field(default=None, metadata=OPTIONAL)
+    controls: Mapping[str, Mapping[str, MetricControls]] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
     def unscored_share(self) -> float:

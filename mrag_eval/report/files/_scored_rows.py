@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.scoring import RowRecord, halved_metrics, territory_values
+from mrag_eval.scoring import ControlRecord, RowRecord, halved_metrics, territory_values
 
 if TYPE_CHECKING:
     from mrag_eval.report.files._samples import Sample
@@ -23,7 +23,8 @@ class ScoredRow:
     """The fields of a row that comparisons need: its id, language, resampling group, and values by metric.
 
     ``document_language`` is that of its relevant document, empty if it is unknown. ``failed``: whether a step failed.
-    ``unscored`` are the reasons why metrics have no value, unless the row is of a baseline file.
+    ``unscored`` are the reasons why metrics have no value, unless the row is of a baseline file, which keeps no
+    ``controls`` either.
     """
 
     id: str
@@ -33,6 +34,7 @@ class ScoredRow:
     document_language: str = ""
     failed: bool = False
     unscored: Mapping[str, str] = field(default_factory=dict)
+    controls: ControlRecord | None = None
 
     @property
     def of_territory(self) -> bool:
@@ -50,7 +52,7 @@ class ScoredRow:
         """Return the fields of a row's record that comparisons need."""
         document = record.cell.get("doc_lang", "")
         of = (record.row, record.query_lang, record.resampled_with, record.values, document)
-        return cls(*of, bool(record.failures), record.unscored)
+        return cls(*of, bool(record.failures), record.unscored, record.controls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from math import isnan
 from typing import Any
 
 from mrag_eval.config import TRANSLATED
+from mrag_eval.controls import ControlRule, control_pool, row_controls
 from mrag_eval.core import (
     OUTCOMES,
     Failure,
@@ -28,6 +29,7 @@ from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import (
     ANSWERED,
     AnswerRecord,
+    ControlRecord,
     JudgedRecord,
     LanguageRule,
     RowRecord,
@@ -97,6 +99,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     )
     scores = score_rows(scored, computed, **measured_on(retrieval), language=language or LanguageRule())
     breakdowns = _breakdowns(here)
+    controls = _controls(here, scored, found, computed, language or LanguageRule())
     records, outcomes = [], []
     # what a provider said of a reply is in no reply
     heard = here.leaf.config.setting("answering.transport") in (None, ANSWERED_BY_US)
@@ -113,12 +116,33 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         said = before.outcome if replied and before.outcome in OUTCOMES else None
         outcomes.append(outcome or refusal_in(of_task))
         kept |= {"outcome": said or outcomes[-1], "answer": answer, **of_task}
+        kept["controls"] = before.controls if controls is None else controls.get(before.row)
         kept["failures"] = _with_details(row.failures, before.failures)
         record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
         records.append(replace(record, **kept, **sufficiency_record(row.sufficiency)))
     labels = [(row, sample.record.relevance) for row, sample in zip(scored, samples, strict=True)]
     known = all(label is None or recount.repeats(row, label) for row, label in labels)
     return Rebuilt(records, scored, found, left_out, outcomes, known)
+
+
+def _controls(
+    here: TaskHere, rows: Sequence[Scored], found: Sequence[Retrieved], metrics: Sequence[str], language: LanguageRule
+) -> Mapping[str, ControlRecord] | None:
+    """Return what the controls score, by row id; None if what they are drawn from is not on this machine.
+
+    Controls of metrics that cannot be computed here make all of them unknown.
+    """
+    task, retrieval = here.rows, here.retrieval
+    if task is None or task.repeated is None or retrieval is None or here.form is None:
+        return None
+    if {*metrics} != {*here.leaf.config.metrics}:
+        return None
+    docs = task.repeated.selection.docs
+    check = language_check(here.judge, here.languages([]))
+    rule = ControlRule(metrics, here.form, language, list if check is None else check.of)
+    shown = {row.doc.id: own for row, own in zip(rows, found, strict=True)}
+    pool = control_pool(docs, task.benchmark, retrieval)
+    return row_controls([row.doc for row in rows], pool, rule, retrieval, shown, task.repeated.relevant)
 
 
 def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -> Recount:

@@ -32,6 +32,7 @@ _BY = {
     "group": "by its question",
     "question": "by its question",
     "gold_positions": "by its passages",
+    "controls": "by its references",
 }
 
 
