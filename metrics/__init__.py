@@ -84,7 +84,6 @@ from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
     VotedAnswer,
-    check_stemmers,
     has_lemma_rule,
     short_answer_scores,
 )
@@ -94,18 +93,21 @@ from mrag_eval.metrics._text import (
     exact_match,
     match,
     normalize_answer,
+    segmented_f1,
     word_f1,
     word_precision,
     word_recall,
     word_scores,
     word_tokens,
 )
+from mrag_eval.metrics._unicode_normalizer import UNICODE_VERSION
 from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
     "CAUSES",
     "CONCURRENCE_SCALES",
     "SHARES",
+    "UNICODE_VERSION",
     "UNKNOWN_CONTROLLER",
     "BorderlinesCitation",
     "Cause",
@@ -156,7 +158,6 @@ __all__ = [
     "char_ngram_recall_batch",
     "char_ngram_scores",
     "char_ngram_scores_batch",
-    "check_stemmers",
     "citation_preference",
     "citation_preferences",
     "citation_rates",
@@ -203,6 +204,7 @@ __all__ = [
     "ranking_metrics",
     "read_yes_no",
     "reply_outcome",
+    "segmented_f1",
     "short_answer_scores",
     "stratified_bootstrap",
     "t_interval",

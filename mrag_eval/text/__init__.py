@@ -4,11 +4,12 @@ from mrag_eval.text._analyzer import OPTIONS, Analyzer
 from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans
 from mrag_eval.text._letters import marks
 from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
+from mrag_eval.text._segmenters import segmenters, words_apart
 from mrag_eval.text._sentences import phrase_spans, sentence_spans
 from mrag_eval.text._stemming import stemmer
 from mrag_eval.text._token_estimate import estimated_tokens
 from mrag_eval.text._tokenize import Tokenizer
-from mrag_eval.text.folding import FOLDING_VERSION, fold
+from mrag_eval.text.folding import FOLDING_VERSION, fold, half_spaces_apart, one_spelling
 
 __all__ = [
     "BETWEEN_CLAUSES",
@@ -22,10 +23,14 @@ __all__ = [
     "expected_scripts",
     "fitting_spans",
     "fold",
+    "half_spaces_apart",
     "letter_scripts",
     "marks",
+    "one_spelling",
     "phrase_spans",
     "script",
+    "segmenters",
     "sentence_spans",
     "stemmer",
+    "words_apart",
 ]

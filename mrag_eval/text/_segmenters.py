@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any
 
 from mrag_eval.core import missing_extra
+from mrag_eval.text._tokenize import run_pattern
 
 # Parts of speech of Kiwi (the Sejong tag set) that questions and passages have in common: nouns, verbs, adjectives,
 # adverbs, roots, numbers, foreign words, hanja. Particles and endings are attached to them and dropped.
 _KOREAN_WORDS = ("NN", "NP", "NR", "VV", "VA", "MA", "XR", "SN", "SL", "SH")
 
 
+_LIBRARIES = ("icu4py", "kiwipiepy")
+
+
 def libraries() -> dict[str, str]:
     """Return the libraries that segment, with their versions. Raise MissingExtraError if one is not installed."""
-    _icu_breaker()
-    _kiwi()
-    return {name: version(name) for name in ("icu4py", "kiwipiepy")}
+    for name in _LIBRARIES:
+        if find_spec(name) is None:
+            raise missing_extra("segment", name)
+    return {name: version(name) for name in _LIBRARIES}
+
+
+def segmenters() -> dict[str, str | None]:
+    """Return the versions of the libraries that segment, None of one that is not installed."""
+    return {name: version(name) if find_spec(name) else None for name in _LIBRARIES}
+
+
+def words_apart(text: str) -> str:
+    """Return the text with spaces between the words of scripts written without them.
+
+    Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut by the dictionaries of ICU, Korean by Kiwi, without
+    particles and endings. Text of other scripts is unchanged. Raise MissingExtraError for a library that a letter of
+    the text needs and that is not installed.
+    """
+
+    def cut(match: re.Match[str]) -> str:
+        run = match.group()
+        if match.lastgroup == "word":
+            return run
+        return f" {' '.join(korean_words(run) if match.lastgroup == 'hangul' else by_dictionary(run))} "
+
+    return run_pattern().sub(cut, text)
 
 
 def by_dictionary(run: str) -> list[str]:
