@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from mrag_eval.core import missing_extra
+from mrag_eval.core import base_language, language_name, missing_extra
 from mrag_eval.text._tokenize import run_pattern
 
 # Parts of speech of Kiwi (the Sejong tag set) that questions and passages have in common: nouns, verbs, adjectives,
@@ -16,6 +18,11 @@ from mrag_eval.text._tokenize import run_pattern
 _KOREAN_WORDS = ("NN", "NP", "NR", "VV", "VA", "MA", "XR", "SN", "SL", "SH")
 
 
+_logger = logging.getLogger(__name__)
+
+# Languages whose words dictionaries cut, but for Chinese, where pairs of letters find as much (XQuAD's questions,
+# benchmarks/lexical_languages.py). The others were not measured.
+SEGMENTED = ("ja", "km", "ko", "lo", "my", "th")
 _LIBRARIES = ("icu4py", "kiwipiepy")
 
 
@@ -30,6 +37,17 @@ def libraries() -> dict[str, str]:
 def segmenters() -> dict[str, str | None]:
     """Return the versions of the libraries that segment, None of one that is not installed."""
     return {name: version(name) if find_spec(name) else None for name in _LIBRARIES}
+
+
+def warn_without_segmenters(languages: Iterable[str]) -> None:
+    """Log one warning for languages of an index that are cut into pairs of letters for want of a library."""
+    lacking = [name for name, found in segmenters().items() if found is None]
+    cut = sorted({base_language(lang) for lang in languages} & {*SEGMENTED})
+    if lacking and cut:
+        _logger.warning(
+            'BM25 cuts %s into pairs of letters, without %s: pip install "mrag-eval[segment]"',
+            ", ".join(map(language_name, cut)), " and ".join(lacking),
+        )  # fmt: skip
 
 
 def words_apart(text: str) -> str:
