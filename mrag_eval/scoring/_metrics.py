@@ -82,7 +82,7 @@ Batch = Callable[[Sequence[Scored]], list[Value]]
 
 @dataclass(frozen=True)
 class Metric:
-    """Hold a metric: its name, the function that scores rows, its unit and range, and whether higher is better.
+    """A metric: its name, the function that scores rows, its unit and range, and whether higher is better.
 
     ``total``: every row gets a value, whatever the reply (then the harness can average it itself). ``needs`` are the
     steps on the way to the metric: a row of which one failed has no value.
@@ -234,7 +234,7 @@ def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
 
 @dataclass(frozen=True)
 class LanguageRule:
-    """Hold how ``correct_language`` is told: the detector (None: the bundled one), and the longest reply left out."""
+    """How ``correct_language`` is told: the detector (None: the bundled one), and the longest reply left out."""
 
     detector: LanguageDetector | None = None
     min_chars: int | None = 20
