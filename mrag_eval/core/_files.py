@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from mrag_eval.core._disk import is_full
 from mrag_eval.core._errors import DataError
+from mrag_eval.core._locking import try_lock
 
 # The most that is read of one line, and of a file that is read whole, after decompression: a small compressed file may
 # hold gigabytes.
@@ -67,8 +67,7 @@ def replaced(path: Path) -> Iterator[Path]:
     descriptor, name = mkstemp(prefix=f"{path.name}.", suffix=_SUFFIX, dir=path.parent)
     part = Path(name)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_lock(descriptor)
         part.chmod(0o666 & ~_UMASK)
         yield part
         part.replace(path)
@@ -88,11 +87,11 @@ os.umask(_UMASK)
 
 
 def _remove_left(path: Path) -> None:
-    # the kernel ends a lock with its process
+    # the lock of a living process keeps its file; without locks, all files stay
     for left in path.parent.glob(f"{glob_escape(path.name)}.*{_SUFFIX}"):
-        with suppress(OSError), left.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
+        with suppress(OSError), left.open("r+b") as file:
+            if try_lock(file.fileno()):
+                left.unlink()
 
 
 @contextmanager
