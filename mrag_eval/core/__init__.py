@@ -78,7 +78,7 @@ from mrag_eval.core._rankings import (
     is_relevant,
     ranking_dict,
 )
-from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
+from mrag_eval.core._redaction import guarded_screen, install_redaction, redact
 from mrag_eval.core._run_files import RunFiles, check_file_name, check_output, check_output_file
 from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
 from mrag_eval.core._secrets import HIDDEN, hidden, hide
@@ -97,6 +97,7 @@ from mrag_eval.core._trust import (
     path_fault,
     users_alone,
 )
+from mrag_eval.core._visible import UNSHOWN, visible
 from mrag_eval.core._waits import Wait, waits_are_shown
 from mrag_eval.core._weights import OTHER_FILES, check_weights
 from mrag_eval.core._yaml import read_yaml
@@ -120,6 +121,7 @@ __all__ = [
     "RESOURCE_GROUPS",
     "SHARE",
     "STAGES",
+    "UNSHOWN",
     "VOTED",
     "AgentUsage",
     "Claims",
@@ -197,8 +199,8 @@ __all__ = [
     "finite",
     "finite_number",
     "from_json",
+    "guarded_screen",
     "hidden",
-    "hidden_on_screen",
     "hide",
     "hub_faults",
     "hub_file",
@@ -279,6 +281,7 @@ __all__ = [
     "unescaped",
     "user_path",
     "users_alone",
+    "visible",
     "visible_to_harness",
     "waits_are_shown",
     "way_to",
