@@ -15,6 +15,7 @@ from mrag_eval.core._errors import (
     UnwrittenError,
     close_match,
     did_you_mean,
+    fault_in,
     missing_extra,
     naming,
     one_of,
@@ -22,7 +23,7 @@ from mrag_eval.core._errors import (
 )
 from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
 from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
-from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, replaced, whole, write_whole
+from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, regular, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
 from mrag_eval.core._http_faults import HttpFault, error_fault
 from mrag_eval.core._hub import HubPlace, hub_faults, hub_file, hub_token
@@ -196,6 +197,7 @@ __all__ = [
     "error_fault",
     "escaped",
     "failed_in",
+    "fault_in",
     "finite",
     "finite_number",
     "from_json",
@@ -259,6 +261,7 @@ __all__ = [
     "read_yaml",
     "readable",
     "redact",
+    "regular",
     "remove_ended",
     "repeated_later",
     "replaced",

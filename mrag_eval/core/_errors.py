@@ -68,6 +68,15 @@ def missing_extra(extra: str, package: str) -> MissingExtraError:
     )
 
 
+def fault_in(error: Exception) -> str:
+    """Return what is wrong with a record from elsewhere, by the error that reading it raised."""
+    if isinstance(error, KeyError):
+        return f"no key {error.args[0]!r:.80}"
+    if isinstance(error, TypeError | AttributeError):
+        return "a key or a value that it does not have"
+    return f"{error.strerror if isinstance(error, OSError) else error!s:.200}"
+
+
 def close_match(wrong: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
     """Return ``"; did you mean 'x'?"`` for a close match, an empty text if there is none."""
     close = difflib.get_close_matches(wrong, sorted(allowed), n=1, cutoff=cutoff)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ from mrag_eval.core._locking import try_lock
 # hold gigabytes.
 LONGEST_LINE = 64 << 20
 LONGEST_FILE = 256 << 20
+# The most empty lines one after the other: a compressed megabyte may hold a thousand million of them.
+_MOST_EMPTY = 1_000_000
 
 
 Text = TypeVar("Text", bytes, str)
@@ -33,10 +36,20 @@ class _Bytes(Protocol):
 
 
 def lines_of(file: _Lines[Text], path: Path) -> Iterator[Text]:
-    """Yield the lines of an open file; raise DataError for one longer than :data:`LONGEST_LINE`."""
-    number = 0
+    """Yield the lines of an open file.
+
+    Raises DataError for a line longer than :data:`LONGEST_LINE`, and for more than a million empty ones in a row.
+    """
+    number = filled = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
+        if len(line) > 2:
+            filled = number
+        elif number - filled > _MOST_EMPTY:
+            raise DataError(
+                f"{path}, line {filled + 1:,}: more than {_MOST_EMPTY:,} empty lines follow",
+                "the file may be damaged: copy it again, or remove them",
+            )
         if len(line) > LONGEST_LINE:
             raise DataError(
                 f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB",
@@ -53,6 +66,13 @@ def whole(file: _Bytes, path: Path) -> bytes:
             f"{path}: holds more than {LONGEST_FILE >> 20} MiB", "split it; if it is compressed, it may be damaged"
         )
     return content
+
+
+def regular(path: Path) -> Path:
+    """Return ``path``; raise OSError for a pipe or a device, which a file from elsewhere may be, and never ends."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "a pipe or a device, not a file", str(path))
+    return path
 
 
 @contextmanager
