@@ -25,7 +25,7 @@ from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
 from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
 from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, regular, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
-from mrag_eval.core._http_faults import HttpFault, error_fault
+from mrag_eval.core._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
 from mrag_eval.core._hub import HubPlace, hub_faults, hub_file, hub_token
 from mrag_eval.core._interrupts import ending_within
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
@@ -105,6 +105,7 @@ from mrag_eval.core._yaml import read_yaml
 
 __all__ = [
     "BEFORE",
+    "BROKEN_AGAIN",
     "CONTROL",
     "CORAL_POOL",
     "CRITERIA",
@@ -215,6 +216,7 @@ __all__ = [
     "is_plain_language",
     "is_relevant",
     "iso_639_3",
+    "json_answer",
     "json_from",
     "json_value",
     "keep_address",
