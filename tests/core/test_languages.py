@@ -23,6 +23,7 @@ from mrag_eval.core import (
     normalize_language,
     same_language,
     suggestion,
+    visible,
 )
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.metrics import FastTextDetector
@@ -182,7 +183,7 @@ def test_an_unknown_language_is_refused_with_a_suggestion(wrong: str, meant: str
     assert not is_language(wrong)
     with pytest.raises(ConfigError) as caught:
         normalize_language(wrong)
-    assert caught.value.message == f"unknown language '{wrong}'"
+    assert caught.value.message == f"unknown language '{visible(wrong)}'"
     assert "\n" not in str(caught.value.next_step)
     assert meant in str(caught.value.next_step)
     assert caught.value.next_step == suggestion(wrong)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement, portable
-from mrag_eval.core import DataError, json_value, write_whole
+from mrag_eval.core import DataError, fault_in, json_value, write_whole
 from mrag_eval.report.files._row_texts import RowTexts, row_texts
 from mrag_eval.report.files._samples import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -92,7 +92,7 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
         return {task: _task(task, path, entry) for task, entry in content["tasks"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as err:
         raise DataError(
-            f"{path}: a damaged baseline file ({err!r})", "write it again: mrag-eval gate --save FILE RUN"
+            f"{path}: a damaged baseline file ({fault_in(err)})", "write it again: mrag-eval gate --save FILE RUN"
         ) from None
 
 
