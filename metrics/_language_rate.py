@@ -11,7 +11,7 @@ from mrag_eval.core import ConfigError, MetricError, base_language, is_language,
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
 
 # Labels that count as the requested language, because detectors cannot tell the two apart or one is a variety of
-# the other. Arabic varieties, Norwegian (no, nb, nn) and the scripts of Chinese are one language already.
+# the other. Arabic varieties are one language already.
 _VARIETIES: dict[str, frozenset[str]] = {
     "zh": frozenset({"yue", "wuu", "lzh"}),
     # In Latin script the three are one language to a detector. Its label "sr" is learnt from Cyrillic, so it counts for
@@ -20,6 +20,10 @@ _VARIETIES: dict[str, frozenset[str]] = {
     "hr": frozenset({"sh", "bs"}),
     "bs": frozenset({"sh", "hr"}),
     "ne": frozenset({"dty"}),
+    "nb": frozenset({"nn"}),
+    "nn": frozenset({"nb"}),
+    "fa": frozenset({"prs"}),
+    "prs": frozenset({"fa"}),
     # most sentences are both Indonesian and Malay
     "id": frozenset({"ms"}),
     "ms": frozenset({"id"}),

@@ -62,6 +62,7 @@ from mrag_eval.core._languages import (
     matching_languages,
     normalize_language,
     same_language,
+    script_name,
     suggestion,
 )
 from mrag_eval.core._locking import build_lock
@@ -269,6 +270,7 @@ __all__ = [
     "save_array",
     "save_faiss",
     "score_text",
+    "script_name",
     "shared_store",
     "suggesting",
     "suggestion",
