@@ -50,6 +50,7 @@ from mrag_eval.core._keys import (
 )
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
 from mrag_eval.core._languages import (
+    ANY_LANGUAGE,
     CORAL_POOL,
     NO_SPACES,
     RESOURCE_GROUPS,
@@ -103,6 +104,7 @@ from mrag_eval.core._weights import OTHER_FILES, check_weights
 from mrag_eval.core._yaml import read_yaml
 
 __all__ = [
+    "ANY_LANGUAGE",
     "BEFORE",
     "CONTROL",
     "CORAL_POOL",

@@ -14,6 +14,8 @@ from functools import lru_cache
 
 from mrag_eval.core._errors import ConfigError
 
+# The key of all languages that a map of languages does not name.
+ANY_LANGUAGE = "default"
 # Spellings that BCP 47 lacks, and codes that we read differently. Keys are lower case with '-' for '_'.
 _ALIASES: dict[str, str] = {
     "zhs": "zh-Hans",

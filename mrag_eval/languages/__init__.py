@@ -6,5 +6,25 @@ folding or the search for word boundaries, is code, in :mod:`mrag_eval.text`.
 """
 
 from mrag_eval.languages._files import Language, known_languages, language
+from mrag_eval.languages._reliability import (
+    BANDS,
+    MEASURED_FROM,
+    RELIABILITY_FILE,
+    Reliability,
+    band_of,
+    reliabilities,
+    reliability,
+)
 
-__all__ = ["Language", "known_languages", "language"]
+__all__ = [
+    "BANDS",
+    "MEASURED_FROM",
+    "RELIABILITY_FILE",
+    "Language",
+    "Reliability",
+    "band_of",
+    "known_languages",
+    "language",
+    "reliabilities",
+    "reliability",
+]

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import JUDGES, Measurement, TaskBlocks, judges_of, package_versions, setting_of
-from mrag_eval.core import content_key, to_json
+from mrag_eval.core import ANY_LANGUAGE, content_key, to_json
 from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
 from mrag_eval.judging import Verdicts
+from mrag_eval.languages import RELIABILITY_FILE
 from mrag_eval.models import Answering
 from mrag_eval.planning import shipped
 from mrag_eval.retrieval import TaskRows
@@ -93,9 +94,17 @@ def _flags(now: Running | None, task: str) -> dict[str, Any]:
 
 
 def _detector(blocks: TaskBlocks) -> dict[str, Any]:
-    """Return the detector of languages that a file of the user's holds; the others go by name and version."""
-    path = Path(blocks.judge.correct_language.detector)
-    return {"detector": {"sha256": _file_hash(path, path.stat().st_mtime_ns)}} if path.is_file() else {}
+    """Return the detectors of languages that are files of the user's, and what is known of detectors where it counts.
+
+    The others go by name and version.
+    """
+    setting, found = blocks.judge.correct_language, {}
+    if setting.files:
+        hashes = {code: {"sha256": _file_hash(path, path.stat().st_mtime_ns)} for code, path in setting.files.items()}
+        found["detector"] = {**hashes.pop(ANY_LANGUAGE, {}), **hashes}
+    if setting.min_recognised is not None and "correct_language" in blocks.metrics:
+        found["reliability"] = {"sha256": _file_hash(RELIABILITY_FILE, RELIABILITY_FILE.stat().st_mtime_ns)}
+    return found
 
 
 @lru_cache(maxsize=4)

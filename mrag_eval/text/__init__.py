@@ -2,6 +2,7 @@
 
 from mrag_eval.text._analyzer import OPTIONS, Analyzer
 from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans
+from mrag_eval.text._han_variants import han_variant
 from mrag_eval.text._letters import marks
 from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
 from mrag_eval.text._sentences import phrase_spans, sentence_spans
@@ -22,6 +23,7 @@ __all__ = [
     "expected_scripts",
     "fitting_spans",
     "fold",
+    "han_variant",
     "letter_scripts",
     "marks",
     "phrase_spans",

@@ -118,11 +118,12 @@ class TaskHere:
     def language_rule(self, asked: Sequence[str]) -> LanguageRule | None:
         """Return how the run told languages; None if its model is not here, or the languages are not known."""
         try:
-            setting = validated(
-                CorrectLanguage, self.leaf.config.judge.get("correct_language") or {}, "correct_language"
-            )
+            # a record is whole: one without these keys is from before there were such rules
+            recorded = {"min_recognised": None, "check_script": False}
+            recorded |= self.leaf.config.judge.get("correct_language") or {}
+            setting = validated(CorrectLanguage, recorded, "correct_language")
             # lingua tells apart the languages of all the task's rows, and the samples may have some of them
-            if setting.detector == "lingua" and self.rows is None:
+            if "lingua" in setting.detectors.values() and self.rows is None:
                 return None
             return LanguageRule.of(setting, self.languages(asked))
         except MragError:
