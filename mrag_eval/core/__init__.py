@@ -99,6 +99,7 @@ from mrag_eval.core._trust import (
     path_fault,
     users_alone,
 )
+from mrag_eval.core._user_config import config_path
 from mrag_eval.core._waits import Wait, waits_are_shown
 from mrag_eval.core._weights import OTHER_FILES, check_weights
 from mrag_eval.core._yaml import read_yaml
@@ -188,6 +189,7 @@ __all__ = [
     "close_match",
     "close_stores",
     "columns",
+    "config_path",
     "content_key",
     "csv_cell",
     "decimal",

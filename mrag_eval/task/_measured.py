@@ -13,7 +13,7 @@ from mrag_eval.core import ANY_LANGUAGE, content_key, to_json
 from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
 from mrag_eval.judging import Verdicts
-from mrag_eval.languages import RELIABILITY_FILE
+from mrag_eval.languages import RELIABILITY_FILE, changed_languages
 from mrag_eval.models import Answering
 from mrag_eval.planning import shipped
 from mrag_eval.retrieval import TaskRows
@@ -59,7 +59,12 @@ def measured(
         task,
         subject={} if now is None else _subject(now, answered),
         setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
-        instrument={**supply.instruments(), **({JUDGES: judges} if judges else {}), **_detector(blocks)},
+        instrument={
+            **supply.instruments(),
+            **({JUDGES: judges} if judges else {}),
+            **_detector(blocks),
+            **_own_files(supply),
+        },
         data={
             **{key: record[key] for key in ("source", "index", "left_out") if key in record},
             # rows from a folder are those that this machine would retrieve, but for what was allowed to differ
@@ -105,6 +110,13 @@ def _detector(blocks: TaskBlocks) -> dict[str, Any]:
     if setting.min_recognised is not None and "correct_language" in blocks.metrics:
         found["reliability"] = {"sha256": _file_hash(RELIABILITY_FILE, RELIABILITY_FILE.stat().st_mtime_ns)}
     return found
+
+
+def _own_files(supply: TaskRows) -> dict[str, Any]:
+    """Return the languages of the rows, and English, for which the user has a file of words, prompts and names."""
+    docs = supply.docs.values()
+    own = changed_languages({"en", *(code for doc in docs for code in (doc.query_lang, doc.culture_lang) if code)})
+    return {"languages": own} if own else {}
 
 
 @lru_cache(maxsize=4)
