@@ -105,34 +105,38 @@ def known_languages() -> tuple[str, ...]:
 def language(code: str) -> Language | None:
     """Return what is known of a language; None if nothing is.
 
-    That is its own file, else that of the language without its script, if it is one of its usual scripts.
+    A script of a language has the file of the language, if it is one of its usual scripts, and replaces keys in one of
+    its own (``zh-Hant``).
 
     Raises:
         ConfigError: a file is faulty; one line that names the file and the key.
     """
-    known = normalize_language(code)
-    files = files_of_languages()
-    if known in files:
-        return _read(known, files[known])
-    base = base_language(known)
-    if base in files and {*language_scripts(known)} <= {*language_scripts(base)}:
-        return _read(base, files[base])
-    return None
+    known, files = normalize_language(code), files_of_languages()
+    own = _files_of(known)
+    return _read(known if known in files else base_language(known), own) if own else None
+
+
+def _files_of(code: str) -> tuple[Path, ...]:
+    """Return the files that tell of a language, the last one first in rank."""
+    files, base = files_of_languages(), base_language(code)
+    if base == code:
+        return files.get(code, ())
+    usual = {*language_scripts(code)} <= {*language_scripts(base)}
+    return (*(files.get(base, ()) if usual else ()), *files.get(code, ()))
 
 
 def name_in_prompts(code: str) -> str:
     """Return a language's name as models are told it: that of its own file, else the English name."""
     known = normalize_language(code)
     files = files_of_languages()
-    return _read(known, files[known]).name if known in files else language_name(known)
+    return _read(known, _files_of(known)).name if known in files else language_name(known)
 
 
 def changed_languages(codes: Collection[str]) -> dict[str, str]:
     """Return a hash of the content of each of these languages for which the user has a file, by code."""
-    files = files_of_languages()
     found = {known.code for code in codes if (known := language(code)) is not None}
-    own = (code for code in sorted(found) if files[code][-1].parent != PACKAGE)
-    return {code: _hash(_read(code, files[code])) for code in own}
+    own = (code for code in sorted(found) if any(path.parent != PACKAGE for path in _files_of(code)))
+    return {code: _hash(_read(code, _files_of(code))) for code in own}
 
 
 def _hash(known: Language) -> str:

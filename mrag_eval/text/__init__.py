@@ -5,8 +5,9 @@ from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_span
 from mrag_eval.text._han_variants import han_variant
 from mrag_eval.text._letters import marks
 from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
+from mrag_eval.text._segmenters import libraries as segmenters
 from mrag_eval.text._sentences import phrase_spans, sentence_spans
-from mrag_eval.text._stemming import stemmer
+from mrag_eval.text._stemming import stem_languages, stemmer
 from mrag_eval.text._token_estimate import estimated_tokens
 from mrag_eval.text._tokenize import Tokenizer
 from mrag_eval.text.folding import FOLDING_VERSION, fold
@@ -28,6 +29,8 @@ __all__ = [
     "marks",
     "phrase_spans",
     "script",
+    "segmenters",
     "sentence_spans",
+    "stem_languages",
     "stemmer",
 ]

@@ -131,8 +131,14 @@ def test_a_user_replaces_the_keys_that_a_file_gives_and_no_others(folder: Write)
     } == changed
     own, ours = after.words, before.words
     assert [each.name for each in fields(Words) if getattr(own, each.name) != getattr(ours, each.name)] == ["yes"]
-    # a file of the language does not change its script's
-    assert language("zh-Hant") == language("zh_tw")
+
+
+def test_a_script_replaces_keys_of_its_language(folder: Write) -> None:
+    folder(zh="words: {yes: [対]}\nterritory: {between: 或}\n")
+    known = language("zh_tw")
+    assert known is not None
+    assert (known.code, known.words.yes, known.territory["between"]) == ("zh-Hant", ("対",), "還是")
+    assert set(changed_languages(["zh-Hant", "zh"])) == {"zh-Hant", "zh"}
 
 
 def test_what_a_file_says_is_hashed_and_who_wrote_it_is_not(folder: Write) -> None:
