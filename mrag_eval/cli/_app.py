@@ -19,7 +19,6 @@ from mrag_eval.cli._judge import judge_app
 from mrag_eval.cli._languages import languages
 from mrag_eval.cli._options import refuse_with
 from mrag_eval.cli._plan import plan
-from mrag_eval.cli._renamed import Commands
 from mrag_eval.cli._report import report
 from mrag_eval.cli._rerun import rerun
 from mrag_eval.cli._retrieve import retrieve
@@ -31,14 +30,13 @@ from mrag_eval.cli._verify import verify
 
 @dataclass
 class Session:
-    """Hold the global options, for the code that reports errors."""
+    """The global options, for the code that reports errors."""
 
     debug: bool = False
 
 
 app = typer.Typer(
     name="mrag-eval",
-    cls=Commands,
     help="Evaluate multilingual retrieval-augmented generation with lm-evaluation-harness.",
     epilog="Exit codes: 0 done; 1 a check failed; 2 wrong usage, configuration or data. "
     "mrag-eval COMMAND --help explains a command.",

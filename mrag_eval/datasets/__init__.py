@@ -7,11 +7,11 @@ from mrag_eval.datasets._bordirlines_files import AnnotatedBy, AskedRow, names_o
 from mrag_eval.datasets._content import passages_hash
 from mrag_eval.datasets._declaration import (
     Citation,
+    DataSource,
     Declaration,
     GitHubFiles,
     HubDataset,
     PackagedFiles,
-    Source,
     WebFile,
 )
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
@@ -46,6 +46,7 @@ __all__ = [
     "Benchmark",
     "Citation",
     "DataBlock",
+    "DataSource",
     "Declaration",
     "Expected",
     "GitHubFiles",
@@ -58,7 +59,6 @@ __all__ = [
     "PublishedPart",
     "PublishedRows",
     "Reloaded",
-    "Source",
     "WebFile",
     "as_question",
     "data_of_config",

@@ -139,19 +139,22 @@ def register_model_type(name: str, place: str) -> None:
 
 def sends_by_http(model: type[Any]) -> bool:
     """Return whether a model class only describes HTTP requests and leaves sending them to its base class."""
-    from lm_eval.models.api_models import TemplateAPI
-
     sending = ("generate_until", "get_batched_requests", "model_call", "amodel_call")
-    return issubclass(model, TemplateAPI) and all(getattr(model, n) is getattr(TemplateAPI, n) for n in sending)
+    template = _template_of(model)
+    return template is not None and all(getattr(model, n) is getattr(template, n) for n in sending)
 
 
 def runs_here(model: type[Any]) -> bool:
     """Return whether a model class is known to run its weights itself, and asks no service."""
-    from lm_eval.models.api_models import TemplateAPI
-
     places = [base.__module__ for base in model.__mro__]
     known = any(place.startswith(("lm_eval.models.", "mrag_eval.models.")) for place in places)
-    return known and not issubclass(model, TemplateAPI) and not _OWN_CLIENTS & {*places}
+    return known and _template_of(model) is None and not _OWN_CLIENTS & {*places}
+
+
+def _template_of(model: type[Any]) -> type[Any] | None:
+    """Return the harness's class for APIs that a model class derives from, without loading it for those that do not."""
+    of_an_api = (base for base in model.__mro__ if base.__module__ == "lm_eval.models.api_models")
+    return next((base for base in of_an_api if base.__name__ == "TemplateAPI"), None)
 
 
 def model_type_of(model: type[Any]) -> str:

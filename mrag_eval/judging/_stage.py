@@ -15,7 +15,7 @@ from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_tra
 
 
 class Verdicts:
-    """Hold a task's panel, its language check, and its labeller of relevant passages.
+    """A task's panel, its language check, and its labeller of relevant passages.
 
     ``metrics`` are those of the task that can be scored: without a panel the judged ones are left out. ``relevance_by``
     names the labeller of passages, None if the benchmark's labels are used; ``language`` is the rule of the metric

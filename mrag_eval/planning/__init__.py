@@ -7,13 +7,12 @@ from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
 from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
 from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
 from mrag_eval.planning._shipped import deviations, shipped
-from mrag_eval.planning._tasks import Leaf, Listed, leaves_of, listed_in, unknown_name
+from mrag_eval.planning._tasks import Listed, PlannedTask, leaves_of, listed_in, unknown_name
 
 __all__ = [
     "JUDGE_LINE",
     "PLANNER_LINE",
     "Cost",
-    "Leaf",
     "Listed",
     "MissingError",
     "Need",
@@ -21,6 +20,7 @@ __all__ = [
     "Piece",
     "Pilot",
     "Plan",
+    "PlannedTask",
     "Spent",
     "check_stock_run",
     "deviations",

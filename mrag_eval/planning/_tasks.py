@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -27,8 +27,8 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """Hold one task: its validated blocks, its benchmark, and how many of its rows run.
+class PlannedTask:
+    """One task: its validated blocks, its benchmark, and how many of its rows run.
 
     ``rows`` is None where the number is unknown. ``longest_reply`` bounds the reply of the evaluated model in tokens;
     it is 0 if likelihoods are compared.
@@ -53,7 +53,7 @@ def listed_in(folders: Sequence[Path]) -> dict[str, Listed]:
             config = read_task_yaml(path)
         except (OSError, ValueError, TypeError, YAMLError, RecursionError):
             continue
-        name = config.get("group" if "group" in config and "class" not in config else "task")
+        name = config.get("group" if _is_group(config) else "task")
         if isinstance(name, str):
             found[name] = Listed(path, config)
     return found
@@ -64,7 +64,7 @@ def leaves_of(
     known: Mapping[str, Listed],
     metadata: Mapping[str, Any],
     limit: float | None = None,
-) -> list[Leaf]:
+) -> list[PlannedTask]:
     """Return the tasks of our class that these names stand for, each once.
 
     ``asked`` are names of tasks, groups and tags, wildcards, files, or configurations of tasks. Names that are not
@@ -72,19 +72,32 @@ def leaves_of(
     """
     raw = {str(config.get("task")): config for name in asked for config in _configs(name, known, {}, ())}
     ours = {name: config for name, config in raw.items() if _is_ours(config)}
-    holders = _holders(known)
+    holders = _holders(known, ours)
     named = {name: names_of(name, config, holders[name]) for name, config in ours.items()}
     return [_leaf(name, config, metadata, limit, named) for name, config in ours.items()]
 
 
-def _holders(known: Mapping[str, Listed]) -> dict[str, set[str]]:
-    """Return the groups and tags that hold each task."""
-    found: dict[str, set[str]] = defaultdict(set)
+def _holders(known: Mapping[str, Listed], names: Iterable[str]) -> dict[str, set[str]]:
+    """Return the groups and tags that hold each of some tasks.
+
+    Found from the tasks upwards: the harness knows a thousand groups, and each task is in a few.
+    """
+    holding: dict[str, set[str]] = defaultdict(set)
     for name, listed in known.items():
-        is_group = "group" in listed.config and "class" not in listed.config
-        for leaf in _configs(name, known, {}, ()) if is_group else ():
-            found[str(leaf.get("task"))].add(name)
-        found[name].update(_tags(listed.config))
+        for member in _named_in(listed.config) if _is_group(listed.config) else ():
+            holding[member].add(name)
+    wildcards = [member for member in holding if "*" in member]
+    found: dict[str, set[str]] = {}
+    for task in names:
+        held = set(_tags(known[task].config)) if task in known else set()
+        waiting = [task, *held]
+        while waiting:
+            one = waiting.pop()
+            written = (one, *(each for each in wildcards if fnmatchcase(one, each)))
+            above = {group for each in written for group in holding.get(each, ())} - held
+            held |= above
+            waiting += above
+        found[task] = held
     return found
 
 
@@ -124,7 +137,7 @@ def _of_file(
     listed: Listed, known: Mapping[str, Listed], changes: Mapping[str, Any], above: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
     config = listed.config
-    if "group" in config and "class" not in config:
+    if _is_group(config):
         yield from _members(config, known, changes, above)
         return
     metadata = {**_mapping(config.get("metadata")), "config_source": "" if listed.path is None else str(listed.path)}
@@ -143,6 +156,21 @@ def _members(
         named = member.get("group", member.get("task")) if isinstance(member, Mapping) else member
         if isinstance(named, str):
             yield from _configs(named, known, {**changes, **inner}, (*above, name))
+
+
+def _is_group(config: Mapping[str, Any]) -> bool:
+    return "group" in config and "class" not in config
+
+
+def _named_in(group: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of a group's members, and those of groups that are written within it."""
+    members = group.get("task")
+    for member in members if isinstance(members, list) else ():
+        named = member.get("group", member.get("task")) if isinstance(member, Mapping) else member
+        if isinstance(named, str):
+            yield named
+        if isinstance(member, Mapping) and "group" in member:
+            yield from _named_in(member)
 
 
 def _tags(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -165,7 +193,7 @@ def _leaf(
     metadata: Mapping[str, Any],
     limit: float | None,
     run: Mapping[str, TaskNames],
-) -> Leaf:
+) -> PlannedTask:
     config = {**config, "metadata": {**config["metadata"], **metadata}}
     _, blocks = split_config(config, METRIC_NAMES, data_of_config(), run=run)
     with naming(name):
@@ -174,7 +202,7 @@ def _leaf(
     expected = Expected() if loader.expected is None else loader.expected(data)
     whole = expected.rows
     rows = _limited(None if whole is None else math.ceil(whole * (data.share or 1)), limit)
-    return Leaf(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
+    return PlannedTask(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
 
 
 def _limited(rows: int | None, limit: float | None) -> int | None:

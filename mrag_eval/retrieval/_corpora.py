@@ -24,7 +24,7 @@ from mrag_eval.core import (
 from mrag_eval.datasets import Benchmark, Held, holder, passages_hash
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._given_vectors import vectors_identity
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.text import OPTIONS, Analyzer
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def known_corpora() -> dict[str, Path | MilvusPlace]:
     return named | {folder.name: folder for folder in whole if folder.name not in named}
 
 
-def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[Plan], retrieval: Retrieval) -> None:
+def check_scope(held: Sequence[str], docs: Sequence[RagDoc], plans: Sequence[RowPlan], retrieval: Retrieval) -> None:
     """Raise CorpusError for languages of the pool, or of rows, that the corpus (languages ``held``) lacks."""
     check_pool(held, retrieval)
     lacking: dict[str, tuple[str, str]] = {}

@@ -16,7 +16,7 @@ from mrag_eval.retrieval.sources import source_for
 
 @dataclass(frozen=True)
 class Repeated:
-    """Hold the rows of a task, and their passages where these can be found again.
+    """The rows of a task, and their passages where these can be found again.
 
     Attributes:
         selection: the rows that the mode serves, and those that it skips.

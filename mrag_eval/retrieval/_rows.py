@@ -26,7 +26,7 @@ FIRST: ContextVar[RunFolder | None] = ContextVar("rows retrieved first", default
 
 
 class TaskRows:
-    """Hold a benchmark's rows under a task's blocks, and their passages.
+    """A benchmark's rows under a task's blocks, and their passages.
 
     ``docs`` are the rows that run, by id; ``skipped`` those that the mode leaves out; ``without`` counts rows that have
     no published documents. ``translator`` is None if nothing is translated. Rows that are ``saved`` under the task's

@@ -79,7 +79,7 @@ Batch = Callable[[Sequence[Scored]], list[Value]]
 
 @dataclass(frozen=True)
 class Metric:
-    """Hold a metric: its name, the function that scores rows, its unit and range, and whether higher is better.
+    """A metric: its name, the function that scores rows, its unit and range, and whether higher is better.
 
     ``total``: every row gets a value, whatever the reply (then the harness can average it itself). ``needs`` are the
     steps on the way to the metric: a row of which one failed has no value.

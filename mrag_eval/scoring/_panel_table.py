@@ -194,7 +194,7 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """Hold how far the judges of a panel err together; if ``effective_size`` is None, ``reason`` says why."""
+    """How far the judges of a panel err together; if ``effective_size`` is None, ``reason`` says why."""
 
     effective_size: float | None
     error_correlation: float | None
@@ -212,7 +212,7 @@ class HumanLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Debatable:
-    """Hold the share of answers that a person marked as debatable, and the panel's agreement on all and on the others.
+    """The share of answers that a person marked as debatable, and the panel's agreement on all and on the others.
 
     The Cross-Lingual Cost, Appendix A.1.1.
     """
@@ -224,7 +224,7 @@ class Debatable:
 
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
-    """Hold a panel and its judges against human labels.
+    """A panel and its judges against human labels.
 
     ``rows`` were compared. ``unlabelled`` counts rows of the panel without a label, ``unmatched`` labels without a row,
     ``unjudged`` rows with a label and no verdict, ``split`` rows without a majority of the labels. ``human_correct`` is

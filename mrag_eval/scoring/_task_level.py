@@ -262,7 +262,7 @@ TASK_SCORES = ("concurrence", "citations")
 
 @dataclass(frozen=True)
 class TaskMeasure:
-    """Hold a measure of a task as a whole: its name in results, its unit and range, and whether higher is better.
+    """A measure of a task as a whole: its name in results, its unit and range, and whether higher is better.
 
     ``in_results``: the harness's table has it, too. ``nearer_zero``: it is better the nearer it is to 0.
     """

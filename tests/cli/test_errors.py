@@ -105,9 +105,6 @@ CASES = [
     ("judge answers nowhere -o out", ["nowhere"]),
     ("trace row-1 nowhere", ["nowhere"]),
     ("tasks --check --folder nowhere", ["--folder", "nowhere"]),
-    ("flips nowhere", ["'flips'", "mrag-eval compare RUN --answers"]),
-    ("judge contexts nowhere", ["'judge contexts'", "mrag-eval judge passages"]),
-    ("index add a b", ["'index add'", "mrag-eval index build DOCUMENTS INDEX --add"]),
 ]
 
 

@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from mrag_eval.cli._app import Session, app
-from mrag_eval.cli._renamed import RENAMED
 from mrag_eval.config import Retrieval
 
 
@@ -62,9 +61,3 @@ def test_the_help_of_run_is_about_retrieval_and_names_the_harness_s() -> None:
     assert code == 0
     for part in ("retrieval.mode", "retrieval.corpus", "retrieval.run_folder", "--no-retrieve-first", "lm_eval run"):
         assert part in text
-
-
-def test_every_former_name_leads_to_a_command_that_exists() -> None:
-    for command in RENAMED.values():
-        words = [word for word in command.split() if word.islower() and not word.startswith("-")]
-        assert said(" ".join([*words, "--help"]))[0] == 0, command

@@ -254,7 +254,7 @@ STAGES: Mapping[str, Stage] = {
     "docs/import.md": Stage(_import),
     "docs/judges.md": Stage(_judges),
     "docs/bordirlines.md": Stage(_bordirlines),
-    "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral_society --output_path out"),
+    "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral --output_path out"),
     "docs/mrag.md": Stage(_mrag),
     "docs/translation.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
     "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),

@@ -15,7 +15,7 @@ from mrag_eval.core import tasks_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-_TASKS = "xquad_rag_de,click_norag_society"
+_TASKS = "xquad_rag_de,click_norag"
 _MREVAL = "from mrag_eval.cli import main; main()"
 # the harness's own command knows neither our folder of tasks here nor our types of models
 _STOCK = f"""import sys
@@ -50,7 +50,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_prefixes_give_each_benchmark_its_files(program: str, here: Path, test_data: Path) -> None:
     paths = f"xquad.data.path={test_data / 'xquad'},click.data.path={test_data / 'click' / 'Culture'}"
     found = _run(program, here, f"{paths},xquad_rag_de.retrieval.k=2", '{"xquad": {"retrieval": {"kind": "bm25"}}}')
-    german, korean = found["xquad_rag_de"], found["click_norag_society"]
+    german, korean = found["xquad_rag_de"], found["click_norag"]
     assert german["data"]["path"] == str(test_data / "xquad")
     assert korean["data"]["path"] == str(test_data / "click" / "Culture")
     assert (german["retrieval"]["k"], german["retrieval"]["kind"]) == (2, "bm25")
@@ -65,7 +65,7 @@ def test_the_config_file_gives_each_benchmark_its_files(here: Path, test_data: P
     blocks = {"xquad": {"path": str(test_data / "xquad")}, "click": {"path": str(test_data / "click" / "Culture")}}
     (here / "mrag.yaml").write_text(json.dumps({"data": blocks}), "utf-8")
     found = _run(_MREVAL, here, "xquad.retrieval.kind=bm25")
-    for task, name in (("xquad_rag_de", "xquad"), ("click_norag_society", "click")):
+    for task, name in (("xquad_rag_de", "xquad"), ("click_norag", "click")):
         assert found[task]["source"]["place"]["path"] == blocks[name]["path"]
         assert found[task]["provenance"]["config_file"] == {"data": blocks[name]}
     assert found["xquad_rag_de"]["provenance"]["overrides"] == {"retrieval": {"kind": "bm25"}}

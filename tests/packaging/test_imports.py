@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
@@ -28,6 +29,21 @@ def test_import_loads_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print(*sorted(set(sys.modules) & {HEAVY!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == []
+
+
+def test_a_room_is_imported_through_its_door_alone() -> None:
+    # metrics and retrievers are links, which a glob does not follow
+    rooms = {place.name: place.resolve() for place in (ROOT / "mrag_eval").iterdir() if place.is_dir()}
+    files = [(room, file) for room, place in rooms.items() for file in place.rglob("*.py")]
+    assert {"metrics", "retrievers"} <= {room for room, _ in files}
+    entered = []
+    for room, file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            for _, other, *inner in (name.split(".") for name in modules if name.startswith("mrag_eval.")):
+                entered += [f"{file}: {other}.{'.'.join(inner)}"] if inner and other != room else []
+    assert entered == []
 
 
 @pytest.mark.parametrize("room", [metrics, retrievers], ids=lambda room: room.__name__)

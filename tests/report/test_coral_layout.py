@@ -138,17 +138,14 @@ def leaf(value: float, n: int, mode: str, **agent: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """CORAL and Non-RAG on every task, the n-th language at n per cent; two subjects of CLIcK differ in size."""
+    """CORAL and Non-RAG on every task of BLEnD, the n-th language at n per cent; CORAL on CLIcK."""
     leaves: dict[str, Any] = {}
     codes = [code for codes in CORAL_TIERS.values() for code in codes]
     for n, code in enumerate(codes, 1):
         leaves[f"blend_coral_{code}"] = leaf(n / 100, 10 * n, "coral")
         leaves[f"blend_norag_{code}"] = leaf(0.5, 10, "no_ir")
-    for subject in ("society", "tradition", "history", "law", "politics", "economy", "geography", "popular"):
-        leaves[f"click_coral_{subject}"] = leaf(
-            1.0 if subject == "law" else 0.0, 300 if subject == "law" else 100, "coral"
-        )
-    leaves["click_norag_law"] = leaf(0.5, 10, "no_ir")
+    leaves["click_coral"] = leaf(0.3, 1000, "coral")
+    del leaves["blend_norag_ko"]
     path = tmp_path / "results_1.json"
     content = {"model_name": "org/m", "date": 1.0, "configs": with_records(leaves), "results": {}}
     path.write_text(json.dumps(content), "utf-8")
@@ -165,23 +162,22 @@ def own(found: Table, condition: str) -> dict[str, Any]:
     return dict(zip(found.columns, row.cells, strict=True))
 
 
-def test_tiers_are_means_over_languages_and_click_over_questions(run: Path) -> None:
+def test_tiers_are_means_over_languages(run: Path) -> None:
     cells = own(shown(run)["1"], "CORAL")
     # low are the first five (1 to 5 %), mid the next four (6 to 9 %), high the last four (10 to 13 %)
     assert [cells[name].value for name in ("low", "mid", "high", "all")] == pytest.approx([3.0, 7.5, 11.5, 7.0])
     assert cells["low"].n == 10 + 20 + 30 + 40 + 50
     # the n-th of 13 languages has 10 n questions at n %: sum of n squared over sum of n = 819 / 91
     assert cells["all by question"].value == pytest.approx(9.0)
-    # 300 of 1,000 questions
     assert cells["CLIcK"].value == pytest.approx(30.0)
     assert cells["CLIcK"].n == 1000
     assert own(shown(run)["6"], "CORAL")["all"].value == pytest.approx(7.0)
 
 
 def test_a_mean_without_all_of_its_tasks_is_blank_and_says_so(run: Path) -> None:
-    cell = own(shown(run)["1"], "Non-RAG")["CLIcK"]
+    cell = own(shown(run)["1"], "Non-RAG")["mid"]
     assert cell.value is None
-    assert "7 of its 8 tasks without a score (not run)" in str(cell.reason)
+    assert "1 of its 4 tasks without a score (not run)" in str(cell.reason)
 
 
 def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def run(tmp_path: Path) -> Path:
         "xrag_mono_oracle_en": leaf(0.75, retrieval=ORACLE),
         "xrag_multi_de": leaf(0.4),
         "xrag_multi_eq_de": leaf(0.45),
-        "click_norag_law": leaf(0.9),
+        "click_norag": leaf(0.9),
     }
     return write(tmp_path / "run" / "results_2026.json", leaves)
 
@@ -357,7 +357,7 @@ def test_unknown_layouts_and_unreadable_results_are_errors(tmp_path: Path, run: 
     (tmp_path / "x.json").write_text("[]", encoding="utf-8")
     with pytest.raises(DataError, match="not a result file of lm_eval"):
         layout_tables("xrag", [tmp_path / "x.json"])
-    other = write(tmp_path / "results_9.json", {"click_norag_law": leaf(0.5)})
+    other = write(tmp_path / "results_9.json", {"click_norag": leaf(0.5)})
     with pytest.raises(DataError, match="no task of this paper is among the results"):
         layout_tables("xrag", [other])
 

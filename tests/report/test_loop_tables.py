@@ -15,7 +15,6 @@ from mrag_eval.report.tables._loop_tables import cost_table, language_table
 from mrag_eval.report.tables._margins import margin_table
 from tests.worlds.measured import with_records
 
-SUBJECTS = ("society", "tradition", "history", "law", "politics", "economy", "geography", "popular")
 LABEL = "org/m · planner p, critic p"
 DATE = "2026-11-22T00-00-00.000001"
 MODES = {"coral": "coral", "norag": "no_ir", "monorag": "qlang", "multirag": "all"}
@@ -26,7 +25,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
     folder.mkdir(parents=True)
     configs: dict[str, Any] = {}
     for task, right in answers.items():
-        benchmark, mode, _ = task.split("_")
+        benchmark, mode, part = [*task.split("_"), "all"][:3]
         n = len(right)
         scores: dict[str, Any] = {"metrics": {"acc": {"value": sum(right) / n, "n": n}}, "unscored": {}, "rows": n}
         configs[task] = {"retrieval": {"mode": MODES[mode]}, "data": {"benchmark": benchmark}, "scores": scores}
@@ -48,7 +47,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
         lines = [
             {
                 "doc_id": i,
-                "rows": {"row": f"{task.split('_')[2]}-{i}", "cell": {"query_lang": "en"}, "values": {"acc": x}},
+                "rows": {"row": f"{part}-{i}", "cell": {"query_lang": "en"}, "values": {"acc": x}},
             }
             for i, x in enumerate(right)
         ]
@@ -67,9 +66,9 @@ def cells(table: Table | None, *labels: str) -> dict[str, Any]:
 
 @pytest.fixture
 def click(tmp_path: Path) -> Path:
-    """CLIcK, two questions a subject: CORAL gets all right, multiRAG the first of each, Non-RAG none."""
+    """CLIcK, 16 questions: CORAL gets all right, multiRAG half, Non-RAG none."""
     rows = {"coral": [1, 1], "multirag": [1, 0], "norag": [0, 0]}
-    return write_run(tmp_path / "click", {f"click_{mode}_{s}": right for mode, right in rows.items() for s in SUBJECTS})
+    return write_run(tmp_path / "click", {f"click_{mode}": 8 * right for mode, right in rows.items()})
 
 
 def test_the_margin_is_over_the_strongest_baseline_and_paired(click: Path) -> None:
@@ -139,8 +138,8 @@ def test_models_stay_distinct(tmp_path: Path) -> None:
 
 
 def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
-    dear = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0], "click_coral_popular": [1, 1]})
-    cheap = write_run(tmp_path / "b", {"click_coral_law": [1, 0]}, budget={"calls_per_question": 8})
+    dear = write_run(tmp_path / "a", {"blend_coral_ko": [1, 1, 1, 0], "blend_coral_fa": [1, 1]})
+    cheap = write_run(tmp_path / "b", {"blend_coral_ko": [1, 0]}, budget={"calls_per_question": 8})
     table = cost_table([dear, cheap])
     assert table is not None
     assert [r.labels[2].partition("; ")[2] for r in table.rows] == [
@@ -173,8 +172,8 @@ def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
     ],
 )
 def test_two_loops_with_different_settings_have_two_rows(changed: dict[str, Any], name: str, tmp_path: Path) -> None:
-    usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0]})
-    other = write_run(tmp_path / "b", {"click_coral_law": [1, 0, 0, 0]}, **changed)
+    usual = write_run(tmp_path / "a", {"click_coral": [1, 1, 1, 0]})
+    other = write_run(tmp_path / "b", {"click_coral": [1, 0, 0, 0]}, **changed)
     table = cost_table([usual, other])
     assert table is not None
     found = {row.labels[2].split("; ")[-1]: row.cells[0].value for row in table.rows}
@@ -192,8 +191,8 @@ def changed_records(run: Path, **roles: Any) -> Path:
 
 
 def test_a_loop_names_the_settings_that_are_not_the_papers(tmp_path: Path) -> None:
-    usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0]})
-    other = write_run(tmp_path / "b", {"click_coral_law": [1, 0]}, max_corpora=1, max_rounds=5)
+    usual = write_run(tmp_path / "a", {"click_coral": [1, 1, 1, 0]})
+    other = write_run(tmp_path / "b", {"click_coral": [1, 0]}, max_corpora=1, max_rounds=5)
     for table in (cost_table([usual, other]), language_table([usual, other])):
         assert table is not None
         sources = {row.source.replace(", n=5", "").replace(", n=3", "").replace(", n=6", "") for row in table.rows}
@@ -205,7 +204,7 @@ def test_an_alias_that_names_another_model_loses_no_run(tmp_path: Path) -> None:
     runs = []
     for name, model in (("a", "Qwen3-235B"), ("b", "GPT-OSS-120B")):
         spec = {"model": "openai-chat-completions", "args": {"model": model}}
-        run = write_run(tmp_path / name, {"click_coral_law": [1, 0]}, planner="agents", critic="agents")
+        run = write_run(tmp_path / name, {"click_coral": [1, 0]}, planner="agents", critic="agents")
         runs.append(changed_records(run, instrument={"planner": spec, "critic": spec}))
     table = cost_table(runs)
     assert table is not None
@@ -217,11 +216,11 @@ def test_an_alias_that_names_another_model_loses_no_run(tmp_path: Path) -> None:
 
 
 def test_runs_without_a_record_say_so_and_stay_apart_from_others(tmp_path: Path) -> None:
-    usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1]})
-    older = write_run(tmp_path / "b", {"click_coral_law": [1, 0]})
+    usual = write_run(tmp_path / "a", {"click_coral": [1, 1]})
+    older = write_run(tmp_path / "b", {"click_coral": [1, 0]})
     (file,) = older.glob("results_*")
     content = json.loads(file.read_text("utf-8"))
-    del content["configs"]["click_coral_law"]["measurement"]
+    del content["configs"]["click_coral"]["measurement"]
     file.write_text(json.dumps(content), "utf-8")
     table = cost_table([usual, older])
     assert table is not None
@@ -244,27 +243,27 @@ def test_other_questions_are_another_loop(tmp_path: Path) -> None:
 
 def test_a_later_run_of_one_task_leaves_the_other_tasks_of_an_earlier_one(tmp_path: Path) -> None:
     """Five of eight questions: three of four in the task that was run once, two of four in the later run."""
-    a = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 1], "click_coral_popular": [1, 1, 1, 0]})
-    b = write_run(tmp_path / "b", {"click_coral_law": [1, 1, 0, 0]})
+    a = write_run(tmp_path / "a", {"blend_coral_ko": [1, 1, 1, 1], "blend_coral_fa": [1, 1, 1, 0]})
+    b = write_run(tmp_path / "b", {"blend_coral_ko": [1, 1, 0, 0]})
     (result,) = b.glob("results_*")
     result.write_text(result.read_text("utf-8").replace('"date": 1.0', '"date": 2.0'), "utf-8")
     table = cost_table([a, b])
     assert table is not None
     (row,) = table.rows
     assert (row.cells[0].value, row.cells[0].n) == (62.5, 8)
-    assert table.notes[-1].startswith("org/m, click_coral_law: an earlier run with the same settings is left out")
+    assert table.notes[-1].startswith("org/m, blend_coral_ko: an earlier run with the same settings is left out")
 
 
 def test_languages_chosen_against_languages_shown(tmp_path: Path) -> None:
     """CORAL, Figure 3; two tasks with one source language share a row, and a second model adds nothing."""
-    answers = {"click_coral_law": [1, 1], "click_coral_popular": [1, 1, 0, 0]}
+    answers = {"blend_coral_ko": [1, 1], "blend_coral_fa": [1, 1, 0, 0]}
     runs = [write_run(tmp_path / name, answers, f"org/{name}") for name in ("a", "b")]
     table = language_table(runs)
     assert table is not None
     assert table.columns == ("en", "ko")
     chosen, used = table.rows
     assert (chosen.labels[:2], chosen.labels[3], used.labels[3]) == (
-        ("click", "ko"),
+        ("blend", "ko"),
         "corpora chosen",
         "documents shown",
     )
@@ -284,14 +283,14 @@ def test_they_are_below_the_papers_tables(click: Path) -> None:
 
 @pytest.mark.parametrize("part", ["samples 0 7", "limit 2"])
 def test_loops_over_other_rows_have_two_rows(part: str, tmp_path: Path) -> None:
-    usual = write_run(tmp_path / "a", {"click_coral_law": [1, 1, 1, 0]})
-    other = write_run(tmp_path / "b", {"click_coral_law": [1, 0]})
+    usual = write_run(tmp_path / "a", {"click_coral": [1, 1, 1, 0]})
+    other = write_run(tmp_path / "b", {"click_coral": [1, 0]})
     (file,) = other.glob("results_*")
     content = json.loads(file.read_text("utf-8"))
     if part.startswith("limit"):
         content["config"] = {"limit": 2}
     else:
-        content["configs"]["click_coral_law"]["provenance"] = {"samples": [0, 7]}
+        content["configs"]["click_coral"]["provenance"] = {"samples": [0, 7]}
     file.write_text(json.dumps(content), "utf-8")
     table = cost_table([usual, other])
     assert table is not None

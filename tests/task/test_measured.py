@@ -349,7 +349,7 @@ def test_each_task_of_the_package_is_as_the_harness_reads_it() -> None:
         record = Measurement(path.stem, setting=setting_of(blocks, data, chosen, prompt_texts(blocks)))
         assert differences(record, official.measurement) == [], path.stem
         seen += 1
-    assert seen > 500
+    assert seen > 400
 
 
 def test_a_run_of_a_task_as_shipped_deviates_in_nothing() -> None:

@@ -26,7 +26,7 @@ from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.datasets._blend import COUNTRIES, BlendBlock
 from mrag_eval.datasets._blend import LANGUAGES as BLEND_LANGUAGES
 from mrag_eval.datasets._bordirlines import EMBEDDERS
-from mrag_eval.datasets._click import CATEGORY_SIZES, ClickBlock
+from mrag_eval.datasets._click import ClickBlock
 from mrag_eval.datasets._mkqa import LANGUAGES as MKQA_LANGUAGES
 from mrag_eval.datasets._xor_tydi import LANGUAGES as XOR_LANGUAGES
 from mrag_eval.datasets._xquad import LANGUAGES as XQUAD_LANGUAGES
@@ -177,7 +177,6 @@ def test_the_axes_are_the_lists_of_the_loaders() -> None:
     def axis(benchmark: str, name: str) -> list[str]:
         return list(matrix(benchmark)["axes"][name])
 
-    assert axis("click", "subject") == list(CATEGORY_SIZES)
     assert sorted(axis("blend", "language")) == sorted(BLEND_LANGUAGES)
     assert axis("blend_saq", "country") == list(COUNTRIES)
     # English has its own entries, since not every setting asks in it
@@ -280,11 +279,9 @@ def split_leaf(name: str) -> Any:
     return _split(name)[1]
 
 
-def _leaf_names(group: str) -> list[str]:
-    out = []
-    for member in read(_PATHS[group])["task"]:
-        out += _leaf_names(member) if "group" in read(_PATHS[member]) else [member]
-    return out
+def _leaf_names(name: str) -> list[str]:
+    config = read(_PATHS[name])
+    return [leaf for member in config["task"] for leaf in _leaf_names(member)] if "group" in config else [name]
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in TASKS.glob("*/*yaml")}), ids=lambda path: path.name)
@@ -295,8 +292,8 @@ def test_every_benchmark_has_a_readme_that_states_its_licence(folder: Path) -> N
 
 
 def test_the_blocks_of_a_leaf_are_those_of_its_bases_and_its_own() -> None:
-    blocks = split_leaf("click_monorag_law")
-    assert blocks.data == {"benchmark": "click", "category": "law"}
+    blocks = split_leaf("click_monorag")
+    assert blocks.data == {"benchmark": "click"}
     assert (blocks.retrieval.mode, blocks.retrieval.k, blocks.retrieval.corpus) == ("qlang", 5, "wikipedia")
     assert blocks.retrieval.query_text == "question+options"
     blocks = split_leaf("xquad_rag_tr")
@@ -318,9 +315,9 @@ def test_the_blocks_of_a_leaf_are_those_of_its_bases_and_its_own() -> None:
         ("coral_norewrite", "coral"),
     ],
 )
-def test_click_and_blend_cover_every_part_once_in_each_mode(short: str, mode: str) -> None:
-    click = [split_leaf(name) for name in _leaf_names(f"click_{short}")]
-    assert [ClickBlock(**blocks.data).category for blocks in click] == list(CATEGORY_SIZES)
+def test_click_and_blend_ask_every_question_once_in_each_mode(short: str, mode: str) -> None:
+    click = [split_leaf(f"click_{short}")]
+    assert [ClickBlock(**blocks.data).category for blocks in click] == [None]
     languages = [split_leaf(name) for name in _leaf_names(f"blend_{short}")]
     asked = [BlendBlock(**blocks.data).language for blocks in languages]
     assert asked == [code for tier in ("low", "mid", "high") for code in CORAL_TIERS[tier]]
@@ -341,7 +338,7 @@ def test_corals_comparison_and_ablations_are_groups_over_the_same_rows(configs: 
 
 def test_coral_runs_as_in_its_paper() -> None:
     """Sections 4.2, 4.3 and C.2: 13 corpora, five documents from each of at most three, five shown, temperature 0.6."""
-    for name in ("click_coral_law", "blend_coral_su"):
+    for name in ("click_coral", "blend_coral_su"):
         blocks = split_leaf(name)
         agent = blocks.agent
         assert blocks.retrieval.pool == CORAL_POOL
@@ -387,8 +384,7 @@ def test_the_loop_on_open_questions_ends_on_a_line_and_reranks_nothing() -> None
 
 
 def test_only_click_has_translated_questions(configs: dict[str, dict[str, Any]]) -> None:
-    names = _leaf_names("click_trag")
-    assert [split_leaf(name).retrieval.mode for name in names] == ["trag"] * len(CATEGORY_SIZES)
+    assert split_leaf("click_trag").retrieval.mode == "trag"
     assert not [name for name in configs if name.startswith("blend_trag")]
 
 
@@ -463,13 +459,12 @@ def test_mkqa_and_tydi_have_the_papers_settings(
         assert {"char3gram_recall", "correct_language"} <= set(blocks.metrics)
 
 
-def test_blend_averages_over_languages_and_click_over_questions(configs: dict[str, dict[str, Any]]) -> None:
+def test_blend_averages_over_languages(configs: dict[str, dict[str, Any]]) -> None:
     def weights(group: str) -> dict[str, bool]:
         return {entry["metric"]: entry["weight_by_size"] for entry in configs[group]["aggregate_metric_list"]}
 
     for group in ("blend_norag", "blend_norag_low"):
         assert (weights(group)["acc"], weights(group)["acc_micro"]) == (False, True)
-    assert weights("click_multirag")["acc"] is True
     assert configs["xrag_mono"]["task"] == [f"xrag_mono_{code}" for code in ("de", "es", "zh", "ar")]
 
 

@@ -30,7 +30,7 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Difference:
-    """Hold second run minus first for one task and metric, on rows that both scored, in all or one ``language``.
+    """Second run minus first for one task and metric, on rows that both scored, in all or one ``language``.
 
     ``p_value`` is two-sided and paired, and ``low`` and ``high`` bound the 95% interval of ``difference`` by the same
     test: 0 is outside if and only if p is at most .05. ``p_adjusted`` is corrected for all tests of the comparison.
@@ -64,7 +64,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Hold all differences, and ``notes`` on rows and tasks that could not be paired.
+    """All differences, and ``notes`` on rows and tasks that could not be paired.
 
     ``margin`` is the size of difference that counts as none, if one was asked for.
     """
@@ -81,7 +81,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairedRows:
-    """Hold the rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
+    """The rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
 
     ``part`` says how many of the task's rows were run, if not all. ``failed`` counts the failures of all rows of each
     run, by language.

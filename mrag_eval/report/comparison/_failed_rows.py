@@ -12,7 +12,7 @@ from mrag_eval.scoring import MOST_FAILED, MOST_FAILED_IN_LANGUAGE
 
 @dataclass(frozen=True)
 class FailedRows:
-    """Hold the numbers of questions of a run, and of those of which a step failed, by language.
+    """The numbers of questions of a run, and of those of which a step failed, by language.
 
     ``asked`` counts the answers in a language that a judge was asked about, ``silent`` those of them without a verdict:
     (language, judge) -> rows.

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mrag_eval.report.comparison._gate_rules import Correction
 
-Verdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
+RuleVerdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
 # Verdicts with which a gate passes.
 PASSING = ("no drop shown", "no worse", "holds")
 Side = Literal["baseline", "pinned"]
@@ -16,7 +16,7 @@ Side = Literal["baseline", "pinned"]
 
 @dataclass(frozen=True)
 class Check:
-    """Hold the outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
+    """The outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
 
     ``against`` names the baseline compared with. With ``unscored``, the check is of the share of rows without the
     metric. ``verdict`` is ``fail`` for a drop that is shown, or a score beyond its ``floor`` or ``ceiling``; ``no
@@ -40,7 +40,7 @@ class Check:
     task: str
     metric: str
     language: str | None
-    verdict: Verdict = "cannot tell"
+    verdict: RuleVerdict = "cannot tell"
     against: Side = "baseline"
     unscored: bool = False
     n: int = 0
@@ -75,7 +75,7 @@ class Check:
 
 @dataclass(frozen=True)
 class GateResult:
-    """Hold all checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided.
+    """All checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided.
 
     ``tests`` is the number of p-values that the ``correction`` is over. ``runs`` names the run of each side.
     ``without_rule``: task -> metrics of both runs that no rule looks at.

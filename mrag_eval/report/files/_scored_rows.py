@@ -21,7 +21,7 @@ TERRITORY = "territory "
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """Hold the fields of a row that comparisons need: its id, language, resampling group, and values by metric.
+    """The fields of a row that comparisons need: its id, language, resampling group, and values by metric.
 
     ``document_language`` is that of its relevant document, empty if it is unknown. ``failed``: whether a step failed.
     ``unscored`` are the reasons why metrics have no value, unless the row is of a baseline file. ``judged_by`` are the
@@ -67,7 +67,7 @@ def _judged_by(record: RowRecord) -> dict[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSamples:
-    """Hold the rows of a sample file, by id, and the values of its territories.
+    """The rows of a sample file, by id, and the values of its territories.
 
     ``halved`` are the metrics that have no mean over the rows, because one half of them lacks a value.
     """
@@ -87,7 +87,7 @@ class ScoredSamples:
 
 @dataclass
 class Reading:
-    """Hold what a command has read, by absolute path: scored rows and, with ``texts``, whole samples."""
+    """What a command has read, by absolute path: scored rows and, with ``texts``, whole samples."""
 
     texts: bool
     scored: dict[Path, ScoredSamples] = field(default_factory=dict)

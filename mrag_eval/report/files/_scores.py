@@ -26,7 +26,7 @@ _SETTINGS = ("part", "mrag_eval_version", "retrieval_mode", "passages", "index",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Hold a row of the table: a figure in ``unit``, from ``lowest`` to ``highest``, of a task or group.
+    """A row of the table: a figure in ``unit``, from ``lowest`` to ``highest``, of a task or group.
 
     ``dimension`` is empty for a task as a whole; else ``cell`` names the part. If ``value`` is None, nothing could be
     scored, and ``reason`` says why. ``unscored_reasons`` counts the rows that the value leaves out, by reason, and

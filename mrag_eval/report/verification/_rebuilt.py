@@ -54,7 +54,7 @@ _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Hold the rows of a task made again, aligned with the samples.
+    """The rows of a task made again, aligned with the samples.
 
     Attributes:
         records: their records.

@@ -22,7 +22,7 @@ BlockT = TypeVar("BlockT", bound=Block)
 
 @dataclass(frozen=True)
 class RowsHere:
-    """Hold the rows of a task as this machine loads them, for all runs with these blocks.
+    """The rows of a task as this machine loads them, for all runs with these blocks.
 
     Attributes:
         benchmark: the benchmark, rows that the mode skips among it.
@@ -68,7 +68,7 @@ class RowsHere:
 
 @dataclass(frozen=True)
 class TaskHere:
-    """Hold what this machine has of one task of a run. ``rows`` is None if its data are not here, for a ``reason``."""
+    """What this machine has of one task of a run. ``rows`` is None if its data are not here, for a ``reason``."""
 
     leaf: LeafResult
     rows: RowsHere | None

@@ -17,7 +17,7 @@ from mrag_eval.retrieval._corpora import (
     open_index,
     own_passages,
 )
-from mrag_eval.retrieval._plan import Plan, Selection, askers, plan_rows, refuse_empty, with_partner
+from mrag_eval.retrieval._plan import RowPlan, Selection, askers, plan_rows, refuse_empty, with_partner
 from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval._texts import with_texts
@@ -101,10 +101,10 @@ class IndexSearch(Source):
             return {}
         return open_index(self._retrieval).manifest.sources
 
-    def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:
+    def _plans(self, docs: Sequence[RagDoc]) -> list[RowPlan]:
         return plan_rows(docs, self._retrieval, self._benchmark.docs)
 
-    def _search(self, index: Index, plans: Sequence[Plan]) -> list[Searched]:
+    def _search(self, index: Index, plans: Sequence[RowPlan]) -> list[Searched]:
         return search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache)
 
 

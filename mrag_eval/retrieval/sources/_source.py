@@ -16,7 +16,7 @@ from mrag_eval.retrieval._plan import Selection
 
 @dataclass(frozen=True)
 class Setup:
-    """Hold everything that a source is made from."""
+    """Everything that a source is made from."""
 
     retrieval: Retrieval
     benchmark: Benchmark

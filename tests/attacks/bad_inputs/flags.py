@@ -271,7 +271,7 @@ CHOICES = [
     Case("judge nonsense", ["nonsense"]),
     Case("index nonsense", ["nonsense"]),
     Case("--nonsense", ["--nonsense"]),
-    Case("flips full", ["'flips'", "mrag-eval compare RUN --answers"]),
+    Case("flips full", ["flips"]),
 ]
 JUDGE = [
     Case("judge people", ["SAMPLES"]),
