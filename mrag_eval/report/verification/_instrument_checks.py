@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import DETECTORS, JUDGES, SUFFICIENCY, judges_of, shown
-from mrag_eval.core import ANY_LANGUAGE, is_language
+from mrag_eval.core import ANY_LANGUAGE
 from mrag_eval.datasets import sha256_file
-from mrag_eval.languages import RELIABILITY_FILE, changed_languages
+from mrag_eval.languages import RELIABILITY_FILE
 from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere
@@ -32,7 +32,8 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
         **_translator(records),
         **_reranker(here, found),
         **_detector(here, found),
-        **_own_files(found, records),
+        # where other files are here, what they decide is not computed again
+        **({"languages": found["languages"]} if found.get("languages") else {}),
     }
     for key, one, other in differing(found, wanted, "instrument"):
         text = f"{key} is {_text(one)}, {_text(other)} by the models, settings and rows beside it"
@@ -65,13 +66,6 @@ def _detector(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
     if block.get("min_recognised") is not None and "correct_language" in here.leaf.config.metrics:
         wanted["reliability"] = {"sha256": sha256_file(RELIABILITY_FILE)}
     return wanted
-
-
-def _own_files(found: Mapping[str, Any], records: Sequence[RowRecord]) -> dict[str, Any]:
-    """Return the languages for which the user of this machine has a file; without one, those of the run."""
-    codes = {record.query_lang for record in records} | {*(found.get("languages") or ())}
-    own = changed_languages({"en", *filter(is_language, codes)})
-    return {"languages": {**(found.get("languages") or {}), **own}} if own or found.get("languages") else {}
 
 
 def _seats(here: TaskHere, judges: Mapping[str, Any], records: Sequence[RowRecord]) -> Iterator[Finding]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent, Block, CorrectLanguage, Judge, Prompt, Retrieval, validated
-from mrag_eval.core import ConfigError, MragError, Passage, RagDoc, Retrieved, to_json
+from mrag_eval.core import ConfigError, MragError, Passage, RagDoc, Retrieved, is_language, to_json
 from mrag_eval.datasets import Benchmark, reload
+from mrag_eval.languages import changed_languages
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.retrieval import Repeated, indexed_passages, logged_row, repeated
@@ -114,6 +115,13 @@ class TaskHere:
         """Return the languages that detectors tell apart; ``asked`` are those of the samples' questions."""
         known = asked if self.rows is None else [self.rows.docs[row].query_lang for row in self.rows.order]
         return {*known, *(self.judge.languages or ()), "en"}
+
+    def words_as_recorded(self, asked: Sequence[str]) -> bool:
+        """Return whether the user's files of languages here say what those of the run said."""
+        record = self.leaf.measurement
+        codes = {code for code in asked if is_language(code)}
+        recorded = {} if record is None else dict(record.instrument.get("languages") or {})
+        return recorded == changed_languages({"en", *codes, *recorded})
 
     def language_rule(self, asked: Sequence[str]) -> LanguageRule | None:
         """Return how the run told languages; None if its model is not here, or the languages are not known."""
