@@ -71,6 +71,9 @@ from mrag_eval.metrics._language_rate import (
     accepts,
     correct_language_rate,
     counted_together,
+    detector_for,
+    unknown_to,
+    unreliable,
 )
 from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
@@ -175,6 +178,7 @@ __all__ = [
     "counted_together",
     "declines",
     "default_detector",
+    "detector_for",
     "effective_panel_size",
     "error_attribution",
     "exact_match",
@@ -213,6 +217,8 @@ __all__ = [
     "stratified_bootstrap",
     "t_interval",
     "undefined",
+    "unknown_to",
+    "unreliable",
     "unscored_range",
     "wilson",
     "word_f1",

@@ -17,6 +17,7 @@ from mrag_eval.cli._export import ExportCommand, export
 from mrag_eval.cli._gate import gate
 from mrag_eval.cli._index import index_app
 from mrag_eval.cli._judge import judge_app
+from mrag_eval.cli._languages import languages
 from mrag_eval.cli._options import refuse_with
 from mrag_eval.cli._plan import plan
 from mrag_eval.cli._report import report
@@ -116,6 +117,7 @@ def doctor(
 
 
 app.command(rich_help_panel="Start", short_help="List the benchmarks, or the tasks of one of them.")(tasks)
+app.command(rich_help_panel="Start", short_help="Show what is done for a language, and what is not.")(languages)
 app.command(
     rich_help_panel="Start",
     short_help="Show what tasks need, what is missing, and what a run costs.",

@@ -5,14 +5,16 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
 from mrag_eval.config import RERANKED, SHOWN, CorrectLanguage, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
+    ANY_LANGUAGE,
     SHARE,
+    ConfigError,
     Failure,
     LabelSource,
     MissingExtraError,
@@ -32,7 +34,6 @@ from mrag_eval.metrics import (
     SHARES,
     UNICODE_VERSION,
     LanguageDetector,
-    LanguageRate,
     Normalizer,
     Share,
     VotedAnswer,
@@ -52,6 +53,7 @@ from mrag_eval.metrics import (
     read_yes_no,
     segmented_f1,
     short_answer_scores,
+    unknown_to,
     word_f1,
     word_precision,
     word_recall,
@@ -247,17 +249,45 @@ def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
 
 @dataclass(frozen=True)
 class LanguageRule:
-    """How ``correct_language`` is told: the detector (None: the bundled one), and the longest reply left out."""
+    """How ``correct_language`` is told.
 
-    detector: LanguageDetector | None = None
+    Attributes:
+        detector: one for all languages, or by language; None for the bundled one.
+        min_chars: the length of the longest reply that is left out.
+        min_recognised: the least share of a language's texts that the detector recognises; None for no bound.
+        check_script: whether the scripts of a language are told apart.
+    """
+
+    detector: LanguageDetector | Mapping[str, LanguageDetector] | None = None
     min_chars: int | None = 20
+    min_recognised: float | None = 0.8
+    check_script: bool = True
 
     @classmethod
     def of(cls, setting: CorrectLanguage, languages: Iterable[str]) -> LanguageRule:
-        """Return the rule of a block; lingua tells ``languages`` apart. Raise MissingExtraError without lingua."""
-        confidence = setting.min_confidence or 0.0
-        detector = load_detector(setting.detector, sorted(languages), confidence, letters_only=setting.letters_only)
-        return cls(detector, setting.min_chars)
+        """Return the rule of a block; lingua tells ``languages`` apart.
+
+        Raises:
+            MissingExtraError: the extra ``lingua`` is not installed.
+            ConfigError: a detector does not know the language that it is named for.
+        """
+        confidence, told_apart = setting.min_confidence or 0.0, sorted(languages)
+        detectors = {
+            code: load_detector(
+                name,
+                told_apart if code == ANY_LANGUAGE else sorted({*told_apart, code}),
+                confidence,
+                letters_only=setting.letters_only,
+            )
+            for code, name in setting.detectors.items()
+        }
+        for code, detector in detectors.items():
+            reason = None if code == ANY_LANGUAGE else unknown_to(detector, code)
+            if reason is not None:
+                raise ConfigError(
+                    f"judge.correct_language.detector: {code}: {reason}", "name one that does, or leave it out"
+                )
+        return cls(detectors, setting.min_chars, setting.min_recognised, setting.check_script)
 
 
 def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule()) -> list[Value]:
@@ -266,6 +296,8 @@ def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule(
         [r.doc.query_lang for r in rows],
         min_chars=rule.min_chars,
         detector=rule.detector,
+        min_recognised=rule.min_recognised,
+        check_script=rule.check_script,
     )
     return [
         DECLINED if row.declined else str(reason) if correct is None else float(correct)
@@ -294,10 +326,6 @@ def _in_english(row: Scored, label: str | None) -> Value:
     if label is None:
         return str(row.in_language)
     return float(accepts("en", label))
-
-
-def _language_rate(rows: Sequence[Scored]) -> LanguageRate:
-    return correct_language_rate([r.answer for r in rows], [r.doc.query_lang for r in rows])
 
 
 def _code_switch(rows: Sequence[Scored]) -> list[Value]:

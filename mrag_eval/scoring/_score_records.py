@@ -201,12 +201,14 @@ class JudgeColumn:
 
     ``correct`` is its share of verdicts "correct" (leniency), ``abstained`` counts reasons. ``self_preference``: if its
     model is of the evaluated model's family, its verdicts minus those of the other families' judges on the same rows.
+    ``no_verdict`` is the share of the rows in a language, of those it was asked about, on which it gave no verdict.
     """
 
     model: str = ""
     correct: Estimate = field(default=Estimate(None))
     abstained: Counts = field(default_factory=dict)
     self_preference: Estimate | None = field(default=None, metadata=OPTIONAL)
+    no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,7 @@ class PanelTable:
     ``size`` counts seats; ``outcomes`` rows: unanimous, majority, tie, unjudged, and without a vote declined, empty, no
     reference; ``abstained`` votes by reason. ``disagreement`` is the mean share of votes against the majority.
     ``judges`` are the seats; ``ledger``: model -> calls, tokens and time; ``language_check`` names the detector.
+    ``no_verdict`` is the share of the rows in a language, of those the panel voted on, that it left without a verdict.
     """
 
     size: int = 0
@@ -234,6 +237,21 @@ class PanelTable:
     agreement: JudgeAgreement | None = field(default=None, metadata=OPTIONAL)
     ledger: Mapping[str, Ledger] = field(default_factory=dict)
     language_check: str | None = field(default=None, metadata=OPTIONAL)
+    no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
+
+    @property
+    def marked_languages(self) -> dict[str, dict[str, Estimate]]:
+        """Return who gave too few verdicts to compare a language's scores without a mark: language -> seat -> share.
+
+        The seat of the panel as a whole is ``panel``.
+        """
+        found: dict[str, dict[str, Estimate]] = {}
+        seats = {"panel": self.no_verdict, **{seat: judge.no_verdict for seat, judge in self.judges.items()}}
+        for seat, shares in seats.items():
+            for language, share in shares.items():
+                if (share.value or 0.0) > MOST_FAILED_IN_LANGUAGE:
+                    found.setdefault(language, {})[seat] = share
+        return dict(sorted(found.items()))
 
     @property
     def models(self) -> list[str]:

@@ -41,7 +41,7 @@ from mrag_eval.harness import (
 )
 from mrag_eval.judging import Verdicts, prompt_texts
 from mrag_eval.models import LASTING, answering, may_pass
-from mrag_eval.planning import check_stock_run
+from mrag_eval.planning import check_stock_run, unsupported
 from mrag_eval.prompts import (
     Budget,
     PromptTemplate,
@@ -203,6 +203,8 @@ class RagTask(HarnessTask):
         if self._budget.limit is None:
             parts.append("prompts not checked against a context length")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
+        for line in unsupported((doc.query_lang for doc in self._supply.docs.values()), self.blocks):
+            log.warning("[%s] %s", self._name, line)
         retrieval = self.blocks.retrieval
         if retrieval.searches and 0 < retrieval.rerank_depth <= retrieval.k:
             log.warning(

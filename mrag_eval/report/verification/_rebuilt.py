@@ -53,6 +53,17 @@ _RETRIEVAL = way_to("translation of documents")
 _OF_REPLY = ("answer", "translation of answers")
 # Values that need the form in which the prompt asks for the answer.
 _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
+# Metrics that words in files of languages decide.
+BY_WORDS = (
+    "acc",
+    "acc_micro",
+    "choice_parsed",
+    "concurrence",
+    "option_read",
+    "option_refused",
+    "option_unread",
+    "yes_no",
+)
 
 
 @dataclass(frozen=True)
@@ -86,12 +97,14 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     names, retrieval = here.leaf.config.metrics, here.retrieval
     asked = [sample.record.query_lang for sample in samples]
     language = here.language_rule(asked) if "correct_language" in names else None
+    words_known = here.words_as_recorded(asked)
     left_out = frozenset(
         name
         for name in names
         if (name == "correct_language" and language is None)
         or (name in _BY_FORM and here.form is None)
         or not _cut_alike(here, name)
+        or (name in BY_WORDS and not words_known)
     )
     computed = [name for name in names if name not in left_out]
     found = [_found(here, sample) for sample in samples]
