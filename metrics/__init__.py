@@ -86,7 +86,6 @@ from mrag_eval.metrics._share_between import share_between
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
     VotedAnswer,
-    check_stemmers,
     has_lemma_rule,
     short_answer_scores,
 )
@@ -96,18 +95,21 @@ from mrag_eval.metrics._text import (
     exact_match,
     match,
     normalize_answer,
+    segmented_f1,
     word_f1,
     word_precision,
     word_recall,
     word_scores,
     word_tokens,
 )
+from mrag_eval.metrics._unicode_normalizer import UNICODE_VERSION
 from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
     "CAUSES",
     "CONCURRENCE_SCALES",
     "SHARES",
+    "UNICODE_VERSION",
     "UNKNOWN_CONTROLLER",
     "BorderlinesCitation",
     "Cause",
@@ -158,7 +160,6 @@ __all__ = [
     "char_ngram_recall_batch",
     "char_ngram_scores",
     "char_ngram_scores_batch",
-    "check_stemmers",
     "citation_preference",
     "citation_preferences",
     "citation_rates",
@@ -206,6 +207,7 @@ __all__ = [
     "ranking_metrics",
     "read_yes_no",
     "reply_outcome",
+    "segmented_f1",
     "share_between",
     "short_answer_scores",
     "stratified_bootstrap",

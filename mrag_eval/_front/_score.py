@@ -110,7 +110,7 @@ def score(
         "task": task,
         "metrics": names,
         "scores": summarize(records, seed).to_dict(),
-        "measurement": _measured(task, form, given).to_dict(),
+        "measurement": _measured(task, form, given, names).to_dict(),
     }
     content = {
         "results": {},
@@ -150,12 +150,15 @@ def _held(corpus: Iterable[str] | str | Path | None, given: Sequence[_Given]) ->
     return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
 
 
-def _measured(task: str, form: str, given: Sequence[_Given]) -> Measurement:
+def _measured(task: str, form: str, given: Sequence[_Given], metrics: Sequence[str]) -> Measurement:
     """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
+    from mrag_eval.scoring import words_of
+
     rows = {row.doc.id: row.doc.to_dict() for row in given}
     return Measurement(
         task,
         setting={"replies": "given", "prompt": {"answer": form}},
+        instrument=words_of(metrics),
         data={
             "source": {"content": content_key(sorted(rows.items()))},
             "ran": {"rows": len(rows), "of": len(rows), "ids": content_key(sorted(rows))},

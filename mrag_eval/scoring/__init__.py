@@ -21,6 +21,7 @@ from mrag_eval.scoring._metrics import (
     scale_of,
     score_rows,
     value_names,
+    words_of,
 )
 from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
@@ -147,4 +148,5 @@ __all__ = [
     "unscored_lines",
     "value_names",
     "with_translated_answers",
+    "words_of",
 ]

@@ -15,6 +15,7 @@ from mrag_eval.core import (
     SHARE,
     Failure,
     LabelSource,
+    MissingExtraError,
     RowScores,
     Scale,
     Scored,
@@ -29,6 +30,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.metrics import (
     SHARES,
+    UNICODE_VERSION,
     LanguageDetector,
     LanguageRate,
     Normalizer,
@@ -48,6 +50,7 @@ from mrag_eval.metrics import (
     load_detector,
     match,
     read_yes_no,
+    segmented_f1,
     short_answer_scores,
     word_f1,
     word_precision,
@@ -73,6 +76,7 @@ from mrag_eval.scoring._reasons import (
     NO_CHECK,
     NO_CHOICES,
     NO_PANEL,
+    NO_SEGMENTER,
     NO_SUFFICIENCY,
     NO_TAG,
     NO_TRANSLATION,
@@ -82,6 +86,7 @@ from mrag_eval.scoring._reasons import (
     UNDEFINED,
 )
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES, read_option
+from mrag_eval.text import segmenters
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
 
@@ -175,6 +180,17 @@ def _in_language(metric: Callable[..., float], normalizer: Normalizer) -> Batch:
         ]
 
     return score
+
+
+def _f1_words(rows: Sequence[Scored]) -> list[Value]:
+    out: list[Value] = []
+    for row in rows:
+        try:
+            answers = list(row.doc.answers)
+            out.append(segmented_f1(row.answer, answers, lang=row.doc.query_lang) if answers else NO_ANSWERS)
+        except MissingExtraError:
+            out.append(NO_SEGMENTER)
+    return out
 
 
 def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
@@ -434,6 +450,14 @@ METRICS: dict[str, Metric] = {
         _reply(
             "f1_unicode", _in_language(word_f1, "unicode"), True, "word F1, normalised for every script", control=EQUALS
         ),
+        _reply(
+            "f1_words",
+            _f1_words,
+            False,
+            "word F1, normalised for every script; words of scripts without spaces, and of Korean, as dictionaries cut "
+            "them (extra segment)",
+            control=EQUALS,
+        ),
         _reply("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser", control=EQUALS),
         _reply("word_recall", _each(word_recall), True, "word recall, best over answers", control=HOLDS),
         _reply("word_precision", _each(word_precision), True, "word precision, best over answers", control=EQUALS),
@@ -555,8 +579,24 @@ REPLY_METRICS = frozenset(METRICS) - {
     "answered_in_english",
     SHOWN,
 }
+# Metrics whose words a dictionary cuts.
+_BY_SEGMENTER = frozenset({"f1_words"})
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
+
+
+def words_of(metrics: Iterable[str]) -> dict[str, Any]:
+    """Return what decides the words of these metrics of the reply: normaliser and segmenters, by version.
+
+    A segmenter without a version is not installed, so that the rows that need it are unscored.
+    """
+    names = {plain_name(name) for name in metrics}
+    found: dict[str, Any] = {}
+    if any(name in _BY_SEGMENTER or name.endswith("_unicode") for name in names):
+        found["normalizer"] = {"unicode": UNICODE_VERSION}
+    if names & _BY_SEGMENTER:
+        found["segmenter"] = segmenters()
+    return found
 
 
 def scale_of(metric: str) -> Scale:

@@ -257,7 +257,7 @@ class LanguageFailures:
 
     @property
     def marked(self) -> bool:
-        """Return whether so many rows failed that the language's scores are marked."""
+        """Return whether enough rows failed for the language's scores to be marked."""
         return (self.failed.value or 0.0) > MOST_FAILED_IN_LANGUAGE
 
 
@@ -396,7 +396,7 @@ class TaskScores:
 
     @property
     def marked_languages(self) -> dict[str, Estimate]:
-        """Return the languages of which so many rows failed that their scores are marked, with that share."""
+        """Return the languages whose scores are marked for their failed rows, with the share of those."""
         return {language: part.failed for language, part in self.by_language.items() if part.marked}
 
     @property

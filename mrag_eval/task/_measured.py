@@ -16,7 +16,7 @@ from mrag_eval.judging import Verdicts
 from mrag_eval.models import Answering
 from mrag_eval.planning import shipped
 from mrag_eval.retrieval import TaskRows
-from mrag_eval.scoring import TaskScores
+from mrag_eval.scoring import TaskScores, words_of
 
 # Arguments of the harness's evaluation that belong to the model.
 _OF_THE_MODEL = ("apply_chat_template",)
@@ -58,7 +58,12 @@ def measured(
         task,
         subject={} if now is None else _subject(now, answered),
         setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
-        instrument={**supply.instruments(), **({JUDGES: judges} if judges else {}), **_detector(blocks)},
+        instrument={
+            **supply.instruments(),
+            **({JUDGES: judges} if judges else {}),
+            **_detector(blocks),
+            **words_of(blocks.metrics),
+        },
         data={
             **{key: record[key] for key in ("source", "index", "left_out") if key in record},
             # rows from a folder are those that this machine would retrieve, but for what was allowed to differ

@@ -25,8 +25,8 @@ _ROWS = 8
 class Checked:
     """The embedder and what the first rows say of it.
 
-    ``record`` is for the manifest; ``unit`` tells that vectors shall have unit length, ``scaled`` that they do not have
-    it yet. ``form`` is how texts are fed, None if the embedder cannot be run.
+    ``record`` is for the manifest. ``unit``: vectors must be normalised; ``scaled``: they are not yet. ``form`` is how
+    texts are fed, None if the embedder cannot be run.
     """
 
     model: Embedder

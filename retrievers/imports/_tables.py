@@ -66,7 +66,7 @@ class ParquetSource:
                     break
 
     def _has_enough(self, table: Table, taken: dict[str, int]) -> bool:
-        """Return whether no row of a table is wanted any more."""
+        """Return whether the row limit of a table is reached."""
         langs = self._langs if table.lang is None else {table.lang}
         return self._limit is not None and bool(langs) and all(taken.get(lang, 0) >= self._limit for lang in langs)
 

@@ -185,7 +185,7 @@ def _for_margin(test: MarginTest, limit: float) -> int | None:
 
 
 def _caution(test: MarginTest) -> str | None:
-    """Return from how many rows (groups of rows, where there are groups) the test is exact, if there are fewer."""
+    """Return a warning if there are too few rows, or groups of rows, for the test to be exact."""
     if "bootstrap" not in test.method or test.units >= EXACT_FROM:
         return None
     word = "rows" if test.units == test.n else "groups of rows"

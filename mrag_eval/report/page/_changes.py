@@ -116,7 +116,7 @@ def _fill(
     sections: Mapping[tuple[str, str], _Section],
     budget: int,
 ) -> None:
-    """Draw the cards of as many rows as fit into so many bytes."""
+    """Draw the cards of the first rows, up to ``budget`` bytes."""
     from markupsafe import Markup
 
     by_row: dict[tuple[str, str], list[ChangedRow]] = defaultdict(list)

@@ -44,6 +44,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
         *units,
         *direction_lines(metrics),
         *_bounds(shown),
+        *_words(shown),
         *_notes(found.values()),
         *_unread(shown),
         *_failures(shown),
@@ -89,6 +90,16 @@ def _bounds(leaves: Iterable[Leaf]) -> Iterator[str]:
             tasks.setdefault(why, []).append(leaf.label)
     for why, where in tasks.items():
         yield f"{why}; no headline, no rank ({', '.join(where)})"
+
+
+def _words(leaves: Iterable[Leaf]) -> Iterator[str]:
+    """Yield how BM25 cut words, once for all tasks that it did alike."""
+    tasks: dict[str, list[str]] = {}
+    for leaf in leaves:
+        if words := leaf.result.config.index.get("analyzer"):
+            tasks.setdefault(words, []).append(leaf.label)
+    for words, where in tasks.items():
+        yield f"BM25 searched {words} ({', '.join(where)})"
 
 
 def _unread(leaves: Iterable[Leaf]) -> Iterator[str]:

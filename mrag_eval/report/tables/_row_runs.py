@@ -154,7 +154,7 @@ def _labels(model: str, leaf: LeafResult, layout: Layout, retrievers: Mapping[st
 
 
 def placed(layout: Layout, runs: Sequence[TaskRun]) -> dict[int, list[str]]:
-    """Return, for the number of each run, the tables in which its settings are those of a row."""
+    """Return, by number of the run, the tables where its settings match a row."""
     out: dict[int, list[str]] = {}
     for table in layout.tables:
         found = list(slots(table, layout))

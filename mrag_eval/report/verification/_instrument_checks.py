@@ -11,7 +11,7 @@ from mrag_eval.datasets import sha256_file
 from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import RowRecord
+from mrag_eval.scoring import RowRecord, words_of
 
 # Detectors of languages by name; any other is a file of the user's.
 _NAMED_DETECTORS = ("fasttext", "lingua")
@@ -32,6 +32,8 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
         **_translator(records),
         **_reranker(here, found),
         **_detector(here, found),
+        # in the version of the run, which another machine may lack
+        **{key: found.get(key) or version for key, version in words_of(leaf.config.metrics).items()},
     }
     for key, one, other in differing(found, wanted, "instrument"):
         text = f"{key} is {_text(one)}, {_text(other)} by the models, settings and rows beside it"

@@ -42,6 +42,7 @@ from mrag_eval.scoring import (
     score_rows,
     sufficiency_record,
     task_record,
+    words_of,
 )
 
 # Fields of a record that belong to a rank, and are carried by one of its rows.
@@ -88,7 +89,9 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     left_out = frozenset(
         name
         for name in names
-        if (name == "correct_language" and language is None) or (name in _BY_FORM and here.form is None)
+        if (name == "correct_language" and language is None)
+        or (name in _BY_FORM and here.form is None)
+        or not _cut_alike(here, name)
     )
     computed = [name for name in names if name not in left_out]
     found = [_found(here, sample) for sample in samples]
@@ -143,6 +146,12 @@ def _controls(
     shown = {row.doc.id: own for row, own in zip(rows, found, strict=True)}
     pool = control_pool(docs, task.benchmark, retrieval)
     return row_controls([row.doc for row in rows], pool, rule, retrieval, shown, task.repeated.relevant)
+
+
+def _cut_alike(here: TaskHere, metric: str) -> bool:
+    """Return whether words are normalised and cut here as in the run; results without a record may be of any rule."""
+    there = {} if here.leaf.measurement is None else here.leaf.measurement.instrument
+    return all(there.get(key) == version for key, version in words_of([metric]).items())
 
 
 def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -> Recount:

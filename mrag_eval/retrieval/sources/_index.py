@@ -47,7 +47,7 @@ class IndexSearch(Source):
         with missing.allowed("corpus"):
             held = held_languages(self._retrieval, self._benchmark.corpus)
             check_scope(held, docs, self._plans(docs), self._retrieval)
-            self._index = index_record(self._retrieval)
+            self._index = index_record(self._retrieval, held)
 
     def held(self, docs: Sequence[RagDoc]) -> Held:
         """Return the benchmark's passages, or the index."""
