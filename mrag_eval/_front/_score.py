@@ -63,7 +63,8 @@ def score(
         ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
             relevant id of any row is in the corpus, or without one among the passages of all rows.
     """
-    from mrag_eval.datasets import with_absent
+    from mrag_eval.controls import ControlPool, ControlRule, reply_controls
+    from mrag_eval.datasets import Benchmark, english_answers, with_absent
     from mrag_eval.scoring import (
         METRICS,
         AnswerRecord,
@@ -82,19 +83,24 @@ def score(
     _check_ids([row.doc.id for row in given])
     check_task_scores(names, [row.doc for row in given])
     if measures := relevance_measures(names):
-        docs = with_absent([row.doc for row in given], _held(corpus, given), measures)
-        given = [replace(row, doc=doc) for row, doc in zip(given, docs, strict=True)]
+        marked = with_absent([row.doc for row in given], _held(corpus, given), measures)
+        given = [replace(row, doc=doc) for row, doc in zip(given, marked, strict=True)]
     # as in XRAG: a question without passages may be passed on
     read = [parse_answer(row.reply, form, may_decline=not row.passages) for row in given]
     scored = [
         Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form, passages=row.passages)
         for row, found in zip(given, read, strict=True)
     ]
+    docs = [row.doc for row in given]
+    controls = reply_controls(
+        docs, ControlPool(docs, english_answers(Benchmark("rows", docs))), ControlRule(names, form)
+    )
     values = score_rows(scored, names, searched=bool(ranking_measures(names)))
     records = [
         replace(
             row_record(row.doc, value, Retrieved(row.passages, row.ranking)),
             answer=AnswerRecord.of(found, row.reply),
+            controls=controls[row.doc.id],
             **task_record(names, row.doc, found.text, row.passages, form),
         )
         for row, value, found in zip(given, values, read, strict=True)

@@ -2,6 +2,7 @@
 
 from mrag_eval.text._analyzer import OPTIONS, Analyzer, analyzer_text
 from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans
+from mrag_eval.text._han_variants import han_variant
 from mrag_eval.text._letters import marks
 from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
 from mrag_eval.text._segmenters import SEGMENTED, segmenters, warn_without_segmenters, words_apart
@@ -27,6 +28,7 @@ __all__ = [
     "fitting_spans",
     "fold",
     "half_spaces_apart",
+    "han_variant",
     "letter_scripts",
     "marks",
     "one_spelling",

@@ -24,7 +24,8 @@ def _algorithms() -> dict[str, str]:
     import snowballstemmer
 
     # the others are older algorithms, such as Porter's
-    return {normalize_language(name): name for name in snowballstemmer.algorithms() if is_language(name)}
+    found = {normalize_language(name): name for name in snowballstemmer.algorithms() if is_language(name)}
+    return found | ({"nn": found["nb"]} if "nb" in found else {})
 
 
 @cache
