@@ -21,7 +21,7 @@ _WEIGHTS = 4_000_000
 
 @dataclass(frozen=True)
 class JointBootstrap:
-    """Hold the means of K cells with their errors (K,), and the t of B resamples around them, (B, K).
+    """The means of K cells with their errors (K,), and the t of B resamples around them, (B, K).
 
     ``freedom`` is the number of units of each less 1. All t are on the scale of a normal deviate, by Wallace's
     approximation (1959) of the t distribution with these degrees of freedom. So a cell of few units, whose t spread

@@ -35,7 +35,7 @@ PPI, ROGAN_GLADEN = "PPI++", "Rogan-Gladen"
 
 @dataclass(frozen=True, slots=True)
 class CorrectedRate:
-    """Hold a judge's rate corrected by ``labelled`` rows.
+    """A judge's rate corrected by ``labelled`` rows.
 
     ``prediction_powered`` has the power ``tuning`` (lambda): 0 ignores the verdicts, 1 is the estimate without tuning.
     ``sensitivity`` and ``specificity`` are the judge's, on the labelled rows as they were drawn.

@@ -13,7 +13,7 @@ Subject = Literal["passages", "language", "answer"]
 
 @dataclass(frozen=True, slots=True)
 class RowEvidence:
-    """Hold what is known of one row in one run; None where it is not known.
+    """What is known of one row in one run; None where it is not known.
 
     Attributes:
         answer: the answer, to be compared as it stands.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """Hold the scores and samples of one run, read from the result file at ``path``; a notebook shows a table."""
+    """The scores and samples of one run, read from the result file at ``path``; a notebook shows a table."""
 
     path: Path
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RetrievedRun:
-    """Hold the passages retrieved for the rows of a task.
+    """The passages retrieved for the rows of a task.
 
     ``docs`` and ``rows`` are by the row's id; ``path`` is the run folder on disk.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """Hold one name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups; ``summary`` is a line about it.
+    """One name that ``--tasks`` takes. ``mode`` is the IR mode, empty for groups; ``summary`` is a line about it.
 
     ``tags`` are the other names under which ``--tasks`` finds it, together with all tasks of that tag.
     """
@@ -34,7 +34,7 @@ class TaskEntry:
 
 @dataclass(frozen=True)
 class BenchmarkEntry:
-    """Hold a benchmark's declaration, with the number of its tasks and groups."""
+    """A benchmark's declaration, with the number of its tasks and groups."""
 
     declaration: Declaration
     tasks: int

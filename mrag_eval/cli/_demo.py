@@ -34,7 +34,7 @@ _PROGRESS = re.compile(r"generate_until requests:.*?\s(\d+)/(\d+)")
 
 @dataclass(frozen=True)
 class ModeScores:
-    """Hold one line of the table: scores by column, absent if unscored."""
+    """One line of the table: scores by column, absent if unscored."""
 
     mode: str
     scores: dict[str, Estimate] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class ModeScores:
 
 @dataclass(frozen=True)
 class DemoResult:
-    """Hold the demo's results, and the files it wrote."""
+    """The demo's results, and the files it wrote."""
 
     rows: tuple[ModeScores, ...]
     files: tuple[Path, ...]

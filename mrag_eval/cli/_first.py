@@ -20,7 +20,7 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 @dataclass(frozen=True)
 class First:
-    """Hold whether retrieval is ``wanted`` first; ``debug`` shows the traceback of a failure there."""
+    """Whether retrieval is ``wanted`` first; ``debug`` shows the traceback of a failure there."""
 
     debug: bool = False
     wanted: bool = True

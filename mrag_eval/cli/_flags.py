@@ -23,7 +23,7 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 @dataclass(frozen=True)
 class _Rule:
-    """Hold the values that a flag may have: a test, the words for them, and an example."""
+    """The values that a flag may have: a test, the words for them, and an example."""
 
     fits: Callable[[Any], bool]
     expected: str

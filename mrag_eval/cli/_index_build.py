@@ -68,15 +68,23 @@ def build(
         bool, typer.Option("--joint", help="Build one lexical shard over all languages instead of one per language.")
     ] = False,
     segment: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--segment",
-            help="Cut Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese into words by dictionaries for BM25.",
+            "--segment/--no-segment",
+            help="Cut Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese into words by dictionaries for BM25. The "
+            "default does so in all but Chinese, if they are installed.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     stem: Annotated[
-        bool, typer.Option("--stem", help="Reduce words to their stems for BM25, in the languages that Snowball knows.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--stem/--no-stem",
+            help="Reduce words to their stems for BM25, in all languages that Snowball knows. The default does so "
+            "where stems were measured to find more.",
+            show_default=False,
+        ),
+    ] = None,
     simplified: Annotated[
         bool,
         typer.Option("--simplified", help="Convert traditional Chinese characters to simplified ones for BM25."),

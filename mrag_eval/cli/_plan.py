@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from mrag_eval.planning import Leaf, Pilot
+    from mrag_eval.planning import Pilot, PlannedTask
 
 
 def plan(
@@ -100,7 +100,7 @@ def _pairs(flag: str, given: Sequence[str] | None) -> Mapping[str, Any]:
 def _measured(
     context: typer.Context,
     pilot: str,
-    leaves: Sequence[Leaf],
+    leaves: Sequence[PlannedTask],
     model: str | None,
     model_args: Sequence[str],
     metadata: Sequence[str],

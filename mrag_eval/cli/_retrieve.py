@@ -85,7 +85,7 @@ def retrieve(
         folder = RunFolder.existing(output)
     else:
         folder = open_folder(output)
-        flags = _flags(tasks, metadata, limit, samples, include_path)
+        flags = flags_of(tasks, metadata, limit, samples, include_path)
         if _retrieve(folder, tasks, flags, limit, asked, overwrite=overwrite):
             raise typer.Exit(1)
     if asked is None:
@@ -154,7 +154,7 @@ def _retrieve(
     return failed
 
 
-def _flags(
+def flags_of(
     tasks: str, metadata: Sequence[str] | None, limit: float | None, samples: str | None, include: str | None
 ) -> list[str]:
     """Return the flags as the harness's command line writes them."""

@@ -14,7 +14,7 @@ Shown = Literal["nothing", "given", "gold", "retrieved"]
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Hold a preset, and everything that the rest of the package needs to know of it.
+    """A preset, and everything that the rest of the package needs to know of it.
 
     Attributes:
         languages: roles (see :data:`LANGUAGE_ROLES`) or codes; empty: no search.

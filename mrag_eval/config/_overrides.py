@@ -26,7 +26,7 @@ METADATA = """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}
 
 @dataclass(frozen=True)
 class TaskNames:
-    """Hold the names that mean a task: its own, its benchmark's, and those of the groups and tags that hold it."""
+    """The names that mean a task: its own, its benchmark's, and those of the groups and tags that hold it."""
 
     task: str
     benchmark: str | None = None

@@ -42,7 +42,7 @@ _UNUSED = {
 
 @dataclass(frozen=True)
 class TaskBlocks:
-    """Hold the validated blocks of one task. ``data`` is validated by its benchmark's loader.
+    """The validated blocks of one task. ``data`` is validated by its benchmark's loader.
 
     ``overrides`` are the settings from ``--metadata``, ``from_file`` the keys of ``data`` from the config file.
     """

@@ -51,6 +51,7 @@ from mrag_eval.core._keys import (
 )
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
 from mrag_eval.core._languages import (
+    ANY_LANGUAGE,
     CORAL_POOL,
     NO_SPACES,
     RESOURCE_GROUPS,
@@ -63,6 +64,7 @@ from mrag_eval.core._languages import (
     matching_languages,
     normalize_language,
     same_language,
+    script_name,
     suggestion,
 )
 from mrag_eval.core._locking import build_lock
@@ -98,12 +100,14 @@ from mrag_eval.core._trust import (
     path_fault,
     users_alone,
 )
+from mrag_eval.core._user_config import config_path
 from mrag_eval.core._visible import UNSHOWN, visible
 from mrag_eval.core._waits import Wait, waits_are_shown
 from mrag_eval.core._weights import OTHER_FILES, check_weights
 from mrag_eval.core._yaml import read_yaml
 
 __all__ = [
+    "ANY_LANGUAGE",
     "BEFORE",
     "BROKEN_AGAIN",
     "CONTROL",
@@ -189,6 +193,7 @@ __all__ = [
     "close_match",
     "close_stores",
     "columns",
+    "config_path",
     "content_key",
     "csv_cell",
     "decimal",
@@ -276,6 +281,7 @@ __all__ = [
     "save_array",
     "save_faiss",
     "score_text",
+    "script_name",
     "shared_store",
     "suggesting",
     "suggestion",

@@ -11,7 +11,7 @@ _IN_PERCENT = ("share", "ratio")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Hold the unit of a measure and its range; None: the range has no such bound.
+    """The unit of a measure and its range; None: the range has no such bound.
 
     ``unit`` is ``share``, ``ratio``, or the plural of what is counted (``countries``).
     """

@@ -18,7 +18,7 @@ _FIX = "run the task again, which writes its traces again"
 
 @dataclass(frozen=True, slots=True)
 class CriticScores:
-    """Hold the critic's scores of one document by :data:`CRITERIA`, their weighted ``total``, and its words."""
+    """The critic's scores of one document by :data:`CRITERIA`, their weighted ``total``, and its words."""
 
     relevance: int
     usefulness: int
@@ -59,7 +59,7 @@ class AgentUsage:
 
 @dataclass(frozen=True, slots=True)
 class TracedHit:
-    """Hold a document that a round found, with the beginning of its text, as it was at the end of the round.
+    """A document that a round found, with the beginning of its text, as it was at the end of the round.
 
     ``new``: no earlier round found it. ``unscored`` says why the critic gave no scores.
     """
@@ -77,7 +77,7 @@ class TracedHit:
 
 @dataclass(frozen=True, slots=True)
 class TracedRound:
-    """Hold one round: languages of the corpora, query, documents found, and how many valid ones it ``added``.
+    """One round: languages of the corpora, query, documents found, and how many valid ones it ``added``.
 
     ``enough_documents`` and its ``reason`` are None if the critic gave no decision. ``usage`` is by agent.
     """
@@ -101,7 +101,7 @@ class TracedRound:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Hold the course of the loop for one question: why it ended, the ids of the documents ``shown``, every round.
+    """The course of the loop for one question: why it ended, the ids of the documents ``shown``, every round.
 
     ``valid`` counts the valid documents. With ``fallback``, no document is valid, and the best scored ones are shown.
     ``agents`` names planner and critic as the results do.
@@ -128,7 +128,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TracedQuestion:
-    """Hold a line of a trace file: task, the harness's number of the row, question, and trace."""
+    """A line of a trace file: task, the harness's number of the row, question, and trace."""
 
     task: str
     doc_id: int | None

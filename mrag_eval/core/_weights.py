@@ -1,4 +1,4 @@
-"""Whether the weights of a model can be loaded, asked before the work that comes ahead of it."""
+"""A check that the weights of a model can be loaded, before any work is done."""
 
 from __future__ import annotations
 

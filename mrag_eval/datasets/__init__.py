@@ -7,13 +7,14 @@ from mrag_eval.datasets._bordirlines_files import AnnotatedBy, AskedRow, names_o
 from mrag_eval.datasets._content import passages_hash
 from mrag_eval.datasets._declaration import (
     Citation,
+    DataSource,
     Declaration,
     GitHubFiles,
     HubDataset,
     PackagedFiles,
-    Source,
     WebFile,
 )
+from mrag_eval.datasets._english_answers import english_answers
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
 from mrag_eval.datasets._identity import identity_of, read_locally
 from mrag_eval.datasets._jsonl import as_question, read_passages
@@ -46,6 +47,7 @@ __all__ = [
     "Benchmark",
     "Citation",
     "DataBlock",
+    "DataSource",
     "Declaration",
     "Expected",
     "GitHubFiles",
@@ -58,13 +60,13 @@ __all__ = [
     "PublishedPart",
     "PublishedRows",
     "Reloaded",
-    "Source",
     "WebFile",
     "as_question",
     "data_of_config",
     "declaration_of",
     "decode",
     "default_split",
+    "english_answers",
     "holder",
     "identity_of",
     "iter_jsonl",

@@ -82,7 +82,7 @@ class PackagedFiles(_Source):
     url: str = ""
 
 
-Source = HubDataset | GitHubFiles | WebFile | PackagedFiles
+DataSource = HubDataset | GitHubFiles | WebFile | PackagedFiles
 
 
 class Citation(_Record):
@@ -111,7 +111,7 @@ class Declaration(_Record):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     title: str = Field(min_length=1)
     asks: str = Field(min_length=1, max_length=80, pattern=r"^[^\n]*[^\n.]$")
-    sources: tuple[Source, ...]
+    sources: tuple[DataSource, ...]
     shareable: bool
     languages: tuple[str, ...]
     breakdowns: tuple[str, ...]

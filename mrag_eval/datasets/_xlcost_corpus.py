@@ -22,7 +22,7 @@ CUT_KEY = b"mrag_eval.cut"
 
 @dataclass(frozen=True)
 class Cut:
-    """Hold the size of passages: up to ``tokens`` tokens of ``tokenizer``; the default is the paper's."""
+    """The size of passages: up to ``tokens`` tokens of ``tokenizer``; the default is the paper's."""
 
     tokens: int = 100
     tokenizer: str = "cl100k_base"

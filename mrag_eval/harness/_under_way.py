@@ -25,7 +25,7 @@ def run_variables() -> Mapping[str, Any]:
 
 
 class Loaded(NamedTuple):
-    """Hold the groups and tags that hold a task, and its file, or its configuration if it is loaded without a file."""
+    """The groups and tags that hold a task, and its file, or its configuration if it is loaded without a file."""
 
     holders: frozenset[str]
     file: Path | None = None

@@ -53,7 +53,7 @@ def _warn_once(metrics: str) -> None:
 
 @dataclass(frozen=True)
 class LanguageCheck:
-    """Hold the detector of a judge block, and the note that names it."""
+    """The detector of a judge block, and the note that names it."""
 
     detector: LanguageDetector
     note: str

@@ -34,15 +34,15 @@ _LONGEST_JUSTIFICATION = 2_000
 
 
 @dataclass(frozen=True)
-class Asked(Generic[T]):
-    """Hold the answers of every seat, aligned with the cases, and the questions and cost of each model."""
+class PanelAnswers(Generic[T]):
+    """The answers of every seat, aligned with the cases, and the questions and cost of each model."""
 
     answers: dict[str, list[Answered[T]]]
     ledgers: dict[str, Ledger]
 
 
 class Panel:
-    """Hold judges under their names; with ``repeats`` > 1 each has that number of seats (``gpt#1``, ``gpt#2``, ...).
+    """Judges under their names; with ``repeats`` > 1 each has that number of seats (``gpt#1``, ``gpt#2``, ...).
 
     The seats of one model differ in their seed and are cached apart; they share its calls in flight. Raises ConfigError
     without a judge.
@@ -85,7 +85,7 @@ class Panel:
         for model in self._models.values():
             model.check_ahead()
 
-    def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> Asked[T]:
+    def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> PanelAnswers[T]:
         """Put every case to every seat, all models at once; ask once more after replies that cannot be read."""
         conversations = [rubric.conversation(case) for case in cases]
         parsers = [rubric.parser(case) for case in cases]
@@ -108,7 +108,7 @@ class Panel:
         for seat, (name, _) in self._seats.items():
             ledger = Ledger.of((reply for answer in answers[seat] for reply in answer.replies), seconds[seat])
             ledgers[name] = total([ledgers[name], ledger]) if name in ledgers else ledger
-        return Asked(answers, ledgers)
+        return PanelAnswers(answers, ledgers)
 
     def judge(
         self,

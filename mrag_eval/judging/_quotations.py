@@ -40,7 +40,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 class Quotations:
-    """Hold the texts of a sample, to recognise them in replies."""
+    """The texts of a sample, to recognise them in replies."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(texts)

@@ -17,7 +17,7 @@ from mrag_eval.scoring import LabelRecord
 
 @dataclass(frozen=True)
 class Votes:
-    """Hold what the judges said of one row.
+    """What the judges said of one row.
 
     Attributes:
         answer: votes on the answer, by seat; None if no panel judged it.

@@ -44,7 +44,7 @@ _N = 3
 
 @dataclass(frozen=True)
 class Labeller:
-    """Hold the labeller of a task's rankings: ``panel`` if ``by`` is ``judge``."""
+    """The labeller of a task's rankings: ``panel`` if ``by`` is ``judge``."""
 
     by: LabelSource
     block: Judge

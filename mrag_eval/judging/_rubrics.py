@@ -36,7 +36,7 @@ _NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passag
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Hold the content of one row for a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
+    """The content of one row for a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
 
     ``country``: the country in which the question is asked, empty if that is not known.
     """
@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Rubric(Generic[T]):
-    """Hold a judge's task: the prompt, and the reader of its replies. Other judges differ in these two only."""
+    """A judge's task: the prompt, and the reader of its replies. Other judges differ in these two only."""
 
     template: PromptTemplate
     read: Callable[[str, Case, Quotations], Parsed[T]]

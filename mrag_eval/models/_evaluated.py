@@ -26,7 +26,7 @@ _NAMED = "name a model of mrag.yaml instead: --metadata agent.planner=NAME,agent
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Hold the model of a run: a model type of the harness, or an object that a program made, and its arguments."""
+    """The model of a run: a model type of the harness, or an object that a program made, and its arguments."""
 
     model: Any
     args: Mapping[str, Any]

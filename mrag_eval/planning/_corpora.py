@@ -10,7 +10,7 @@ from mrag_eval.config import PUBLISHED, Retrieval
 from mrag_eval.core import CorpusError, matching_languages
 from mrag_eval.planning._encoders import embedder_need
 from mrag_eval.planning._need import Need
-from mrag_eval.planning._tasks import Leaf
+from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
 from mrag_eval.retrieval import (
     corpus_path,
@@ -26,10 +26,10 @@ from mrag_eval.retrieval import (
 _FIXED = {"query": ("query",), "own": ("culture",), "own+en": ("culture", "en")}
 
 
-def corpus_needs(leaves: Sequence[Leaf]) -> list[Need]:
+def corpus_needs(leaves: Sequence[PlannedTask]) -> list[Need]:
     """Return the corpora of all tasks, each once with every language that is searched in it, and their embedders."""
     searching = [leaf for leaf in leaves if searches_itself(leaf.blocks.retrieval)]
-    by_corpus: dict[str, list[Leaf]] = defaultdict(list)
+    by_corpus: dict[str, list[PlannedTask]] = defaultdict(list)
     embedders: dict[str, list[str]] = defaultdict(list)
     specs: dict[str, Any] = {}
     for leaf in searching:
@@ -49,7 +49,7 @@ def searches_itself(retrieval: Retrieval) -> bool:
     return retrieval.searches and retrieval.run_folder is None and retrieval.corpus != PUBLISHED
 
 
-def searched_languages(leaf: Leaf) -> tuple[str, ...]:
+def searched_languages(leaf: PlannedTask) -> tuple[str, ...]:
     """Return the languages that a task is sure to search, as far as that is known before its rows are read."""
     retrieval, agent, expected = leaf.blocks.retrieval, leaf.blocks.agent, leaf.expected
     roles = retrieval.roles
@@ -62,7 +62,7 @@ def searched_languages(leaf: Leaf) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _of_corpus(name: str, leaves: Sequence[Leaf]) -> list[Need]:
+def _of_corpus(name: str, leaves: Sequence[PlannedTask]) -> list[Need]:
     languages = tuple(dict.fromkeys(code for leaf in leaves for code in searched_languages(leaf)))
     tasks = tuple(leaf.name for leaf in leaves)
     try:

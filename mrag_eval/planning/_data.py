@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.core import cache_dir
-from mrag_eval.datasets import Declaration, GitHubFiles, HubDataset, PackagedFiles, Source
+from mrag_eval.datasets import DataSource, Declaration, GitHubFiles, HubDataset, PackagedFiles
 from mrag_eval.planning._need import Need
-from mrag_eval.planning._tasks import Leaf
+from mrag_eval.planning._tasks import PlannedTask
 
 _OFFLINE = ("1", "true", "yes", "on")
 
 
-def data_needs(leaves: Sequence[Leaf]) -> list[Need]:
+def data_needs(leaves: Sequence[PlannedTask]) -> list[Need]:
     """Return the data of all tasks, each source or local copy once."""
     benchmarks = {leaf.declaration.name for leaf in leaves}
     found: dict[tuple[str, str], tuple[Need, list[str]]] = {}
@@ -25,7 +25,7 @@ def data_needs(leaves: Sequence[Leaf]) -> list[Need]:
     return [replace(need, tasks=tuple(dict.fromkeys(names))) for need, names in found.values()]
 
 
-def source_need(declared: Declaration, source: Source, *, several: bool = True) -> Need:
+def source_need(declared: Declaration, source: DataSource, *, several: bool = True) -> Need:
     """Return whether a source is in a cache of this machine; it comes on first use, unless the hub is offline."""
     cached, where = _cached(source)
     name = getattr(source, "id", source.url)
@@ -55,7 +55,7 @@ def in_hub_cache(kind: str, name: str) -> bool:
     return folder.is_dir() and any(folder.iterdir())
 
 
-def _of_leaf(leaf: Leaf, *, several: bool) -> list[Need]:
+def _of_leaf(leaf: PlannedTask, *, several: bool) -> list[Need]:
     """Return the data of one task; the second source with one setting is only a way out if the first one fails."""
     own = [key for key in ("path", "corpus") if isinstance(getattr(leaf.data, key, None), Path)]
     needs = [_copy(leaf, f"data.{key}") for key in own]
@@ -72,14 +72,14 @@ def _of_leaf(leaf: Leaf, *, several: bool) -> list[Need]:
     return needs
 
 
-def _copy(leaf: Leaf, setting: str) -> Need:
+def _copy(leaf: PlannedTask, setting: str) -> Need:
     path: Path = getattr(leaf.data, setting.removeprefix("data."))
     there = path.exists()
     what = f"{leaf.declaration.title}: {setting}={path}" + ("" if there else " does not exist")
     return Need("data", what, there, "" if there else f"--metadata {setting}=PATH   with a path that exists", True)
 
 
-def _cached(source: Source) -> tuple[bool, str]:
+def _cached(source: DataSource) -> tuple[bool, str]:
     """Return whether the files are in their cache, and whose cache that is."""
     if isinstance(source, HubDataset):
         return in_hub_cache("datasets", source.id), "the hub"

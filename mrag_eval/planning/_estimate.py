@@ -24,7 +24,7 @@ from mrag_eval.planning._models import (
     translates,
 )
 from mrag_eval.planning._need import Cost
-from mrag_eval.planning._tasks import Leaf
+from mrag_eval.planning._tasks import PlannedTask
 
 # Tokens of a passage of 100 words (docs/scaling.md), of a question, and of a prompt that answers it.
 _PASSAGE, _QUESTION, _PROMPT = 165, 60, 300
@@ -38,7 +38,7 @@ _OPTIONS = 4
 
 @dataclass(frozen=True)
 class Spent:
-    """Hold the calls and tokens of some rows; ``bound`` if there may be fewer."""
+    """The calls and tokens of some rows; ``bound`` if there may be fewer."""
 
     calls: float = 0.0
     tokens_in: float = 0.0
@@ -65,7 +65,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Observed:
-    """Hold what ``rows`` of a task took in a run, by role: evaluated, planner, critic, and judges by name."""
+    """What ``rows`` of a task took in a run, by role: evaluated, planner, critic, and judges by name."""
 
     rows: int
     by_role: Mapping[str, Spent]
@@ -73,7 +73,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Pilot:
-    """Hold what rows of tasks took, by task, and the ``seconds`` that the run took; None if that is not known."""
+    """What rows of tasks took, by task, and the ``seconds`` that the run took; None if that is not known."""
 
     by_task: Mapping[str, Observed]
     seconds: float | None = None
@@ -85,7 +85,7 @@ class Pilot:
 
 
 def costs_of(
-    leaves: Sequence[Leaf], evaluated: ModelSpec | None = None, observed: Mapping[str, Observed] | None = None
+    leaves: Sequence[PlannedTask], evaluated: ModelSpec | None = None, observed: Mapping[str, Observed] | None = None
 ) -> list[Cost]:
     """Return the cost of every model in every role, over the tasks whose number of rows is known.
 
@@ -128,7 +128,7 @@ def _money(spec: ModelSpec | None, spent: Spent) -> float | None:
     return (spent.tokens_in * spec.price.input + spent.tokens_out * spec.price.output) / 1e6
 
 
-def _pooled(leaves: Sequence[Leaf], observed: Mapping[str, Observed]) -> dict[str, Observed]:
+def _pooled(leaves: Sequence[PlannedTask], observed: Mapping[str, Observed]) -> dict[str, Observed]:
     """Return what was observed of each task, or of the tasks like it."""
     like: dict[tuple[str, str], list[Observed]] = defaultdict(list)
     for leaf in leaves:
@@ -138,7 +138,7 @@ def _pooled(leaves: Sequence[Leaf], observed: Mapping[str, Observed]) -> dict[st
     return {name: seen for name, seen in found.items() if seen is not None}
 
 
-def _kind(leaf: Leaf) -> tuple[str, str]:
+def _kind(leaf: PlannedTask) -> tuple[str, str]:
     return leaf.declaration.name, leaf.blocks.retrieval.mode
 
 
@@ -148,7 +148,7 @@ def _together(parts: Sequence[Observed]) -> Observed | None:
     return Observed(sum(part.rows for part in parts), summed) if parts else None
 
 
-def _roles(leaf: Leaf, evaluated: ModelSpec | None) -> dict[tuple[str, str], tuple[ModelSpec | None, Spent]]:
+def _roles(leaf: PlannedTask, evaluated: ModelSpec | None) -> dict[tuple[str, str], tuple[ModelSpec | None, Spent]]:
     """Return what one row costs, by role and name of the model."""
     name = "" if evaluated is None else str(next(iter(evaluated.model_args.values()), evaluated.model))
     found: dict[tuple[str, str], tuple[ModelSpec | None, Spent]] = {("evaluated", name): (evaluated, _answer(leaf))}
@@ -168,14 +168,14 @@ def _roles(leaf: Leaf, evaluated: ModelSpec | None) -> dict[tuple[str, str], tup
     return found
 
 
-def _answer(leaf: Leaf) -> Spent:
+def _answer(leaf: PlannedTask) -> Spent:
     read = _PROMPT + _QUESTION + _shown(leaf)
     if not leaf.longest_reply:
         return Spent(_OPTIONS, _OPTIONS * read, 0)
     return Spent(1, read, min(leaf.longest_reply, _ANSWER))
 
 
-def _shown(leaf: Leaf) -> int:
+def _shown(leaf: PlannedTask) -> int:
     """Return the tokens of the passages that a prompt shows."""
     retrieval = leaf.blocks.retrieval
     if not retrieval.shows_passages:
@@ -183,7 +183,7 @@ def _shown(leaf: Leaf) -> int:
     return retrieval.k * _PASSAGE if retrieval.preset.shows != "given" else leaf.expected.given_tokens
 
 
-def _loop(leaf: Leaf) -> dict[str, Spent]:
+def _loop(leaf: PlannedTask) -> dict[str, Spent]:
     """Return the most that planner and critic are asked for one row; empty without a loop.
 
     A round is one plan, one critique of each candidate, and one question whether the documents are enough. A fixed
@@ -205,7 +205,7 @@ def _loop(leaf: Leaf) -> dict[str, Spent]:
     return {"planner": planner.times(share), "critic": (critic + enough).times(share)}
 
 
-def _verdicts(leaf: Leaf) -> Spent:
+def _verdicts(leaf: PlannedTask) -> Spent:
     """Return what one judge is asked for one row: every seat, for each kind of verdict."""
     retrieval, judge, total = leaf.blocks.retrieval, leaf.blocks.judge, Spent()
     if {*VERDICTS} & {*leaf.blocks.metrics}:
@@ -217,7 +217,7 @@ def _verdicts(leaf: Leaf) -> Spent:
     return total.times(judge.repeats)
 
 
-def _others(leaf: Leaf) -> Iterator[tuple[str, str, Spent]]:
+def _others(leaf: PlannedTask) -> Iterator[tuple[str, str, Spent]]:
     """Yield role, model of the config file, and cost of a row, for a reranker and a translator that are such models."""
     retrieval = leaf.blocks.retrieval
     rerank = retrieval.rerank

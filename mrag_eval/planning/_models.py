@@ -15,7 +15,7 @@ from mrag_eval.models import key_variable, named_spec
 from mrag_eval.planning._corpora import searches_itself
 from mrag_eval.planning._encoders import local, reranker_need
 from mrag_eval.planning._need import Need
-from mrag_eval.planning._tasks import Leaf
+from mrag_eval.planning._tasks import PlannedTask
 
 PLANNER_LINE = "in mrag.yaml:  planner: evaluated   # or the name of a model under models: docs/agents.md"
 _EVALUATED_LINE = "--metadata agent.planner=evaluated   (the evaluated model plans for itself)"
@@ -31,17 +31,17 @@ _PACKAGES = (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Hold a model that tasks ask, under its name; ``spec`` is None for the evaluated model where it is not known."""
+class AuxiliaryModel:
+    """A model that tasks ask, under its name; ``spec`` is None for the evaluated model where it is not known."""
 
     name: str
     spec: ModelSpec | None
 
 
-def model_needs(leaves: Sequence[Leaf], *, judged: bool = True) -> list[Need]:
+def model_needs(leaves: Sequence[PlannedTask], *, judged: bool = True) -> list[Need]:
     """Return the models of all tasks, each once per role; those that only judge are left out unless ``judged``."""
     found: dict[tuple[str, str], tuple[Need, list[str]]] = {}
-    roles: list[Callable[[Leaf], Iterator[Need]]] = [_agents, _translator, _reranker]
+    roles: list[Callable[[PlannedTask], Iterator[Need]]] = [_agents, _translator, _reranker]
     for leaf in leaves:
         for role in [*roles, *([_judges, _detector] if judged else [])]:
             for need in role(leaf):
@@ -71,7 +71,7 @@ def model_need(role: str, name: str, spec: ModelSpec, *, looked_at: bool = False
     return Need("models", " · ".join(parts), there, "" if there else f"export {variable}=...", needed=True)
 
 
-def agents_of(leaf: Leaf) -> dict[str, Asked] | None:
+def agents_of(leaf: PlannedTask) -> dict[str, AuxiliaryModel] | None:
     """Return planner and critic of a task; None if it has no loop. Raises ConfigError for a name that is unknown."""
     retrieval, agent = leaf.blocks.retrieval, leaf.blocks.agent
     if retrieval.preset.source != "agents" or not searches_itself(retrieval):
@@ -82,28 +82,28 @@ def agents_of(leaf: Leaf) -> dict[str, Asked] | None:
     return {role: _asked(name) for role, name in (("planner", planner), ("critic", critic)) if name is not None}
 
 
-def judges_of(leaf: Leaf) -> dict[str, ModelSpec]:
+def judges_of(leaf: PlannedTask) -> dict[str, ModelSpec]:
     """Return the judges of a task by name: of its answers, of its contexts, or of its passages; empty without any."""
     if not (judged_metrics(leaf) or labels_by_panel(leaf)):
         return {}
     return named_judges(load_config().judges if leaf.blocks.judge.panel is None else leaf.blocks.judge.panel)
 
 
-def judged_metrics(leaf: Leaf) -> list[str]:
+def judged_metrics(leaf: PlannedTask) -> list[str]:
     """Return the metrics of a task that judges decide."""
     return [name for name in leaf.blocks.metrics if name in JUDGED]
 
 
-def labels_by_panel(leaf: Leaf) -> bool:
+def labels_by_panel(leaf: PlannedTask) -> bool:
     """Return whether judges say which passages are relevant, if there are any."""
     return leaf.blocks.retrieval.searches and leaf.blocks.judge.relevance.labels in ("judge", "auto")
 
 
-def _asked(name: str) -> Asked:
-    return Asked(name, None if name == EVALUATED else named_spec(name))
+def _asked(name: str) -> AuxiliaryModel:
+    return AuxiliaryModel(name, None if name == EVALUATED else named_spec(name))
 
 
-def _agents(leaf: Leaf) -> Iterator[Need]:
+def _agents(leaf: PlannedTask) -> Iterator[Need]:
     try:
         agents = agents_of(leaf)
     except MragError as error:
@@ -122,7 +122,7 @@ def _agents(leaf: Leaf) -> Iterator[Need]:
             yield model_need(role, asked.name, asked.spec)
 
 
-def _judges(leaf: Leaf) -> Iterator[Need]:
+def _judges(leaf: PlannedTask) -> Iterator[Need]:
     wanted, labels = judged_metrics(leaf), labels_by_panel(leaf)
     try:
         judges = judges_of(leaf)
@@ -145,7 +145,7 @@ def _judges(leaf: Leaf) -> Iterator[Need]:
         yield Need("models", "no judges; without them relevance is guessed by n-grams", False, JUDGE_LINE)
 
 
-def _translator(leaf: Leaf) -> Iterator[Need]:
+def _translator(leaf: PlannedTask) -> Iterator[Need]:
     if not translates(leaf):
         return
     spec = leaf.blocks.retrieval.translator or load_config().translator
@@ -165,7 +165,7 @@ def _translator(leaf: Leaf) -> Iterator[Need]:
         yield Need("models", what, False, "--metadata retrieval.translator.path=FILE.jsonl", True)
 
 
-def translates(leaf: Leaf) -> bool:
+def translates(leaf: PlannedTask) -> bool:
     """Return whether a task needs a translator: for queries, for passages, or for answers."""
     retrieval, given = leaf.blocks.retrieval, articles_in_english(leaf)
     answers = {*TRANSLATED} & {*leaf.blocks.metrics} or leaf.blocks.judge.relevance.labels == "translated"
@@ -174,13 +174,13 @@ def translates(leaf: Leaf) -> bool:
     return bool(answers or (retrieval.run_folder is None and ((retrieval.translates and not idle) or given)))
 
 
-def articles_in_english(leaf: Leaf) -> bool:
+def articles_in_english(leaf: PlannedTask) -> bool:
     """Return whether articles that come with the rows are translated."""
     data = leaf.data
     return bool({*getattr(data, "english", ())} - {"question"}) and getattr(data, "translations", None) is None
 
 
-def _reranker(leaf: Leaf) -> Iterator[Need]:
+def _reranker(leaf: PlannedTask) -> Iterator[Need]:
     retrieval = leaf.blocks.retrieval
     if retrieval.rerank is None or not searches_itself(retrieval):
         return
@@ -195,7 +195,7 @@ def _reranker(leaf: Leaf) -> Iterator[Need]:
         yield need if need.ok else replace(need, instead=need.instead or "--metadata retrieval.rerank=null")
 
 
-def _detector(leaf: Leaf) -> Iterator[Need]:
+def _detector(leaf: PlannedTask) -> Iterator[Need]:
     if leaf.blocks.judge.language_check == "lingua" and find_spec("lingua") is None:
         what = "lingua is not installed; without it the language check is fastText's"
         yield Need("models", what, False, 'pip install "mrag-eval[lingua]"')

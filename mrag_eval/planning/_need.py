@@ -15,7 +15,7 @@ class MissingError(MragError):
 
 @dataclass(frozen=True)
 class Need:
-    """Hold one thing that tasks need, or that any run may need, and whether it is there.
+    """One thing that tasks need, or that any run may need, and whether it is there.
 
     ``fix`` is the command or line that provides it, which ``takes`` so much; ``instead`` is another way, if there is
     one. The tasks do not run without a ``needed`` one; any other is optional. ``comes`` marks what is fetched on first
@@ -45,7 +45,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Cost:
-    """Hold the calls of one model in one role, and their tokens.
+    """The calls of one model in one role, and their tokens.
 
     ``basis`` says what the numbers are: ``exact`` (as many calls as rows), ``at most`` (a bound on calls), or
     ``pilot`` (scaled from rows that ran). Tokens are approximate in any case. ``money`` is None without a price.
@@ -62,7 +62,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Plan:
-    """Hold everything that tasks need, and what they cost.
+    """Everything that tasks need, and what they cost.
 
     ``rows`` is None if their number is unknown for some tasks, which are ``uncounted``. ``hours`` are known from a
     pilot alone. ``free`` are the gigabytes left on the disk of ``folder``, which holds the cache.

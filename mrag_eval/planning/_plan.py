@@ -14,7 +14,7 @@ from mrag_eval.planning._data import data_needs
 from mrag_eval.planning._estimate import Pilot, costs_of
 from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spec, judges_of, model_needs
 from mrag_eval.planning._need import Need, Plan
-from mrag_eval.planning._tasks import Leaf, Listed, leaves_of
+from mrag_eval.planning._tasks import Listed, PlannedTask, leaves_of
 
 
 def plan_for(
@@ -76,7 +76,7 @@ def check_stock_run() -> None:
         plan_for(begun.asked, known, begun.manager.metadata or {}).check()
 
 
-def worth_a_pilot(leaves: Sequence[Leaf]) -> list[str]:
+def worth_a_pilot(leaves: Sequence[PlannedTask]) -> list[str]:
     """Return the names of the tasks that have a loop or judges, whose cost depends on what they reply."""
     return [leaf.name for leaf in leaves if agents_of(leaf) is not None or judges_of(leaf)]
 

@@ -27,8 +27,8 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """Hold one task: its validated blocks, its benchmark, and how many of its rows run.
+class PlannedTask:
+    """One task: its validated blocks, its benchmark, and how many of its rows run.
 
     ``rows`` is None where the number is unknown. ``longest_reply`` bounds the reply of the evaluated model in tokens;
     it is 0 if likelihoods are compared.
@@ -64,7 +64,7 @@ def leaves_of(
     known: Mapping[str, Listed],
     metadata: Mapping[str, Any],
     limit: float | None = None,
-) -> list[Leaf]:
+) -> list[PlannedTask]:
     """Return the tasks of our class that these names stand for, each once.
 
     ``asked`` are names of tasks, groups and tags, wildcards, files, or configurations of tasks. Names that are not
@@ -193,7 +193,7 @@ def _leaf(
     metadata: Mapping[str, Any],
     limit: float | None,
     run: Mapping[str, TaskNames],
-) -> Leaf:
+) -> PlannedTask:
     config = {**config, "metadata": {**config["metadata"], **metadata}}
     _, blocks = split_config(config, METRIC_NAMES, data_of_config(), run=run)
     with naming(name):
@@ -202,7 +202,7 @@ def _leaf(
     expected = Expected() if loader.expected is None else loader.expected(data)
     whole = expected.rows
     rows = _limited(None if whole is None else math.ceil(whole * (data.share or 1)), limit)
-    return Leaf(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
+    return PlannedTask(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
 
 
 def _limited(rows: int | None, limit: float | None) -> int | None:

@@ -24,7 +24,7 @@ _NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
 
 @dataclass(frozen=True)
 class Rerun:
-    """Hold the arguments of ``mrag-eval run`` that repeat a run, and notes on what the result file does not contain.
+    """The arguments of ``mrag-eval run`` that repeat a run, and notes on what the result file does not contain.
 
     ``trusted`` names the settings among them that run code, or name a host or a key.
     """
@@ -227,7 +227,7 @@ def _not_in_the_file(configs: Mapping[str, TaskConfig]) -> list[str]:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Hold one task of a run and of its repetition.
+    """One task of a run and of its repetition.
 
     ``differing`` names the keys in which they measure something else. ``numbers`` counts figures. ``other`` holds the
     figures that differ: metric -> (before, after).

@@ -16,7 +16,7 @@ from mrag_eval.scoring import scale_of
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Hold a figure in the unit of its table; if ``value`` is None the cell is blank and ``reason`` says why.
+    """A figure in the unit of its table; if ``value`` is None the cell is blank and ``reason`` says why.
 
     ``low`` and ``high`` bound the 95% interval, ``n`` counts rows; both are unknown for published figures. ``digits``
     is set only if it differs from the table's. A reason of "" needs no explanation.
@@ -44,7 +44,7 @@ def percent_cell(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Hold the labels (one for each stub column), the source of the figures, and one cell for each column."""
+    """The labels (one for each stub column), the source of the figures, and one cell for each column."""
 
     labels: tuple[str, ...]
     source: str
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Hold a table with ``digits`` decimals; ``notes`` are lines below it.
+    """A table with ``digits`` decimals; ``notes`` are lines below it.
 
     ``intervals``: intervals are printed as well. ``margins``: intervals are printed as half widths, as some papers do.
     """

@@ -33,7 +33,7 @@ _SHORT = 20
 
 @dataclass(frozen=True)
 class Coverage:
-    """Hold the result of a build: pages and passages, and the pairs of subject and language without a page."""
+    """The result of a build: pages and passages, and the pairs of subject and language without a page."""
 
     index: Index
     pages: int

@@ -36,7 +36,7 @@ _LINK = re.compile(r"\((\d+),'([^']*)','((?:[^'\\]|\\.)*)'\)")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Hold one page on one subject; if ``text`` is None, it is looked up by its title in a copy of Wikipedia."""
+    """One page on one subject; if ``text`` is None, it is looked up by its title in a copy of Wikipedia."""
 
     subject: str
     lang: str

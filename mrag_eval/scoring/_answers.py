@@ -21,7 +21,7 @@ _NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold the answer as read. ``tagged``: whether it was in the tag, None if no tag was asked for.
+    """The answer as read. ``tagged``: whether it was in the tag, None if no tag was asked for.
 
     ``declined``: whether the tag holds ``None``, the reply by which a model says that it does not know; None if the
     prompt does not offer that.

@@ -29,7 +29,7 @@ _FIX = "run again with --log_samples --output_path FOLDER"
 
 @dataclass(frozen=True, slots=True)
 class JudgedRecord:
-    """Hold a panel's verdict on a row. ``votes``: seat -> its verdict, or the reason why it abstained."""
+    """A panel's verdict on a row. ``votes``: seat -> its verdict, or the reason why it abstained."""
 
     verdict: bool | None
     outcome: str
@@ -57,7 +57,7 @@ def sufficiency_record(judgement: Judgement | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LabelRecord:
-    """Hold the relevance labels of a ranking: its relevant passages, numbered from 1, or the ``fault``.
+    """The relevance labels of a ranking: its relevant passages, numbered from 1, or the ``fault``.
 
     ``votes``: seat -> the numbers that it listed, or why it abstained.
     """
@@ -78,7 +78,7 @@ class LabelRecord:
 
 @dataclass(frozen=True, slots=True)
 class RerankedRecord:
-    """Hold the outcome of a row's lists in a listwise reranker; ``fault`` is the reason why it failed."""
+    """The outcome of a row's lists in a listwise reranker; ``fault`` is the reason why it failed."""
 
     lists: int
     repaired: int
@@ -87,7 +87,7 @@ class RerankedRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoopRecord:
-    """Hold the course of the agents' loop on a row.
+    """The course of the agents' loop on a row.
 
     ``source`` is the language of the row's culture, else of its question. ``chosen`` counts the rounds in which each
     language was chosen, ``used`` the passages shown in it (in their own language, where they are shown translated).
@@ -117,7 +117,7 @@ class SearchedLanguages:
 
 @dataclass(frozen=True, slots=True)
 class Territory:
-    """Hold a question about a disputed territory, as the concurrence scores need it."""
+    """A question about a disputed territory, as the concurrence scores need it."""
 
     query_id: str
     query_lang: str
@@ -131,7 +131,7 @@ class Territory:
 
 @dataclass(frozen=True, slots=True)
 class TerritoryAnswer(Territory):
-    """Hold the same with the option chosen (its index, -1: none), and the outcome of a reply without an option."""
+    """The same with the option chosen (its index, -1: none), and the outcome of a reply without an option."""
 
     claimant_ind: int
     outcome: Outcome
@@ -144,7 +144,7 @@ class TerritoryAnswer(Territory):
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """Hold a reply with citations, and the languages of the documents in its prompt."""
+    """A reply with citations, and the languages of the documents in its prompt."""
 
     answer: str
     document_langs: tuple[str, ...]
@@ -152,7 +152,7 @@ class CitedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """Hold the answer read off a reply: its ``text`` if it is not the whole reply."""
+    """The answer read off a reply: its ``text`` if it is not the whole reply."""
 
     text: str | None = field(default=None, metadata=OPTIONAL)
     tagged: bool | None = field(default=None, metadata=OPTIONAL)
@@ -170,7 +170,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class PromptCounts:
-    """Hold the token limit and its source, the number of prompts, and of those whose passages were shortened."""
+    """The token limit and its source, the number of prompts, and of those whose passages were shortened."""
 
     limit: int | None = None
     source: str = "unknown"
@@ -180,7 +180,7 @@ class PromptCounts:
 
 @dataclass(frozen=True, slots=True)
 class PanelShare:
-    """Hold one rank's part of a panel's table: seat -> model, model -> ledger, and the check of languages."""
+    """One rank's part of a panel's table: seat -> model, model -> ledger, and the check of languages."""
 
     models: Mapping[str, str]
     ledger: Mapping[str, Ledger]
@@ -189,7 +189,7 @@ class PanelShare:
 
 @dataclass(frozen=True, slots=True)
 class LabellingShare:
-    """Hold one rank's part of the table of labels: the labeller, and the panel's ledgers or the proxy's threshold."""
+    """One rank's part of the table of labels: the labeller, and the panel's ledgers or the proxy's threshold."""
 
     by: str
     threshold: float | None = field(default=None, metadata=OPTIONAL)
@@ -199,8 +199,27 @@ class LabellingShare:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlRecord:
+    """Hold what a row's controls score.
+
+    Attributes:
+        values: control -> metric -> value.
+        unscored: control -> metric -> why the metric has no value of its reply.
+        missing: control -> why the row has no reply or ranking for it.
+    """
+
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict, metadata=OPTIONAL)
+    unscored: Mapping[str, Mapping[str, str]] = field(default_factory=dict, metadata=OPTIONAL)
+    missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+
+    def why_not(self, control: str, metric: str) -> str | None:
+        """Return why a metric has no value for a control; None if nothing says so."""
+        return self.unscored.get(control, {}).get(metric) or self.missing.get(control)
+
+
+@dataclass(frozen=True, slots=True)
 class RowRecord:
-    """Hold the fields of one row that the scores need, and that its line of a sample file shows.
+    """The fields of one row that the scores need, and that its line of a sample file shows.
 
     ``row`` is the row's id, ``cell`` its place in every breakdown (``query_lang`` always), ``values`` its scores by
     metric, ``unscored`` the reasons why a metric has none. Rows of one ``group`` are resampled together; ``question``
@@ -208,7 +227,7 @@ class RowRecord:
     prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt. ``failures``
     are those of the stages of its pipeline; ``outcome`` is how the model gave no answer to read (one of
     :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered`` is the question about a territory that has no
-    answer because of a failure.
+    answer because of a failure. ``controls`` are the scores of replies that need no model.
 
     The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -236,6 +255,7 @@ class RowRecord:
     sufficiency_votes: Mapping[str, Vote] | None = field(default=None, metadata=OPTIONAL)
     answer: AnswerRecord | None = field(default=None, metadata=OPTIONAL)
     answer_translated: str | None = field(default=None, metadata=OPTIONAL)
+    controls: ControlRecord | None = field(default=None, metadata=OPTIONAL)
     prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)
     skipped: tuple[Territory, ...] = field(default=(), metadata=OPTIONAL)
     translation: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)

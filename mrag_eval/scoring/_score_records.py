@@ -23,7 +23,7 @@ _FIX = "run again, or name the results_*.json of another run"
 
 @dataclass(frozen=True, slots=True)
 class MetricScore(Estimate):
-    """Hold a metric's score over all rows, and in the cells of every dimension.
+    """A metric's score over all rows, and in the cells of every dimension.
 
     ``macro`` holds the plain means over pairs of question and document language, ``same_language`` and
     ``cross_language``; ``unscored_by_pair`` counts the rows left out of each pair. ``by``: dimension -> cell -> score.
@@ -63,7 +63,7 @@ class MetricScore(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class AttributionTable:
-    """Hold the sources of errors, overall and by language pair; ``correct_by`` is the metric that calls rows right."""
+    """The sources of errors, overall and by language pair; ``correct_by`` is the metric that calls rows right."""
 
     correct_by: str
     overall: ErrorAttribution
@@ -72,7 +72,7 @@ class AttributionTable:
 
 @dataclass(frozen=True, slots=True)
 class SelectionLinks:
-    """Hold how often a relevant document was retrieved, and how often such a document was kept for the prompt.
+    """How often a relevant document was retrieved, and how often such a document was kept for the prompt.
 
     ``in_prompt`` is the share of all questions with one in the prompt. Unlike ``hit@k`` over documents, it counts the
     passages that are shown.
@@ -85,7 +85,7 @@ class SelectionLinks:
 
 @dataclass(frozen=True, slots=True)
 class SelectionTable:
-    """Hold the first two links from retrieval to the answer, overall and by language pair."""
+    """The first two links from retrieval to the answer, overall and by language pair."""
 
     overall: SelectionLinks
     by_pair: Mapping[str, SelectionLinks] = field(default_factory=dict, metadata=OPTIONAL)
@@ -93,7 +93,7 @@ class SelectionTable:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """Hold how much passages in one language are preferred over their share of the corpus."""
+    """How much passages in one language are preferred over their share of the corpus."""
 
     ratio: Estimate
     normalised: float | None = None
@@ -102,7 +102,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class LanguageTable:
-    """Hold languages of retrieved passages: ``query->document`` -> passages, and the preference for the question's."""
+    """Languages of retrieved passages: ``query->document`` -> passages, and the preference for the question's."""
 
     retrieved: Counts
     preference: Mapping[str, Preference] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class LanguageTable:
 
 @dataclass(frozen=True, slots=True)
 class RerankTable:
-    """Hold counts of lists ordered by a language model, replies that were repaired, and failed rows by reason."""
+    """Counts of lists ordered by a language model, replies that were repaired, and failed rows by reason."""
 
     rows: int
     lists: int
@@ -120,7 +120,7 @@ class RerankTable:
 
 @dataclass(frozen=True, slots=True)
 class TranslationTable:
-    """Hold the translator, the number of texts of each kind by outcome, and the cost."""
+    """The translator, the number of texts of each kind by outcome, and the cost."""
 
     translator: str = ""
     identity: Any = field(default=None, metadata=OPTIONAL)
@@ -130,7 +130,7 @@ class TranslationTable:
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """Hold counts of labelled rankings: ``by`` whom, rows with labels and without, passages found relevant.
+    """Counts of labelled rankings: ``by`` whom, rows with labels and without, passages found relevant.
 
     ``relevant`` is the mean number of relevant passages of a labelled row, ``none`` counts labelled rows without one.
     ``threshold`` and ``n`` are the proxy's; ``judges`` (seat -> model), ``abstained`` and ``ledger`` the panel's.
@@ -150,7 +150,7 @@ class LabelTable:
 
 @dataclass(frozen=True, slots=True)
 class PerQuestion:
-    """Hold means over questions of calls, tokens (in and out) and valid documents."""
+    """Means over questions of calls, tokens (in and out) and valid documents."""
 
     calls: float
     tokens: float
@@ -167,7 +167,7 @@ class LoopLanguages:
 
 @dataclass(frozen=True, slots=True)
 class LoopTable:
-    """Hold the course of the agents' loop over all rows.
+    """The course of the agents' loop over all rows.
 
     ``rounds`` and ``stopped`` count rows by how many rounds they took and why they ended, ``faults`` the faults of the
     agents' replies. ``without_documents`` is the share of rows that were answered without documents, ``fallback`` that
@@ -197,21 +197,23 @@ class LoopTable:
 
 @dataclass(frozen=True, slots=True)
 class JudgeColumn:
-    """Hold one seat of a panel.
+    """One seat of a panel.
 
     ``correct`` is its share of verdicts "correct" (leniency), ``abstained`` counts reasons. ``self_preference``: if its
     model is of the evaluated model's family, its verdicts minus those of the other families' judges on the same rows.
+    ``no_verdict`` is the share of the rows in a language, of those it was asked about, on which it gave no verdict.
     """
 
     model: str = ""
     correct: Estimate = field(default=Estimate(None))
     abstained: Counts = field(default_factory=dict)
     self_preference: Estimate | None = field(default=None, metadata=OPTIONAL)
+    no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """Hold Cohen's kappa of every two seats (``a | b``), and Fleiss' kappa over rows in which every seat voted."""
+    """Cohen's kappa of every two seats (``a | b``), and Fleiss' kappa over rows in which every seat voted."""
 
     pairwise: Mapping[str, Estimate]
     fleiss: Estimate
@@ -219,11 +221,12 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True)
 class PanelTable:
-    """Hold the verdicts of a panel.
+    """The verdicts of a panel.
 
     ``size`` counts seats; ``outcomes`` rows: unanimous, majority, tie, unjudged, and without a vote declined, empty, no
     reference; ``abstained`` votes by reason. ``disagreement`` is the mean share of votes against the majority.
     ``judges`` are the seats; ``ledger``: model -> calls, tokens and time; ``language_check`` names the detector.
+    ``no_verdict`` is the share of the rows in a language, of those the panel voted on, that it left without a verdict.
     """
 
     size: int = 0
@@ -234,6 +237,21 @@ class PanelTable:
     agreement: JudgeAgreement | None = field(default=None, metadata=OPTIONAL)
     ledger: Mapping[str, Ledger] = field(default_factory=dict)
     language_check: str | None = field(default=None, metadata=OPTIONAL)
+    no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
+
+    @property
+    def marked_languages(self) -> dict[str, dict[str, Estimate]]:
+        """Return who gave too few verdicts to compare a language's scores without a mark: language -> seat -> share.
+
+        The seat of the panel as a whole is ``panel``.
+        """
+        found: dict[str, dict[str, Estimate]] = {}
+        seats = {"panel": self.no_verdict, **{seat: judge.no_verdict for seat, judge in self.judges.items()}}
+        for seat, shares in seats.items():
+            for language, share in shares.items():
+                if (share.value or 0.0) > MOST_FAILED_IN_LANGUAGE:
+                    found.setdefault(language, {})[seat] = share
+        return dict(sorted(found.items()))
 
     @property
     def models(self) -> list[str]:
@@ -243,7 +261,7 @@ class PanelTable:
 
 @dataclass(frozen=True, slots=True)
 class LanguageFailures:
-    """Hold the rows in one language whose way to a score failed, and those that the model left without an answer.
+    """The rows in one language whose way to a score failed, and those that the model left without an answer.
 
     Attributes:
         failed: the share of its rows of which a stage failed, with a Wilson interval.
@@ -257,13 +275,13 @@ class LanguageFailures:
 
     @property
     def marked(self) -> bool:
-        """Return whether so many rows failed that the language's scores are marked."""
+        """Return whether enough rows failed for the language's scores to be marked."""
         return (self.failed.value or 0.0) > MOST_FAILED_IN_LANGUAGE
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedQuestions:
-    """Hold the questions that the mode skipped, and the territories that only they ask about."""
+    """The questions that the mode skipped, and the territories that only they ask about."""
 
     queries: int
     territories: int
@@ -271,7 +289,7 @@ class SkippedQuestions:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrenceTable:
-    """Hold concurrence over territories (BordIRlines, section 4.1 and Table 4).
+    """Concurrence over territories (BordIRlines, section 4.1 and Table 4).
 
     ``scores`` and ``intervals`` count refusals as the published tables do, ``exclude`` and ``incorrect`` in the two
     other ways. ``random`` is the score of answers drawn at random. Questions that the mode skips count as missing:
@@ -297,7 +315,7 @@ class ConcurrenceTable:
 
 @dataclass(frozen=True, slots=True)
 class CitationTable:
-    """Hold citations from one source (inline marks, or the line of cited documents), by language of the documents.
+    """Citations from one source (inline marks, or the line of cited documents), by language of the documents.
 
     ``by_query_language``: question -> document language -> rates. ``preference``: column -> target -> cell -> figures.
     The counts are of questions with documents, with citations, without a response, without documents; ``out_of_range``
@@ -325,8 +343,27 @@ class CitationTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricControls:
+    """Hold what a metric's controls score in one language.
+
+    Attributes:
+        found: control -> its mean; without a value it was not measured, for that reason.
+        share: the score as a share between floor and ceiling, over the rows that have all three: 0 at the floor, 1 at
+            the ceiling, and beyond where a score is. Its interval is over all three. None without a score.
+    """
+
+    found: Mapping[str, Estimate]
+    share: Estimate | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Return the mean of each control."""
+        return {name: one.value for name, one in self.found.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class TaskScores:
-    """Hold the scores of a task.
+    """The scores of a task.
 
     ``rows`` counts rows, ``query_langs`` those of each language of questions. ``metrics`` hold every score;
     ``unscored`` counts the rows without one: metric -> reason -> rows. The other parts are present where they apply:
@@ -337,6 +374,7 @@ class TaskScores:
 
     ``failures`` counts the rows whose way to a score failed: step -> reason -> rows; ``outcomes`` those that the model
     left without an answer, by name. ``by_language`` has both for each language, if there is any of them.
+    ``controls``: metric -> language -> what replies that need no model score.
     """
 
     rows: int = 0
@@ -358,6 +396,7 @@ class TaskScores:
     loop: LoopTable | None = field(default=None, metadata=OPTIONAL)
     judge: PanelTable | None = field(default=None, metadata=OPTIONAL)
     sufficiency: PanelTable | None = field(default=None, metadata=OPTIONAL)
+    controls: Mapping[str, Mapping[str, MetricControls]] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
     def unscored_share(self) -> float:
@@ -375,7 +414,7 @@ class TaskScores:
 
     @property
     def marked_languages(self) -> dict[str, Estimate]:
-        """Return the languages of which so many rows failed that their scores are marked, with that share."""
+        """Return the languages whose scores are marked for their failed rows, with the share of those."""
         return {language: part.failed for language, part in self.by_language.items() if part.marked}
 
     @property

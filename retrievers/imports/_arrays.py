@@ -101,7 +101,7 @@ class BesideSource:
         self._rows, self._passages, self._texts, self._limit = rows, passages, texts, limit
 
     def blocks(self, done: int, reading: Reading) -> Iterator[Block]:
-        """Yield the blocks; see :class:`Source`. Raises DataError if the numbers of passages and rows differ."""
+        """Yield the blocks; see :class:`VectorSource`. Raises DataError if the numbers of passages and rows differ."""
         passages = self._passages(reading)
         end = len(self._rows) if self._limit is None else min(self._limit, len(self._rows))
         for start in range(0, end, BLOCK):

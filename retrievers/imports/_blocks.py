@@ -56,7 +56,7 @@ class Block:
         return Block(self.passages.take(rows), vectors, self.file, [self.rows[row] for row in rows])
 
 
-class Source(Protocol):
+class VectorSource(Protocol):
     """A source of passages with vectors; ``name`` and ``revision`` (a commit of the hub) go into the manifest."""
 
     name: str

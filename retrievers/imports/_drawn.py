@@ -32,8 +32,8 @@ class Drawn:
 class Sample:
     """The ``count`` passages with the smallest random numbers, one number a passage, in order.
 
-    They are a uniform draw of all that pass by. Those that come into the sample are appended to the file ``path``
-    before the passages are written: those of an unfinished block come by once more, with the same numbers.
+    A uniform sample of the stream. Its passages are appended to the file ``path`` before the block is written; an
+    unfinished block is replayed with the same random numbers.
     """
 
     def __init__(self, path: Path, done: int, count: int = COUNT, seed: int = SEED) -> None:

@@ -13,7 +13,7 @@ from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_sp
 from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
 from mrag_eval.retrievers.imports._blocks import Block, checked_vectors
 from mrag_eval.retrievers.imports._drawn import Drawn
-from mrag_eval.retrievers.imports._verify import Verdict, best_form
+from mrag_eval.retrievers.imports._verify import VectorCheck, best_form
 from mrag_eval.retrievers.shards._manifest import EmbedderRecord
 
 UNVERIFIED = "--unverified"
@@ -25,8 +25,8 @@ _ROWS = 8
 class Checked:
     """The embedder and what the first rows say of it.
 
-    ``record`` is for the manifest; ``unit`` tells that vectors shall have unit length, ``scaled`` that they do not have
-    it yet. ``form`` is how texts are fed, None if the embedder cannot be run.
+    ``record`` is for the manifest. ``unit``: vectors must be normalised; ``scaled``: they are not yet. ``form`` is how
+    texts are fed, None if the embedder cannot be run.
     """
 
     model: Embedder
@@ -70,7 +70,7 @@ def checked_first(first: Block, embedder: Any, *, device: str, unverified: bool)
     return Checked(model, record, unit, scaled, form)
 
 
-def refused(verdict: Verdict, embedder: str, where: str, otherwise: str) -> DataError:
+def refused(verdict: VectorCheck, embedder: str, where: str, otherwise: str) -> DataError:
     """Return the error for vectors that are not those of their passages."""
     return DataError(
         f"{where}: {verdict.agree} of {verdict.drawn} passages that were embedded again have the vector that "

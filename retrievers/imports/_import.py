@@ -22,7 +22,7 @@ from mrag_eval.retrievers.imports._blocks import Block, check_ids, checked_vecto
 from mrag_eval.retrievers.imports._drawn import SEED, Drawn, Sample
 from mrag_eval.retrievers.imports._first_rows import UNVERIFIED, Checked, checked_first, refused
 from mrag_eval.retrievers.imports._presets import preset_of
-from mrag_eval.retrievers.imports._sources import Asked, Opened, open_source
+from mrag_eval.retrievers.imports._sources import ImportRequest, Opened, open_source
 from mrag_eval.retrievers.imports._texts import HUNDRED_WORDS
 from mrag_eval.retrievers.imports._verify import ALONE, verdict_on
 from mrag_eval.retrievers.index._hashing import SeenIds
@@ -82,7 +82,7 @@ def import_vectors(
         if preset is None:
             raise ConfigError("--embedder is missing", "name the embedder that made the vectors, such as BAAI/bge-m3")
         embedder = preset_of(preset).embedder
-    asked = Asked(source, preset, vectors, keys or {}, texts, tuple(langs), lang, limit)
+    asked = ImportRequest(source, preset, vectors, keys or {}, texts, tuple(langs), lang, limit)
     target = Path(path).resolve()
     with build_lock(target):
         check_target(target, overwrite=overwrite)
@@ -99,7 +99,7 @@ def import_vectors(
 class _Import:
     """One import; ``left_out`` counts the rows without text."""
 
-    asked: Asked
+    asked: ImportRequest
     opened: Opened
     target: Path
     skip_empty: bool

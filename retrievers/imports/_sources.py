@@ -9,7 +9,7 @@ from pathlib import Path
 from mrag_eval.core import ConfigError, DataError, Passage, normalize_language
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._arrays import BesideSource, rows_of
-from mrag_eval.retrievers.imports._blocks import Source
+from mrag_eval.retrievers.imports._blocks import VectorSource
 from mrag_eval.retrievers.imports._columns import Layout
 from mrag_eval.retrievers.imports._hub_files import HubDataset
 from mrag_eval.retrievers.imports._presets import preset_of
@@ -21,7 +21,7 @@ _ARRAYS = (".npy", ".f16bin")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ImportRequest:
     """What the user asked to import: the arguments of ``import_vectors`` that say where vectors and passages are."""
 
     source: str | None = None
@@ -62,12 +62,12 @@ class Asked:
 class Opened:
     """A source that can be read; ``hundred_words`` tells that its passages are cut from documents."""
 
-    source: Source
+    source: VectorSource
     layout: Layout
     hundred_words: bool = False
 
 
-def open_source(asked: Asked) -> Opened:
+def open_source(asked: ImportRequest) -> Opened:
     """Open the source of an import; raise DataError or ConfigError if there is none of that name."""
     place, layout = asked.place, asked.layout
     if place.startswith("hub:"):
@@ -90,7 +90,7 @@ def open_source(asked: Asked) -> Opened:
     return Opened(ParquetSource(tables, layout, name=str(path), langs=asked.langs, limit=asked.limit), layout)
 
 
-def _beside_lines(asked: Asked, layout: Layout, path: Path) -> Source:
+def _beside_lines(asked: ImportRequest, layout: Layout, path: Path) -> VectorSource:
     beside = [path.with_suffix(ending) for ending in LINES]
     texts = Path(asked.texts).expanduser() if asked.texts else next((one for one in beside if one.exists()), beside[0])
     if not texts.is_file():
@@ -104,7 +104,7 @@ def _beside_lines(asked: Asked, layout: Layout, path: Path) -> Source:
     return BesideSource(rows_of(path), passages, str(texts), limit=asked.limit)
 
 
-def _chunks(asked: Asked, path: Path) -> Source:
+def _chunks(asked: ImportRequest, path: Path) -> VectorSource:
     lang = asked.lang or (asked.langs[0] if len(asked.langs) == 1 else None)
     if asked.texts is None or lang is None:
         missing = "--texts COPY" if asked.texts is None else "--lang CODE"

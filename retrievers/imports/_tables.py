@@ -50,7 +50,7 @@ class ParquetSource:
         self._tables, self._layout, self._langs, self._limit = tables, layout, frozenset(langs), limit
 
     def blocks(self, done: int, reading: Reading) -> Iterator[Block]:
-        """Yield the blocks of all tables; see :class:`Source`."""
+        """Yield the blocks of all tables; see :class:`VectorSource`."""
         reading.whole = float(len(self._tables))
         taken: dict[str, int] = {}
         read = 0
@@ -66,7 +66,7 @@ class ParquetSource:
                     break
 
     def _has_enough(self, table: Table, taken: dict[str, int]) -> bool:
-        """Return whether no row of a table is wanted any more."""
+        """Return whether the row limit of a table is reached."""
         langs = self._langs if table.lang is None else {table.lang}
         return self._limit is not None and bool(langs) and all(taken.get(lang, 0) >= self._limit for lang in langs)
 

@@ -46,7 +46,7 @@ ALONE = "text alone"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VectorCheck:
     """The outcome for a sample: how many of ``drawn`` passages agree with their vectors if they are fed as ``form``.
 
     ``least`` is the smallest cosine. ``why`` is the likely reason if some do not agree.
@@ -63,7 +63,7 @@ class Verdict:
         return self.agree == self.drawn
 
 
-def best_form(sample: Sequence[Drawn], embedder: Embedder) -> tuple[Verdict, bool]:
+def best_form(sample: Sequence[Drawn], embedder: Embedder) -> tuple[VectorCheck, bool]:
     """Return the verdict for the form in which most passages of a small sample agree with their vectors.
 
     Also return whether the embedder gives vectors of unit length.
@@ -81,17 +81,19 @@ def best_form(sample: Sequence[Drawn], embedder: Embedder) -> tuple[Verdict, boo
     return _verdict(sample, stored, fresh[best], best), unit
 
 
-def verdict_on(sample: Sequence[Drawn], embedder: Embedder, form: str) -> Verdict:
+def verdict_on(sample: Sequence[Drawn], embedder: Embedder, form: str) -> VectorCheck:
     """Embed a sample again and compare it with its vectors."""
     fresh = _embedded(embedder, [FORMS[form](drawn.passage) for drawn in sample])
     return _verdict(sample, _stored(sample), fresh, form)
 
 
-def _verdict(sample: Sequence[Drawn], stored: NDArray[np.float32], fresh: NDArray[np.float32], form: str) -> Verdict:
+def _verdict(
+    sample: Sequence[Drawn], stored: NDArray[np.float32], fresh: NDArray[np.float32], form: str
+) -> VectorCheck:
     cosines = _cosines(stored, fresh)
     agree = int((cosines >= AGREES).sum())
     why = "" if agree == len(sample) else _why(sample, cosines, stored, fresh)
-    return Verdict(agree, len(sample), form, round(float(cosines.min()), 4), why)
+    return VectorCheck(agree, len(sample), form, round(float(cosines.min()), 4), why)
 
 
 def _why(

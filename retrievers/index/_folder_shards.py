@@ -23,7 +23,7 @@ Lists = dict[str, tuple[Rows, Scores, Rows]]
 
 
 class FolderShards:
-    """Hold the shards by language, ``dense`` and ``lexical``; a joint lexical shard is that of every language."""
+    """The shards by language, ``dense`` and ``lexical``; a joint lexical shard is that of every language."""
 
     def __init__(self, path: Path, manifest: Manifest, store: PassageRows, *, mmap: bool) -> None:
         self.dense: dict[str, FaissShard] = {}

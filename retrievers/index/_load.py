@@ -10,7 +10,7 @@ from typing import Any
 
 from mrag_eval.core import CorpusError
 from mrag_eval.retrievers.embedding._allowed import Spec, needs_user
-from mrag_eval.retrievers.embedding._embedder_spec import Asked, EmbedderSpec, parse_spec
+from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder
 from mrag_eval.retrievers.index._index import Index
@@ -24,7 +24,7 @@ def _check(folder: Path, manifest: Manifest, *, verify: bool = False) -> None:
 
 
 @lru_cache(maxsize=16)
-def _open(path: Path, digest: str, mmap: bool, device: str, own: tuple[Asked, ...]) -> Index:
+def _open(path: Path, digest: str, mmap: bool, device: str, own: tuple[SpecKey, ...]) -> Index:
     manifest = parse_manifest(path, manifest_bytes(path))
     _check(path, manifest)
     return Index(path, manifest, mmap=mmap, device=device, own=[asked.spec for asked in own])
@@ -64,7 +64,7 @@ def load_index(
     # for any other model they change nothing, and would open the index once more
     needed = own if record is not None and record.spec is not None and needs_user(record.spec) else []
     index = _open(
-        folder, hashlib.sha256(raw).hexdigest(), mmap, device, tuple(Asked.of(parse_spec(spec)) for spec in needed)
+        folder, hashlib.sha256(raw).hexdigest(), mmap, device, tuple(SpecKey.of(parse_spec(spec)) for spec in needed)
     )
     if verify:
         check_files(folder, index.manifest, verify=True)

@@ -18,7 +18,7 @@ Model = TypeVar("Model", Embedder, SparseEncoder)
 
 
 class QueryEncoder:
-    """Hold the embedder or the sparse encoder of an index: the object ``given``, or the one that its manifest names.
+    """The embedder or the sparse encoder of an index: the object ``given``, or the one that its manifest names.
 
     ``own`` are the user's specifications, which the manifest needs for some models
     (:func:`~mrag_eval.retrievers.embedding._allowed.allowed_spec`).

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import CorpusError
 from mrag_eval.retrievers.embedding._allowed import Spec
-from mrag_eval.retrievers.embedding._embedder_spec import Asked, parse_spec
+from mrag_eval.retrievers.embedding._embedder_spec import SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, checked_sparse
 from mrag_eval.retrievers.index._folder_shards import Lists
@@ -173,12 +173,12 @@ def open_milvus(
         MissingExtraError: the extra ``milvus`` is not installed.
     """
     described = json.dumps(asdict(place), sort_keys=True)
-    own = tuple(Asked.of(parse_spec(spec)) for spec in embedders)
+    own = tuple(SpecKey.of(parse_spec(spec)) for spec in embedders)
     return _opened(described, device, own) if embedder is None else _open(place, device, embedder, own)
 
 
 @lru_cache(maxsize=8)
-def _opened(described: str, device: str, own: tuple[Asked, ...]) -> MilvusIndex:
+def _opened(described: str, device: str, own: tuple[SpecKey, ...]) -> MilvusIndex:
     return _open(MilvusPlace(**json.loads(described)), device, None, own)
 
 
@@ -188,7 +188,7 @@ def forget_opened() -> None:
 
 
 def _open(
-    place: MilvusPlace, device: str, embedder: Embedder | SparseEncoder | None, own: tuple[Asked, ...]
+    place: MilvusPlace, device: str, embedder: Embedder | SparseEncoder | None, own: tuple[SpecKey, ...]
 ) -> MilvusIndex:
     connection = place.connect()
     notes = Notes(connection, place.collection)

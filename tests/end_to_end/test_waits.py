@@ -22,7 +22,7 @@ from mrag_eval.models.translate._backend import Text
 from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.report.files import _results
 from mrag_eval.retrieval import _search
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval.rerank import _rerank
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
 from mrag_eval.retrievers import build_index, cached_index
@@ -130,14 +130,14 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Callable[[Pau
         (tmp_path / "results" / f"results_{name}.json").write_text('{"configs": {}}', "utf-8")
 
     docs = [RagDoc(str(n), f"q{n}", "en") for n in range(4)]
-    plans = [Plan(doc.query, ("en",)) for doc in docs]
+    plans = [RowPlan(doc.query, ("en",)) for doc in docs]
     found = [Searched(tuple(Ranked(p.id, p.id, "en", 1.0) for p in PASSAGES[n : n + 2]), (), {}) for n in range(4)]
     reranked = Retrieval(mode="all", corpus="x", rerank="BAAI/bge-reranker-v2-m3", depth=5)
 
     def search(pause: Pause) -> None:
         index = build_index(PASSAGES, tmp_path / "quick", embedder=SlowEmbedder(lambda: None), progress=False)
         index.embedder._pause = pause  # type: ignore[attr-defined]
-        plans = [Plan(f"question {n}", ("en",)) for n in range(6)]
+        plans = [RowPlan(f"question {n}", ("en",)) for n in range(6)]
         _search.search_plans(index, plans, Retrieval(mode="all", corpus="quick"))
 
     def paused(place: Any, name: str, pause: Pause) -> None:

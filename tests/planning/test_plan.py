@@ -16,11 +16,11 @@ from mrag_eval import prompts
 from mrag_eval.cli import main
 from mrag_eval.core import CORAL_POOL, ConfigError, Passage, tasks_folder
 from mrag_eval.planning import (
-    Leaf,
     MissingError,
     Observed,
     Pilot,
     Plan,
+    PlannedTask,
     Spent,
     leaves_of,
     listed_in,
@@ -56,7 +56,7 @@ def planned(names: list[str], metadata: dict[str, Any] | None = None, **more: An
     return plan_for(names, KNOWN, metadata or {}, **more)
 
 
-def leaves(name: str, **metadata: Any) -> list[Leaf]:
+def leaves(name: str, **metadata: Any) -> list[PlannedTask]:
     return leaves_of([name], KNOWN, metadata)
 
 

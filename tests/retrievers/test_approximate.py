@@ -17,7 +17,7 @@ from mrag_eval.cli._app import Session, app
 from mrag_eval.config import Retrieval
 from mrag_eval.core import ConfigError, CorpusError, Passage
 from mrag_eval.retrieval._corpora import index_record
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrievers import Index, build_index, index_info, load_index, verify_index
 from mrag_eval.retrievers.build import _approximating, _factory
@@ -271,7 +271,7 @@ def test_approximate_and_exact_share_no_cache_entry(
 ) -> None:
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path))
     retrieval = Retrieval(mode="all", k=5, kind="dense")
-    plans = [Plan(text=QUERIES[0], languages=None)]
+    plans = [RowPlan(text=QUERIES[0], languages=None)]
     asked: list[Index] = []
     search = Index.search
 

@@ -15,7 +15,7 @@ from mrag_eval.cli._app import Session, app
 from mrag_eval.config import Retrieval
 from mrag_eval.core import ConfigError, CorpusError, DataError, Passage
 from mrag_eval.retrieval._corpora import index_record
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrievers import Index, add_documents, build_index, index_info, load_index, merge_indexes, verify_index
 from mrag_eval.retrievers.build import _stored_recall
@@ -261,7 +261,7 @@ def test_results_and_caches_tell_the_stores_apart(
 
     monkeypatch.setattr(Index, "search", counted)
     for index in (*indexes.values(), *indexes.values()):
-        search_plans(index, [Plan(text=QUERIES[0], languages=None)], Retrieval(mode="all", k=5, kind="dense"))
+        search_plans(index, [RowPlan(text=QUERIES[0], languages=None)], Retrieval(mode="all", k=5, kind="dense"))
     assert asked == list(indexes.values())
 
 

@@ -27,7 +27,7 @@ Expected = Mapping[tuple[str, str], tuple[float, str, int]]
 
 @dataclass(frozen=True)
 class Figure:
-    """Hold a score as a place shows it; None: the place does not show it so."""
+    """A score as a place shows it; None: the place does not show it so."""
 
     task: str
     metric: str

@@ -173,7 +173,7 @@ class Planted:
 
 @dataclass(frozen=True)
 class Runs:
-    """Hold the lines of the printed tables, and the folder of the run with the prompt of Table 1."""
+    """The lines of the printed tables, and the folder of the run with the prompt of Table 1."""
 
     lines: list[dict[str, str]]
     out: Path

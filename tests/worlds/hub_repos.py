@@ -68,7 +68,7 @@ class Fault(Exception):
 
 
 class Repos:
-    """Hold the repositories by name; ``home`` keeps what is uploaded, and ``url`` is the address of the hub."""
+    """The repositories by name; ``home`` keeps what is uploaded, and ``url`` is the address of the hub."""
 
     def __init__(self, home: Path) -> None:
         self.repos: dict[str, Repo] = {}

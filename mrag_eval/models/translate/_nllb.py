@@ -135,7 +135,7 @@ class NllbBackend:
 
 @lru_cache(maxsize=4)
 def _files_hash(files: tuple[tuple[str, int], ...]) -> str:
-    """Return a hash of the files' names and contents; the times of their last changes are there to notice one."""
+    """Return a hash of the files' names and contents; their mtimes invalidate the cache."""
     digest = hashlib.sha256()
     for path in (Path(path) for path, _ in files):
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())

@@ -8,7 +8,7 @@ from math import ceil
 from mrag_eval.core import base_language
 from mrag_eval.text import estimated_tokens, expected_scripts
 
-# Tokens of a reply besides the translation, the tags around it and a few words: so many, or this part of a short one.
+# Tokens of a reply besides the translation, for tags and a few words: a number, or a share of a short translation.
 _AROUND, _PART_AROUND = 24, 4
 # What other tokenizers need more than Qwen's, and one translator's words more than another's.
 _MARGIN = 1.5

@@ -29,7 +29,7 @@ def fails(check: Check) -> bool:
 
 @dataclass
 class _Looked:
-    """Hold what is looked at in one task by one metric: two runs, and the rows of interest."""
+    """What is looked at in one task by one metric: two runs, and the rows of interest."""
 
     first: SampleSet
     second: SampleSet

@@ -15,7 +15,7 @@ from mrag_eval.scoring import nearer_zero_is_better, scale_of
 
 @dataclass(frozen=True)
 class ChangedRow:
-    """Hold a row whose score by one metric changed. ``cause`` is that of a loss, None for a gain.
+    """A row whose score by one metric changed. ``cause`` is that of a loss, None for a gain.
 
     ``texts`` are those of the baseline and of the candidate, None where a run keeps none.
     """
@@ -55,7 +55,7 @@ class ChangedRow:
 
 @dataclass(frozen=True)
 class ChangedCell:
-    """Hold the rows of one task, metric, and pair of languages (one language where documents have none known).
+    """The rows of one task, metric, and pair of languages (one language where documents have none known).
 
     ``n`` rows are scored in both runs, ``once`` in one of them only. ``failed``: a check that covers them fails.
     ``worse`` and ``better`` are in order of their ids.
@@ -102,7 +102,7 @@ class ChangedCell:
 
 @dataclass(frozen=True)
 class Changes:
-    """Hold the changed rows of a comparison by cell. ``runs`` names baseline and candidate.
+    """The changed rows of a comparison by cell. ``runs`` names baseline and candidate.
 
     ``answers`` says of both whether they keep answers; ``checked``: whether rules decide what got worse.
     """

@@ -119,7 +119,7 @@ def _count(n: int, word: str, plural: str = "s") -> str:
 
 @dataclass(frozen=True)
 class CauseTable:
-    """Hold the losses of one task and metric by cause, as texts: the whole first, then its cells, the worst first.
+    """The losses of one task and metric by cause, as texts: the whole first, then its cells, the worst first.
 
     A cell is a number of rows and, in brackets, what they add to the score, so that the parts of a row add up to its
     ``change``.

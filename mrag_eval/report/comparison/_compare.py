@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
 from mrag_eval.core import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
+from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -30,7 +31,7 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Difference:
-    """Hold second run minus first for one task and metric, on rows that both scored, in all or one ``language``.
+    """Second run minus first for one task and metric, on rows that both scored, in all or one ``language``.
 
     ``p_value`` is two-sided and paired, and ``low`` and ``high`` bound the 95% interval of ``difference`` by the same
     test: 0 is outside if and only if p is at most .05. ``p_adjusted`` is corrected for all tests of the comparison.
@@ -38,7 +39,7 @@ class Difference:
     smaller than the margin asked for, None without one. ``detectable`` is the smallest difference that this many pairs
     show with 80% power at the 5% level. ``better`` and ``worse`` are the ids of rows whose value rose and fell.
     ``part`` says how many of the task's rows were run, if not all. ``marked`` names the languages of which more than a
-    tenth of the rows failed.
+    tenth of the rows failed, ``limited`` those in which a right answer scores less than it should.
     """
 
     task: str
@@ -59,12 +60,13 @@ class Difference:
     worse: tuple[str, ...] = ()
     part: str | None = None
     marked: str | None = None
+    limited: str | None = None
     equivalent: bool | None = None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Hold all differences, and ``notes`` on rows and tasks that could not be paired.
+    """All differences, and ``notes`` on rows and tasks that could not be paired.
 
     ``margin`` is the size of difference that counts as none, if one was asked for.
     """
@@ -81,7 +83,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairedRows:
-    """Hold the rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
+    """The rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
 
     ``part`` says how many of the task's rows were run, if not all. ``failed`` counts the failures of all rows of each
     run, by language.
@@ -333,6 +335,7 @@ def differences_of(
                 worse=tuple(key for key, x, y in changes if y < x),
                 part=pair.part,
                 marked=pair.marked("first run", "second run"),
+                limited=limits_of(metric, pair.second, pair.first),
                 equivalent=None if ends is None else _within(ends, equivalent),
             )
         )

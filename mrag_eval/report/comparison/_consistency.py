@@ -19,7 +19,7 @@ By = Literal["question", "group", "row"]
 
 @dataclass(frozen=True)
 class Consistency:
-    """Hold the consistency of one model, benchmark and mode.
+    """The consistency of one model, benchmark and mode.
 
     ``answers`` and ``correctness`` are estimates with intervals over questions. ``questions`` were answered in two
     languages or more, ``single`` in one. ``ambiguous`` ones occur twice in one language, so they are not versions of

@@ -17,7 +17,7 @@ from mrag_eval.report.files._leaves import labelled
 
 @dataclass(frozen=True)
 class Flips:
-    """Hold two answer sheets, paired by row. ``changed`` is the share of changed answers, with its interval.
+    """Two answer sheets, paired by row. ``changed`` is the share of changed answers, with its interval.
 
     ``transitions``: (answer before, after) -> number of rows, for rows that differ. ``gained`` rows were wrong and
     became right, ``lost`` rows the reverse. ``p`` tests these two: an exact test, or, if several rows belong to one

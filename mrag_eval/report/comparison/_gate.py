@@ -10,13 +10,14 @@ from pathlib import Path
 from mrag_eval.core import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
+from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.comparison._gate_bounds import bounded
 from mrag_eval.report.comparison._gate_cells import drop_of, unscored_of
 from mrag_eval.report.comparison._gate_checks import Check, GateResult, Side
 from mrag_eval.report.comparison._gate_rules import Guard, Rule, Rules
 from mrag_eval.report.comparison._gate_units import no_rows
-from mrag_eval.report.comparison._gate_verdicts import Asked, verdicts, why_unscored
+from mrag_eval.report.comparison._gate_verdicts import RuleTest, verdicts, why_unscored
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.scoring import TASK_MEASURES
 
@@ -50,9 +51,9 @@ def gate(
     check_differs(rules.differs, records)
     with Wait("reading the rules", len(rules.rules), "rules") as wait:
         found = [part for rule in wait.over(rules.rules) for part in _apply(rule, rules, sides, after)]
-    asked = [part for part in found if isinstance(part, Asked)]
+    asked = [part for part in found if isinstance(part, RuleTest)]
     decided = iter(verdicts(asked, rules))
-    checks = tuple(next(decided) if isinstance(part, Asked) else part for part in found)
+    checks = tuple(next(decided) if isinstance(part, RuleTest) else part for part in found)
     runs = {side: _named(run) for side, run in (*sides.items(), ("candidate", after))}
     looked_at = [(rule, task) for rule in rules.rules for task in after if _matches(rule.task, after[task])]
     return GateResult(
@@ -86,7 +87,7 @@ def _without_rule(looked_at: Sequence[tuple[Rule, str]], before: Runs, after: Ru
     return out
 
 
-def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) -> list[Check | Asked]:
+def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) -> list[Check | RuleTest]:
     """Return the checks of a rule: floor and ceiling, and tests against each baseline."""
     known = {**sides["baseline"], **after} if rule.limits_drop else after
     named = sorted(task for task in known if _matches(rule.task, known[task]))
@@ -94,7 +95,7 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
     if not named:
         where = "either run" if rule.limits_drop else "the candidate"
         return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
-    found: list[Check | Asked] = []
+    found: list[Check | RuleTest] = []
     whole = Check(named[0] if len(named) == 1 else rule.task, rule.metric, rule.pair)
     held = [] if rule.min_score is None else [replace(whole, floor=rule.min_score)]
     held += [] if rule.max_score is None else [replace(whole, ceiling=rule.max_score)]
@@ -105,7 +106,10 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
         asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
         languages = {row.language for row in kept} - {""}
         marked = marks({"candidate": asked}, languages)
-        found.append(replace(bounded(rule, rules, check, kept), part=_parts(parts), marked=marked))
+        limited = [limits_of(rule.metric, kept)]
+        limited += [] if check.floor is None else [out_of_reach(rule.metric, check.floor, kept)]
+        said = "; ".join(filter(None, limited)) or None
+        found.append(replace(bounded(rule, rules, check, kept), part=_parts(parts), marked=marked, limited=said))
     if rule.limits_drop:
         for side, before in sides.items():
             found += _compared(rule, rules, replace(blank, against=side), named, before, after)
@@ -114,7 +118,7 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
 
 def _compared(
     rule: Rule, rules: Rules, blank: Check, named: Sequence[str], before: Runs, after: Runs
-) -> list[Check | Asked]:
+) -> list[Check | RuleTest]:
     pairs: list[PairedRows] = []
     for task in named:
         for where, runs in ((blank.against, before), ("candidate", after)):
@@ -181,10 +185,13 @@ def _guarded(rule: Rule, guard: Guard) -> Rule:
     return rule.model_copy(update={**own, "must_detect": None, "non_inferiority": False})
 
 
-def _test(rule: Rule, blank: Check, pair: PairedRows, language: str | None, reason: str | None = None) -> Check | Asked:
+def _test(
+    rule: Rule, blank: Check, pair: PairedRows, language: str | None, reason: str | None = None
+) -> Check | RuleTest:
     """Return the test of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
     check = replace(blank, task=pair.task, language=language, part=pair.part, reason=reason)
-    check = replace(check, marked=pair.marked(blank.against, "candidate"))
+    limited = limits_of(rule.metric, pair.second, pair.first)
+    check = replace(check, marked=pair.marked(blank.against, "candidate"), limited=limited)
     if rule.less_is_better is None:
         why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"
         return replace(check, reason=why)
@@ -193,7 +200,7 @@ def _test(rule: Rule, blank: Check, pair: PairedRows, language: str | None, reas
     for where, rows in ((blank.against, pair.first), ("candidate", pair.second)):
         if not any(rule.metric in row.values for row in rows):
             return replace(check, reason=f"the {where} has no {rule.metric}")
-    return Asked(check, rule, pair, drop_of(rule, pair, _limit(rule, blank.against, pair)))
+    return RuleTest(check, rule, pair, drop_of(rule, pair, _limit(rule, blank.against, pair)))
 
 
 def _limit(rule: Rule, against: Side, pair: PairedRows) -> float:
@@ -206,10 +213,10 @@ def _limit(rule: Rule, against: Side, pair: PairedRows) -> float:
     return rule.max_drop_relative * abs(sum(known) / len(known)) if known else 0.0
 
 
-def _unscored(rule: Rule, blank: Check, pair: PairedRows) -> Check | Asked:
+def _unscored(rule: Rule, blank: Check, pair: PairedRows) -> Check | RuleTest:
     """Return the test of the share of rows without a score."""
     check = replace(blank, task=pair.task, language=rule.pair, unscored=True, part=pair.part)
     if not pair.first or rule.metric in TASK_MEASURES:
         return replace(check, reason=no_rows(rule.pair) if not pair.first else "territories have no unscored rows")
     drop = unscored_of(rule, pair, rule.max_unscored or 0.0)
-    return Asked(replace(check, why=why_unscored(rule.metric, pair)), rule, pair, drop)
+    return RuleTest(replace(check, why=why_unscored(rule.metric, pair)), rule, pair, drop)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mrag_eval.report.comparison._gate_rules import Correction
 
-Verdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
+RuleVerdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
 # Verdicts with which a gate passes.
 PASSING = ("no drop shown", "no worse", "holds")
 Side = Literal["baseline", "pinned"]
@@ -16,7 +16,7 @@ Side = Literal["baseline", "pinned"]
 
 @dataclass(frozen=True)
 class Check:
-    """Hold the outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
+    """The outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
 
     ``against`` names the baseline compared with. With ``unscored``, the check is of the share of rows without the
     metric. ``verdict`` is ``fail`` for a drop that is shown, or a score beyond its ``floor`` or ``ceiling``; ``no
@@ -33,14 +33,15 @@ class Check:
 
     ``lost`` counts the rows that one run alone scored. ``better`` and ``worse`` are the ids of rows whose value
     rose and fell. ``part`` says how many of the rows were run, if not all. ``caution`` says from how many rows on
-    the test of a verdict is exact, if there are fewer. ``marked`` names the languages of which more than a tenth of
+    the test of a verdict is exact, if there are fewer. ``limited`` names the languages in which a right
+    answer scores less than it should (docs/controls.md), ``marked`` those of which more than a tenth of
     the rows failed. ``why`` says why the candidate's rows have no score, in a check of those.
     """
 
     task: str
     metric: str
     language: str | None
-    verdict: Verdict = "cannot tell"
+    verdict: RuleVerdict = "cannot tell"
     against: Side = "baseline"
     unscored: bool = False
     n: int = 0
@@ -65,6 +66,7 @@ class Check:
     part: str | None = None
     caution: str | None = None
     marked: str | None = None
+    limited: str | None = None
     why: str | None = None
 
     @property
@@ -75,7 +77,7 @@ class Check:
 
 @dataclass(frozen=True)
 class GateResult:
-    """Hold all checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided.
+    """All checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided.
 
     ``tests`` is the number of p-values that the ``correction`` is over. ``runs`` names the run of each side.
     ``without_rule``: task -> metrics of both runs that no rule looks at.

@@ -35,7 +35,7 @@ rules:
 
 @dataclass(frozen=True)
 class _Proposal:
-    """Hold a rule to write: a metric of a task or group, perhaps of one pair of languages, and how many independent
+    """A rule to write: a metric of a task or group, perhaps of one pair of languages, and how many independent
     rows (``units``) have it.
     """
 

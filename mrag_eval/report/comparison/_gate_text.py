@@ -10,7 +10,7 @@ from mrag_eval.core import SHARE, Scale, columns, interval_text, p_text, points
 from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_markdown
 from mrag_eval.report.comparison._changed_where import where_worse
-from mrag_eval.report.comparison._gate_checks import Check, GateResult, Verdict
+from mrag_eval.report.comparison._gate_checks import Check, GateResult, RuleVerdict
 from mrag_eval.report.comparison._shown_text import in_markdown, table_within
 from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import more_is_better, scale_of
@@ -56,7 +56,7 @@ def _less_is_better(check: Check) -> bool:
 
 
 def _counts(result: GateResult) -> str:
-    counts = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in get_args(Verdict)}
+    counts = {verdict: sum(check.verdict == verdict for check in result.checks) for verdict in get_args(RuleVerdict)}
     return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
 
 
@@ -97,7 +97,9 @@ def _finding(check: Check) -> str:
 
 
 def _mark(check: Check) -> str | None:
-    return check.marked and f"many rows failed: {check.marked}"
+    said = [f"many rows failed: {check.marked}"] if check.marked else []
+    said += [f"limited by the metric: {check.limited}"] if check.limited else []
+    return "   ".join(said) or None
 
 
 def _scale(check: Check) -> Scale:
@@ -166,7 +168,7 @@ def gate_markdown(result: GateResult, changes: Changes | None = None, page_url: 
     The verdict comes first, then a table with the failed checks at its top, then the rows that changed, with links to
     the page at ``page_url``.
     """
-    checks = sorted(result.checks, key=lambda check: get_args(Verdict).index(check.verdict))
+    checks = sorted(result.checks, key=lambda check: get_args(RuleVerdict).index(check.verdict))
     head = ("verdict", "task", "metric", "score", "difference", "p", "n", "allowed")
     left = [f"{task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
     parts = [

@@ -24,8 +24,8 @@ EXACT_FROM = 300
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Hold a test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes."""
+class RuleTest:
+    """A test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes."""
 
     check: Check
     rule: Rule
@@ -33,7 +33,7 @@ class Asked:
     drop: Drop
 
 
-def verdicts(asked: Sequence[Asked], rules: Rules) -> list[Check]:
+def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
     """Return the checks with their verdicts, tested as one family."""
     from mrag_eval.metrics import margin_tests
 
@@ -55,7 +55,7 @@ def verdicts(asked: Sequence[Asked], rules: Rules) -> list[Check]:
 
 
 def _decided(
-    asked: Asked, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules, level: float
+    asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules, level: float
 ) -> Check:
     """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
     rule, cell = asked.rule, asked.drop.cells[0]
@@ -100,7 +100,7 @@ def _decided(
     return replace(check, verdict="no drop shown")
 
 
-def _measured(asked: Asked, test: MarginTest, groups: list[str] | None) -> Check:
+def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Check:
     """Return the check with scores, difference and its bounds, in the direction of the metric."""
     check, rows, metric = asked.check, asked.rows, asked.check.metric
     cell = asked.drop.cells[0]
@@ -140,7 +140,9 @@ def _impossible(test: MarginTest, groups: list[str] | None) -> str:
     return f"{test.units} of about {test.needed:,} {units_word(groups)} needed to show even the worst candidate"
 
 
-def _lost(asked: Asked, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rule: Rule) -> str | None:
+def _lost(
+    asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rule: Rule
+) -> str | None:
     """Return why rows that one run alone scored keep the check from passing; None if they do not."""
     cell = asked.drop.cells[0]
     lost = sum((a is None) != (b is None) for a, b in zip(cell.first, cell.second, strict=True))
@@ -183,7 +185,7 @@ def _for_margin(test: MarginTest, limit: float) -> int | None:
 
 
 def _caution(test: MarginTest) -> str | None:
-    """Return from how many rows (groups of rows, where there are groups) the test is exact, if there are fewer."""
+    """Return a warning if there are too few rows, or groups of rows, for the test to be exact."""
     if "bootstrap" not in test.method or test.units >= EXACT_FROM:
         return None
     word = "rows" if test.units == test.n else "groups of rows"

@@ -25,7 +25,7 @@ def plain(text: str) -> str:
 
 
 def cut(text: str, chars: int) -> str:
-    """Return at most so many characters of a text; ``…`` marks what is left out."""
+    """Return the first ``chars`` characters of a text; ``…`` marks a cut."""
     return text if len(text) <= chars else f"{text[:chars].rstrip()}…"
 
 
@@ -50,7 +50,7 @@ def in_markdown(text: str, chars: int | None = None) -> str:
 
 
 def table_within(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, chars: int) -> str:
-    """Return a pipe table of as many rows as fit into so many characters, with the number of those left out.
+    """Return a pipe table of at most ``chars`` characters, with the number of rows left out.
 
     What could be markup in a cell, such as a link, is shown as text.
     """

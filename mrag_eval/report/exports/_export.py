@@ -11,7 +11,7 @@ from mrag_eval.report.exports._runs import Run
 
 @dataclass(frozen=True)
 class Sender:
-    """Hold the sender of a record: an organisation, its relation to the model's makers, and the model's availability.
+    """The sender of a record: an organisation, its relation to the model's makers, and the model's availability.
 
     If ``deployment`` or ``availability`` is None, it is derived from the harness's model type, as far as possible.
     """
@@ -24,7 +24,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class Options:
-    """Hold the options of an export.
+    """The options of an export.
 
     ``output`` is a folder, or a file for a format of one file; the default is in ``export/``. ``card``: an existing
     model card to put figures into. ``dataset``: the dataset on the hub that ``.eval_results`` refer to. ``push``: the
@@ -46,7 +46,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Written:
-    """Hold the files of an export, notes on them, and the address of the pull request, if one was opened."""
+    """The files of an export, notes on them, and the address of the pull request, if one was opened."""
 
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()

@@ -9,8 +9,8 @@ from mrag_eval.report.files._task_config import TaskConfig
 
 
 @dataclass(frozen=True)
-class Source:
-    """Hold a benchmark's data source: name, dataset on the hub, licence, and whether texts may be redistributed.
+class LicensedData:
+    """A benchmark's data source: name, dataset on the hub, licence, and whether texts may be redistributed.
 
     ``licence`` is an SPDX identifier; None if it is not stated or known.
     """
@@ -25,12 +25,12 @@ class Source:
 _BENCHMARK_PASSAGES = ("benchmark", "published")
 
 
-def source_of(config: TaskConfig) -> Source:
+def source_of(config: TaskConfig) -> LicensedData:
     """Return the source of a task's rows; the licence of a user's own files is unknown."""
     declared = declaration_of(config.data)
     if declared is None or declared.is_own(config.data):
-        return Source(config.benchmark or str(config.setting("task") or "unknown"), None, None, False)
-    return Source(declared.title, declared.hub, declared.licence, declared.shareable)
+        return LicensedData(config.benchmark or str(config.setting("task") or "unknown"), None, None, False)
+    return LicensedData(declared.title, declared.hub, declared.licence, declared.shareable)
 
 
 def passages_shareable(config: TaskConfig) -> bool:

@@ -13,7 +13,7 @@ from mrag_eval.core import DataError, did_you_mean
 from mrag_eval.datasets import declaration_of, default_split
 from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
-from mrag_eval.report.exports._licences import Source, source_of
+from mrag_eval.report.exports._licences import LicensedData, source_of
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import scored_samples
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -38,7 +38,7 @@ _OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_co
 
 @dataclass(frozen=True)
 class Task:
-    """Hold a task or a group of a run, and its rows of the table, those of its main metric first.
+    """A task or a group of a run, and its rows of the table, those of its main metric first.
 
     ``label`` distinguishes it from the same task in another mode. ``main_metric`` is the benchmark's, or the one that
     the user named; None if there is no such metric.
@@ -66,12 +66,12 @@ class Task:
         return None if self.leaf is None else self.file.samples(self.name)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> LicensedData:
         """Return the source of the task's rows. For a group, return that of its tasks if they share one."""
         if self.leaf is not None:
             return source_of(self.config)
         found = {source_of(self.file.configs[leaf]) for leaf in self.file.tasks_of(self.name)}
-        return found.pop() if len(found) == 1 else Source(self.name, None, None, False)
+        return found.pop() if len(found) == 1 else LicensedData(self.name, None, None, False)
 
     @property
     def split(self) -> str | None:
@@ -111,7 +111,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Run:
-    """Hold one result file, and the groups and tasks that are exported from it."""
+    """One result file, and the groups and tasks that are exported from it."""
 
     file: ResultFile
     tasks: tuple[Task, ...]

@@ -23,7 +23,7 @@ from mrag_eval.scoring import ANSWERED
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """Hold one answer. ``key`` is an option's index, or the normalised text; None if no option could be read.
+    """One answer. ``key`` is an option's index, or the normalised text; None if no option could be read.
 
     ``shown`` is the answer to read. ``correct`` is None if it is not known. Rows of one ``group`` are resampled
     together. ``question`` identifies versions of one question: its ``question_id`` if the benchmark has one, else the
@@ -41,7 +41,7 @@ class GivenAnswer:
 
 @dataclass(frozen=True)
 class AnswerSheet:
-    """Hold the answers of one task of one run; ``mode`` is its IR mode, ``benchmark`` its benchmark.
+    """The answers of one task of one run; ``mode`` is its IR mode, ``benchmark`` its benchmark.
 
     ``part`` says how many of the rows were run, if not all.
     """

@@ -18,7 +18,7 @@ _NAMED = 2
 
 @dataclass(frozen=True)
 class Leaf:
-    """Hold one task of one run as the report shows it; ``label`` distinguishes it from the same task of other runs.
+    """One task of one run as the report shows it; ``label`` distinguishes it from the same task of other runs.
 
     ``run`` is the model's name. ``variant`` names the settings and the part of the rows in which the task differs from
     other runs of the same model, task and mode ("k=5"); it is empty without such runs. ``part`` says how many rows were
@@ -38,7 +38,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """Hold a scored row. ``language`` is that of the culture it asks about, if known, else that of its question.
+    """A scored row. ``language`` is that of the culture it asks about, if known, else that of its question.
 
     ``key`` identifies the question over tasks and runs.
     """

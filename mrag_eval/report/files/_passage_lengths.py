@@ -15,7 +15,7 @@ _FIX = "write it again: mrag-eval index info INDEX --lengths -o FOLDER"
 
 @dataclass(frozen=True, slots=True)
 class PassageLengths:
-    """Hold the median length of an index's passages in characters, by language, and what the index was made of.
+    """The median length of an index's passages in characters, by language, and what the index was made of.
 
     Attributes:
         index: the name of its folder.

@@ -28,7 +28,7 @@ _RANDOM = "concurrence.random."
 
 @dataclass(frozen=True)
 class LeafResult:
-    """Hold one task of a run: its scores and its settings.
+    """One task of a run: its scores and its settings.
 
     ``measurement`` is the record of what the scores measure, None in results from before such records.
     """
@@ -92,7 +92,7 @@ def _plain(name: str, score: Estimate, failed: int) -> MetricScore:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """Hold one ``results_*.json``: the model by its name, the time of the run (UNIX seconds), and its scored tasks.
+    """One ``results_*.json``: the model by its name, the time of the run (UNIX seconds), and its scored tasks.
 
     ``content`` is the whole file, as the harness wrote it.
     """

@@ -19,7 +19,7 @@ _PASSAGE_CHARS = 700
 
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
-    """Hold a passage of a prompt; a baseline keeps its id and whether it is ``relevant``, but no title and no text."""
+    """A passage of a prompt; a baseline keeps its id and whether it is ``relevant``, but no title and no text."""
 
     id: str
     relevant: bool = False
@@ -30,7 +30,7 @@ class ShownPassage:
 
 @dataclass(frozen=True, slots=True)
 class RowTexts:
-    """Hold what a run keeps of one row besides its scores.
+    """What a run keeps of one row besides its scores.
 
     Attributes:
         question: the question, empty in a baseline; ``references`` its right answers.

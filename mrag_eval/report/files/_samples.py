@@ -34,7 +34,7 @@ from mrag_eval.scoring import RowRecord
 
 @dataclass(frozen=True)
 class Sample:
-    """Hold one line of a sample file: the row's record, and the harness's line with question and reply."""
+    """One line of a sample file: the row's record, and the harness's line with question and reply."""
 
     record: RowRecord
     line: Mapping[str, Any] = field(repr=False)
@@ -143,7 +143,7 @@ class RunOf:
 
 @dataclass(frozen=True)
 class SampleSet:
-    """Hold the rows of one task of one run, and its record (None if there is no result file in the same folder).
+    """The rows of one task of one run, and its record (None if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
     all, and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None:

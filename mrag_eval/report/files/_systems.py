@@ -23,7 +23,7 @@ _OF_RETRIEVAL = ("retrieval.", "index.", "source.corpus")
 
 @dataclass(frozen=True)
 class System:
-    """Hold a system. ``mode`` is the IR mode as a column head: with the settings if the model ran it in several.
+    """A system. ``mode`` is the IR mode as a column head: with the settings if the model ran it in several.
 
     ``rows`` are those of all its tasks, each question once; None if a task's samples are missing.
     """

@@ -28,7 +28,7 @@ def _at(key: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TaskConfig:
-    """Hold ``configs.<task>`` of a result file without its scores; empty without a result file next to the samples.
+    """The ``configs.<task>`` of a result file without its scores; empty without a result file next to the samples.
 
     ``seed`` and ``scored_by`` fall back to the values of the whole run.
     """

@@ -16,7 +16,7 @@ from mrag_eval.report.labels._published import published_labels
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """Hold people's labels.
+    """People's labels.
 
     ``given``: pair -> labels as given, in the file's order. ``labels``: the majority of those without contradictions,
     for each question by itself.

@@ -25,7 +25,7 @@ FIRST_LABELS = 5
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Hold the rows of one task that have a verdict, by row id; ``left_out`` gives the reason why another has none."""
+    """The rows of one task that have a verdict, by row id; ``left_out`` gives the reason why another has none."""
 
     task: str
     model: str
@@ -44,7 +44,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class PeoplesLabels:
-    """Hold people's labels by the name of their row.
+    """People's labels by the name of their row.
 
     ``blank`` rows of the sheet have none yet; ``unused`` labels belong to rows without a verdict.
     """

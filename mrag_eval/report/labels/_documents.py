@@ -33,7 +33,7 @@ class Annotator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Hold one document as it was shown for a question; ``claimants`` is empty for a question without a territory.
+    """One document as it was shown for a question; ``claimants`` is empty for a question without a territory.
 
     ``options`` are the claimants in the language of the question.
     """
@@ -56,7 +56,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Annotations:
-    """Hold the labels of document pairs.
+    """The labels of document pairs.
 
     ``labels``: a pair's relevance, and its viewpoint if the question is about a territory (else ""). ``failed``: pair
     -> why there is no label. ``asked`` counts questions put to the model.

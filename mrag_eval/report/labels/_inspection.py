@@ -65,7 +65,7 @@ _PASSAGE_CHARS = 1_500
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold one sample of the sheet."""
+    """One sample of the sheet."""
 
     model: str
     task: str

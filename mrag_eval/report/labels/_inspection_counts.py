@@ -17,7 +17,7 @@ _MARK = re.compile(r"(\d+) of (\d+) ([0-9a-f]{8})-([0-9a-f]{8})")
 
 @dataclass(frozen=True)
 class Inspection:
-    """Hold the findings of a manual inspection.
+    """The findings of a manual inspection.
 
     The sheet was written with ``drawn`` rows; ``inspected`` are those that count, by language. ``counts``: category ->
     language -> rows. ``faults`` are rows that do not count, with the reason. ``left`` counts rows that are not filled

@@ -16,7 +16,7 @@ _FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """Hold a question and a document that was shown for it.
+    """A question and a document that was shown for it.
 
     ``label`` is the model's (None without one), ``people`` are the annotators', as given.
     """
@@ -31,7 +31,7 @@ class LabelledPair:
 
 @dataclass(frozen=True, slots=True)
 class LabelledRun:
-    """Hold the labelled pairs of one task of one run.
+    """The labelled pairs of one task of one run.
 
     ``by`` names the model that labelled, or says where the labels were read. ``prompts`` is ``zero-shot`` or
     ``few-shot`` (``human`` for people's labels in the samples). ``measurement`` is the record of the run whose

@@ -29,7 +29,7 @@ _NAMES = (*VERDICTS, "language_check")
 
 @dataclass(frozen=True)
 class Rejudged:
-    """Hold a re-judged sample file: its path, its settings, and the scores with the panel's table."""
+    """A re-judged sample file: its path, its settings, and the scores with the panel's table."""
 
     path: Path
     block: Judge

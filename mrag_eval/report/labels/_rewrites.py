@@ -43,7 +43,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Hold a query that replaced another in round ``round`` (2 or later) of a question."""
+    """A query that replaced another in round ``round`` (2 or later) of a question."""
 
     task: str
     row: str
@@ -59,7 +59,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class RewriteLabels:
-    """Hold labels. ``types``: pair -> its type; ``failed``: pair -> why it has no type."""
+    """Labels. ``types``: pair -> its type; ``failed``: pair -> why it has no type."""
 
     types: Mapping[Pair, str] = field(default_factory=dict)
     failed: Mapping[Pair, str] = field(default_factory=dict)

@@ -36,7 +36,7 @@ _PASSAGES = 12
 
 @dataclass
 class _Section:
-    """Hold the rows of one task in one pair of languages: those that got worse and better, and the cards that fit."""
+    """The rows of one task in one pair of languages: those that got worse and better, and the cards that fit."""
 
     title: str
     anchor: str
@@ -51,7 +51,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class ShownRows:
-    """Hold how many rows changed, and how many of them a page shows."""
+    """How many rows changed, and how many of them a page shows."""
 
     rows: int
     shown: int
@@ -116,7 +116,7 @@ def _fill(
     sections: Mapping[tuple[str, str], _Section],
     budget: int,
 ) -> None:
-    """Draw the cards of as many rows as fit into so many bytes."""
+    """Draw the cards of the first rows, up to ``budget`` bytes."""
     from markupsafe import Markup
 
     by_row: dict[tuple[str, str], list[ChangedRow]] = defaultdict(list)

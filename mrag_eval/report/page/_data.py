@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PageData:
-    """Hold everything that is on the page. ``frame`` is the tidy table of all scores.
+    """Everything that is on the page. ``frame`` is the tidy table of all scores.
 
     ``points`` are the values of each chart, by its id. ``samples`` and their ``passages`` are those that fit of the
     ``browser``'s.

@@ -27,7 +27,7 @@ _Key = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True)
 class ModeRow:
-    """Hold a row, and the remarks on its figures."""
+    """A row, and the remarks on its figures."""
 
     row: Row
     notes: tuple[str, ...]

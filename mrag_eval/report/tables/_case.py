@@ -34,7 +34,7 @@ _FORM = re.compile(r"_(direct|citation|likelihood)(?:_|$)")
 
 @dataclass(frozen=True, slots=True)
 class CitedPlace:
-    """Hold the number of a document in a prompt (from 0, as in ``<doc0>``), and how often the reply cites it."""
+    """The number of a document in a prompt (from 0, as in ``<doc0>``), and how often the reply cites it."""
 
     document: int
     times: int
@@ -42,7 +42,7 @@ class CitedPlace:
 
 @dataclass(frozen=True)
 class CaseRun:
-    """Hold one model in one task. ``answers``: language -> the country named, None if none was named.
+    """One model in one task. ``answers``: language -> the country named, None if none was named.
 
     ``retriever`` is the one whose documents are shown, None without documents. ``variant`` names the settings and the
     part of the rows in which the run differs from others of its model, mode, retriever and form; empty without any.
@@ -72,7 +72,7 @@ class CaseRun:
 
 @dataclass(frozen=True)
 class TerritoryCase:
-    """Hold a territory and every run that asked about it."""
+    """A territory and every run that asked about it."""
 
     territory: str
     claimants: tuple[str, ...]

@@ -24,7 +24,7 @@ _FOLDER = Path(__file__).parents[1] / "published"
 
 
 class Column(Block):
-    """Hold a column: a task, a mean over several tasks or other columns, or (published figures only) none of these.
+    """A column: a task, a mean over several tasks or other columns, or (published figures only) none of these.
 
     A column with published figures only may give a reason in ``blank``. Over ``tasks`` the mean is that of the tasks'
     scores (``weight: tasks``) or of all their questions. ``metrics`` is set if the column shows another metric than its
@@ -48,14 +48,14 @@ class Column(Block):
 
 
 class Computed(Block):
-    """Hold a row that needs no model: in the names of the metrics, ``part`` precedes the last dot."""
+    """A row that needs no model: in the names of the metrics, ``part`` precedes the last dot."""
 
     model: str
     part: str
 
 
 class Condition(Block):
-    """Hold a row of the paper that is a way to run the task, or a part of its rows.
+    """A row of the paper that is a way to run the task, or a part of its rows.
 
     ``part`` replaces ``{part}`` in the names of tasks, ``at`` replaces ``{at}`` in those of metrics. ``without`` names
     the columns that do not apply to the condition, and so have no task.
@@ -69,7 +69,7 @@ class Condition(Block):
 
 
 class PublishedRow(Block):
-    """Hold a row of published figures. A cell without a figure is null, and ``blank`` says why.
+    """A row of published figures. A cell without a figure is null, and ``blank`` says why.
 
     ``table`` is the number of the paper's table, if it is not that of the layout's table.
     ``margins`` are the half widths of the intervals that the paper prints.
@@ -84,7 +84,7 @@ class PublishedRow(Block):
 
 
 class LayoutTable(Block):
-    """Hold one table of a paper.
+    """One table of a paper.
 
     ``metrics`` are the metrics that it shows; the first one that a run has is used. ``stub`` heads the rows.
     ``optional``: left out if no run fills it. ``seeds``: runs that differ in their seed become one figure, the mean
@@ -137,7 +137,7 @@ class LayoutTable(Block):
 
 
 class Layout(Block):
-    """Hold a paper's result tables.
+    """A paper's result tables.
 
     ``judged_by`` names its panel, ``translated_by`` its translator, for comparison with those of a run. ``expect``
     holds what every row of the paper states and requires, unless its table, row or column states others. ``apart``: the

@@ -24,7 +24,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Entry:
-    """Hold one system on a board; scores are in the unit of its metric.
+    """One system on a board; scores are in the unit of its metric.
 
     ``score`` is the unweighted mean over languages, of a ranked system over the questions that all ranked ones have a
     score for. ``best`` and ``worst`` bound its rank; they are None if it is not ranked, and ``remark`` says why; it
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Board:
-    """Hold the systems of a benchmark by a metric, the best first, unranked ones last.
+    """The systems of a benchmark by a metric, the best first, unranked ones last.
 
     ``tiers`` and ``languages`` are the columns that ``parts`` of the entries fill. ``rows`` counts the questions that
     all ranked systems have a score for: ranks and scores are over these. ``left_out`` are languages without such a row;

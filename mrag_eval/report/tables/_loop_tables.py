@@ -34,7 +34,7 @@ def loop_tables(results: Sequence[Path]) -> list[Table]:
 
 @dataclass
 class _Loop:
-    """Hold the runs of one model on one benchmark with the same settings: task -> its result."""
+    """The runs of one model on one benchmark with the same settings: task -> its result."""
 
     model: str
     benchmark: str

@@ -22,7 +22,7 @@ _PERCENT = 100.0
 
 @dataclass(frozen=True)
 class _Sides:
-    """Hold the rows of CORAL and of a baseline in one column, pair by pair, each with its task."""
+    """The rows of CORAL and of a baseline in one column, pair by pair, each with its task."""
 
     name: str
     tasks: tuple[str, ...]

@@ -46,7 +46,7 @@ _MACROS = {"same_language": "same language", "cross_language": "cross language"}
 
 @dataclass(frozen=True)
 class _Setting:
-    """Hold the settings that two policies in one table share; ``share`` is that of English documents, if drawn."""
+    """The settings that two policies in one table share; ``share`` is that of English documents, if drawn."""
 
     data: str
     index: str
@@ -70,7 +70,7 @@ _Figure = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class _Policy:
-    """Hold a policy as it was run in one setting, and its figures with a value or a reason."""
+    """A policy as it was run in one setting, and its figures with a value or a reason."""
 
     leaf: LeafResult
     scores: Mapping[_Figure, Score]

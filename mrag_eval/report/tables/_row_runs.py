@@ -20,7 +20,7 @@ _SEEDS: Mapping[str, None] = {"generation_kwargs.seed": None, "seeds": None}
 
 @dataclass(frozen=True)
 class TaskRun:
-    """Hold one task of a result file, and the labels of the rows that it belongs to."""
+    """One task of a result file, and the labels of the rows that it belongs to."""
 
     file: ResultFile
     leaf: LeafResult
@@ -29,7 +29,7 @@ class TaskRun:
 
 @dataclass(frozen=True)
 class Slot:
-    """Hold a task's place in a table, and the settings that it states."""
+    """A task's place in a table, and the settings that it states."""
 
     condition: Condition | None
     column: Column
@@ -48,7 +48,7 @@ Picked = dict[tuple[str, str], list[LeafResult]]
 
 @dataclass
 class OwnRow:
-    """Hold a row of ours: its results by column and task, and the settings in which they differ from the row's."""
+    """A row of ours: its results by column and task, and the settings in which they differ from the row's."""
 
     condition: Condition | None
     label: str
@@ -63,7 +63,7 @@ class OwnRow:
 
 @dataclass
 class TableRuns:
-    """Hold a table's rows of ours, and lines on runs that are not in them."""
+    """A table's rows of ours, and lines on runs that are not in them."""
 
     rows: list[OwnRow]
     notes: list[str]
@@ -81,7 +81,7 @@ class TableRuns:
 
 @dataclass(frozen=True)
 class Nearest:
-    """Hold the run that fills a place of a table, and the settings in which it differs from those stated."""
+    """The run that fills a place of a table, and the settings in which it differs from those stated."""
 
     file: ResultFile
     leaf: LeafResult
@@ -154,7 +154,7 @@ def _labels(model: str, leaf: LeafResult, layout: Layout, retrievers: Mapping[st
 
 
 def placed(layout: Layout, runs: Sequence[TaskRun]) -> dict[int, list[str]]:
-    """Return, for the number of each run, the tables in which its settings are those of a row."""
+    """Return, by number of the run, the tables where its settings match a row."""
     out: dict[int, list[str]] = {}
     for table in layout.tables:
         found = list(slots(table, layout))

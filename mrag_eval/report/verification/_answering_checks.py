@@ -22,7 +22,7 @@ _OF_OUR_TRANSPORT = ("host", "answered_by", "finish_reasons", "outcomes")
 
 
 @dataclass
-class Asked:
+class ReplyCounts:
     """Count what the rows of a run's tasks say of the evaluated model's replies.
 
     Attributes:
@@ -57,7 +57,7 @@ class Asked:
                 self.said[record.outcome] += record.outcome != shown
 
 
-def answering_follows(file: ResultFile, asked: Asked) -> Iterator[Finding]:
+def answering_follows(file: ResultFile, asked: ReplyCounts) -> Iterator[Finding]:
     """Compare the block ``answering`` of every task with the record beside it, and with all rows of the run."""
     blocks = {task: leaf.config.block("answering") for task, leaf in file.leaves.items()}
     first = next((block for block in blocks.values() if block), {})
@@ -127,7 +127,7 @@ def _counts(found: Any) -> Mapping[str, int]:
     return {name: count for name, count in items if isinstance(count, int)}
 
 
-def _against_rows(file: ResultFile, block: Mapping[str, Any], asked: Asked) -> Iterator[str]:
+def _against_rows(file: ResultFile, block: Mapping[str, Any], asked: ReplyCounts) -> Iterator[str]:
     """Compare counts of a model that was asked over our transport with the rows, where one rank counted all of them."""
     if block.get("transport") != ANSWERED_BY_US or not asked.whole:
         return

@@ -17,7 +17,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """Hold one difference.
+    """One difference.
 
     A ``fault`` is a number or a fingerprint that does not follow from the samples. A ``deviation`` is a setting or a
     number of rows that is not the benchmark's. A ``note`` says what could not be checked.
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verified:
-    """Hold a result file after its verification.
+    """A result file after its verification.
 
     Attributes:
         path: the result file.

@@ -16,7 +16,7 @@ from mrag_eval.report.verification._vote_checks import VotesRead
 
 @dataclass(frozen=True)
 class Checked:
-    """Hold a task of a run after its checks: what is here of it, and what could be made again."""
+    """A task of a run after its checks: what is here of it, and what could be made again."""
 
     here: TaskHere
     samples: Sequence[Sample]
@@ -63,7 +63,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """Hold something that nothing in a run contradicts if it is changed together with all that follows from it.
+    """Something that nothing in a run contradicts if it is changed together with all that follows from it.
 
     Attributes:
         what: the line that is printed.

@@ -12,7 +12,7 @@ from mrag_eval.core import DataError, Wait
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import Sample, read_samples, samples_beside, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
-from mrag_eval.report.verification._answering_checks import Asked, answering_follows
+from mrag_eval.report.verification._answering_checks import ReplyCounts, answering_follows
 from mrag_eval.report.verification._findings import Finding, Verified
 from mrag_eval.report.verification._harness_checks import groups, run_record, task_record, task_results
 from mrag_eval.report.verification._instrument_checks import instruments_follow
@@ -83,7 +83,7 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
     findings: list[Finding] = []
     left: dict[str, list[str]] = {}
     rows = numbers = 0
-    asked = Asked()
+    asked = ReplyCounts()
     for task, leaf in wait.over(file.leaves.items()):
         findings += task_settings(leaf, tasks_folder)
         path = samples_beside(file.path, task)
@@ -118,7 +118,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _of_task(
-    file: ResultFile, leaf: LeafResult, here: TaskHere, samples: Sequence[Sample], asked: Asked
+    file: ResultFile, leaf: LeafResult, here: TaskHere, samples: Sequence[Sample], asked: ReplyCounts
 ) -> tuple[int, list[Finding], list[str]]:
     """Return how many numbers were computed again, the findings of one task, and what was not checked."""
     records = [sample.record for sample in samples]

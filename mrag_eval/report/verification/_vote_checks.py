@@ -18,7 +18,7 @@ from mrag_eval.report.verification._task_here import TaskHere
 
 @dataclass(frozen=True)
 class VotesRead:
-    """Hold the votes that differ from the kept replies, and how many of all were compared."""
+    """The votes that differ from the kept replies, and how many of all were compared."""
 
     findings: tuple[Finding, ...] = ()
     compared: int = 0

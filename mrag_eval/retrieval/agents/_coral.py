@@ -37,7 +37,7 @@ Search = Callable[[Sequence[tuple[str, tuple[str, ...]]]], Sequence[Sequence[Hit
 
 @dataclass(frozen=True)
 class Start:
-    """Hold a question before the loop: ``text`` is searched first, ``fixed`` is the scope if none is chosen."""
+    """A question before the loop: ``text`` is searched first, ``fixed`` is the scope if none is chosen."""
 
     doc: RagDoc
     text: str
@@ -46,7 +46,7 @@ class Start:
 
 @dataclass
 class _Question:
-    """Hold one question in the loop. ``seen`` contains every document retrieved for it, in the order of retrieval."""
+    """One question in the loop. ``seen`` contains every document retrieved for it, in the order of retrieval."""
 
     start: Start
     shown: dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import EVALUATED, Agent, Retrieval, config_path, load_config
+from mrag_eval.config import EVALUATED, Agent, Retrieval, load_config
 from mrag_eval.core import (
     ConfigError,
     DataError,
@@ -16,11 +16,12 @@ from mrag_eval.core import (
     RagDoc,
     Ranked,
     Retrieved,
+    config_path,
     to_json,
 )
 from mrag_eval.models import AuxModel, EvaluatedModel, evaluated_model, get, portable_identity
 from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
-from mrag_eval.retrieval._plan import Plan, query_text, scope_of
+from mrag_eval.retrieval._plan import RowPlan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.agents._coral import Coral, Start
 from mrag_eval.retrieval.agents._records import Candidate, Outcome
@@ -39,7 +40,7 @@ EXAMPLE = """mrag.yaml (or $MRAG_CONFIG):
 
 @dataclass(frozen=True)
 class Agents:
-    """Hold the models of a loop; one object if planner and critic are one model."""
+    """The models of a loop; one object if planner and critic are one model."""
 
     planner: AuxModel
     critic: AuxModel
@@ -95,7 +96,7 @@ def check_fixed_scope(retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc]
     ``held`` are the corpus's languages.
     """
     if agent.corpora not in ("dynamic", "all"):
-        plans = [Plan(doc.query, _fixed(doc, agent, ())) for doc in docs]
+        plans = [RowPlan(doc.query, _fixed(doc, agent, ())) for doc in docs]
         check_scope(held, docs, plans, retrieval)
 
 
@@ -151,7 +152,7 @@ class _Searcher:
         self._passages: dict[str, Passage] = {}
 
     def __call__(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Hit] | Failure]:
-        plans = [Plan(text, languages) for text, languages in requests]
+        plans = [RowPlan(text, languages) for text, languages in requests]
         found = search_plans(self._index, plans, self._retrieval, use_cache=self._use_cache)
         wanted = dict.fromkeys(kept.id for row in found for kept in row.kept)
         new = [pid for pid in wanted if pid not in self._passages]

@@ -21,7 +21,7 @@ from mrag_eval.retrieval.agents._records import Conditions
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Hold the context of a plan.
+    """The context of a plan.
 
     ``previous`` is None in round 1. ``own`` is the pool's code of the query's language, if any. ``choose`` and
     ``rewrite`` are the planner's decisions.
@@ -38,7 +38,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """Hold a plan that can be carried out, and the kinds of fault that were repaired in it."""
+    """A plan that can be carried out, and the kinds of fault that were repaired in it."""
 
     conditions: Conditions
     repaired: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Hold the fault of a plan that cannot be carried out: its kind, and a message for the planner."""
+    """The fault of a plan that cannot be carried out: its kind, and a message for the planner."""
 
     kind: str
     error: str

@@ -20,7 +20,7 @@ _SNIPPET = 200
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Hold the conditions of one round's retrieval: languages of the corpora, and the query."""
+    """The conditions of one round's retrieval: languages of the corpora, and the query."""
 
     languages: tuple[str, ...]
     query: str
@@ -28,7 +28,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Critique:
-    """Hold the critic's verdict on one document: integers 0 to 5 in the order of :data:`CRITERIA`, and its words."""
+    """The critic's verdict on one document: integers 0 to 5 in the order of :data:`CRITERIA`, and its words."""
 
     scores: tuple[int, int, int, int]
     text: str = ""
@@ -40,7 +40,7 @@ class Critique:
 
 @dataclass(frozen=True, slots=True)
 class Sufficiency:
-    """Hold whether the documents are enough to answer, and the reason."""
+    """Whether the documents are enough to answer, and the reason."""
 
     enough: bool
     reason: str = ""
@@ -48,7 +48,7 @@ class Sufficiency:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Hold a fault in an agent's reply, and how it was handled."""
+    """A fault in an agent's reply, and how it was handled."""
 
     role: Role
     kind: str
@@ -62,7 +62,7 @@ class Fault:
 
 @dataclass(eq=False)
 class Candidate:
-    """Hold a retrieved document of one question.
+    """A retrieved document of one question.
 
     ``round`` is the round that found it first. ``error`` says why it has no scores.
     """
@@ -105,7 +105,7 @@ def usage_of(conversation: Conversation, replies: Sequence[Reply]) -> AgentUsage
 
 @dataclass
 class Round:
-    """Hold one round of one question. ``candidates``: the documents retrieved; ``new``: ids never retrieved before.
+    """One round of one question. ``candidates``: the documents retrieved; ``new``: ids never retrieved before.
 
     ``hits`` is their state at the end of the round. ``added`` counts the valid documents that the round added.
     ``decision`` is None if sufficiency was not asked for.
@@ -153,7 +153,7 @@ def _counted(faults: Sequence[Fault]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Hold the loop's result for one question: the documents to answer with, best first, and the rounds.
+    """The loop's result for one question: the documents to answer with, best first, and the rounds.
 
     ``valid`` are all valid documents, best first. ``fallback``: none is valid, so ``shown`` are the best scored ones.
     ``stopped``: ``sufficient``, ``max_rounds``, ``marginal``, ``budget``, or ``planner: <reason>``. ``failures`` are

@@ -68,7 +68,7 @@ main()
 
 @dataclass(frozen=True)
 class Order:
-    """Hold the rows of one task to retrieve for."""
+    """The rows of one task to retrieve for."""
 
     task: str
     supply: TaskRows

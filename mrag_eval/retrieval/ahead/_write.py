@@ -24,7 +24,7 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Hold the outcome of a task: ``rows`` asked for, ``kept`` of them from an earlier start."""
+    """The outcome of a task: ``rows`` asked for, ``kept`` of them from an earlier start."""
 
     task: str
     rows: int

@@ -30,7 +30,7 @@ _MOST_AT_FIRST = 16
 
 @dataclass(frozen=True)
 class _Request:
-    """Hold some of the documents of row ``row``, from position ``start`` on."""
+    """Some of the documents of row ``row``, from position ``start`` on."""
 
     row: int
     start: int

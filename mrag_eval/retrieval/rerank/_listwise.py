@@ -16,7 +16,7 @@ Passages = Sequence[Mapping[str, Any]]
 
 @dataclass
 class Ordered:
-    """Hold one query's order: places in the given list, best first.
+    """One query's order: places in the given list, best first.
 
     ``fault`` says why the model could not order it; ``failure`` is set if that was a call that failed.
     """
@@ -30,7 +30,7 @@ class Ordered:
 
 @dataclass(frozen=True)
 class ListQuery:
-    """Hold one row's passages to order: records with ``text``, ``title`` and ``lang``, best first by the search."""
+    """One row's passages to order: records with ``text``, ``title`` and ``lang``, best first by the search."""
 
     text: str
     lang: str

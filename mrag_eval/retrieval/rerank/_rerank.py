@@ -31,7 +31,7 @@ from mrag_eval.core import (
     titled,
 )
 from mrag_eval.models import get
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
 from mrag_eval.retrieval.rerank._api import ApiReranker
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
@@ -85,7 +85,7 @@ def check_reranker(retrieval: Retrieval) -> None:
 def rerank(
     found: Sequence[Searched],
     docs: Sequence[RagDoc],
-    plans: Sequence[Plan],
+    plans: Sequence[RowPlan],
     retrieval: Retrieval,
     reranker: Reranker | ListwiseReranker,
     source: PassageSource,

@@ -15,7 +15,7 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """Hold the manifest's entry of one task.
+    """The manifest's entry of one task.
 
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
     among them. ``index``, ``agent``, ``models`` and ``translation`` are copied into a run's results. ``terms`` are the

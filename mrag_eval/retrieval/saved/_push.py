@@ -42,7 +42,7 @@ _LINES = 1000
 
 @dataclass(frozen=True)
 class Push:
-    """Hold what a user asks for: the dataset, a branch other than ``main``, the commit's message, and a licence for
+    """What a user asks for: the dataset, a branch other than ``main``, the commit's message, and a licence for
     passages whose own is not known. ``private`` decides about a new dataset only.
     """
 
@@ -69,7 +69,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Pushed:
-    """Hold the outcome: the dataset at its new commit, number and bytes of the files, and ``notes`` for the user."""
+    """The outcome: the dataset at its new commit, number and bytes of the files, and ``notes`` for the user."""
 
     place: HubPlace
     files: int

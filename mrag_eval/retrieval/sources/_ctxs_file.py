@@ -27,8 +27,8 @@ _LABEL_AFTER = re.compile(r"\n[^\n:：]{1,24}[:：]\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Hold one line: its number, the id and the question it names, if any, and its passages, best first."""
+class ContextsLine:
+    """One line: its number, the id and the question it names, if any, and its passages, best first."""
 
     line: int
     id: str | None
@@ -38,22 +38,22 @@ class Asked:
 
 @dataclass(frozen=True)
 class CtxsFile:
-    """Hold a file, with lists as deep as asked for; ``repeated`` counts passages that a list has twice."""
+    """A file, with lists as deep as asked for; ``repeated`` counts passages that a list has twice."""
 
     path: Path
     sha256: str
-    asked: tuple[Asked, ...]
+    asked: tuple[ContextsLine, ...]
     repeated: int
 
     @cached_property
-    def by_id(self) -> Mapping[str, Asked]:
+    def by_id(self) -> Mapping[str, ContextsLine]:
         """Return the lines that name an id."""
         return {asked.id: asked for asked in self.asked if asked.id is not None}
 
     @cached_property
-    def by_question(self) -> Mapping[str, list[Asked]]:
+    def by_question(self) -> Mapping[str, list[ContextsLine]]:
         """Return the lines of a question, under each form that it may have."""
-        found: dict[str, list[Asked]] = {}
+        found: dict[str, list[ContextsLine]] = {}
         for asked in self.asked:
             for form in dict.fromkeys(forms_of(asked.question or "")):
                 found.setdefault(form, []).append(asked)
@@ -128,7 +128,7 @@ class _Reader:
             raise DataError(f"{where}: {error.message}", error.next_step) from None
 
 
-def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reader: _Reader) -> Asked:
+def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reader: _Reader) -> ContextsLine:
     name = next((record[key] for key in _IDS if record.get(key) is not None), None)
     question = next((record[key] for key in _QUESTIONS if record.get(key) is not None), None)
     if not (question is None or isinstance(question, str)) or (question is None and name is None):
@@ -147,7 +147,7 @@ def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reade
     rising = any(later > earlier for earlier, later in pairwise(scores))
     if rising or (len(scores) > 1 and len({*scores}) == 1):
         scores = [float(len(found) - place) for place in range(len(found))]
-    return Asked(number, None if name is None else str(name), question, tuple(zip(found, scores, strict=True)))
+    return ContextsLine(number, None if name is None else str(name), question, tuple(zip(found, scores, strict=True)))
 
 
 def _name(value: Mapping[str, Any], title: str, text: str) -> str:

@@ -13,7 +13,7 @@ from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageTable, with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
-from mrag_eval.retrieval.sources._ctxs_file import Asked, CtxsFile, form_of_question, forms_of, read_ctxs
+from mrag_eval.retrieval.sources._ctxs_file import ContextsLine, CtxsFile, form_of_question, forms_of, read_ctxs
 from mrag_eval.retrieval.sources._source import Missing, Setup, Source
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -78,13 +78,13 @@ def open_source(setup: Setup) -> CtxsRun:
     return CtxsRun(setup)
 
 
-def _searched(asked: Asked | None, retrieval: Retrieval, texts: PassageTable) -> Searched:
+def _searched(asked: ContextsLine | None, retrieval: Retrieval, texts: PassageTable) -> Searched:
     hits = () if asked is None else asked.hits
     ranking = tuple(Ranked(passage.id, passage.doc_id, passage.lang, score) for passage, score in hits)
     return Searched(ranking, tuple(Kept(place.id, place.score) for place in ranking[: retrieval.k]), texts.counts)
 
 
-def _aligned(file: CtxsFile, docs: Sequence[RagDoc]) -> list[Asked | None]:
+def _aligned(file: CtxsFile, docs: Sequence[RagDoc]) -> list[ContextsLine | None]:
     """Return each row's line: the one with its id, else the one with its question.
 
     Raises DataError if no row is there, if a line has a row's id with another question, and if two lines have different
@@ -101,7 +101,7 @@ def _aligned(file: CtxsFile, docs: Sequence[RagDoc]) -> list[Asked | None]:
     return found
 
 
-def _line_of(file: CtxsFile, doc: RagDoc) -> Asked | None:
+def _line_of(file: CtxsFile, doc: RagDoc) -> ContextsLine | None:
     form = form_of_question(doc.query)
     named = file.by_id.get(doc.id)
     if named is not None:
@@ -122,7 +122,7 @@ def _line_of(file: CtxsFile, doc: RagDoc) -> Asked | None:
     return lines[0] if lines else None
 
 
-def _log_coverage(file: CtxsFile, docs: Sequence[RagDoc], aligned: Sequence[Asked | None]) -> None:
+def _log_coverage(file: CtxsFile, docs: Sequence[RagDoc], aligned: Sequence[ContextsLine | None]) -> None:
     missing = [doc.id for doc, asked in zip(docs, aligned, strict=True) if asked is None]
     by_id = sum(asked is not None and asked.id == doc.id for doc, asked in zip(docs, aligned, strict=True))
     log.info(

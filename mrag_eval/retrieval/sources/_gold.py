@@ -10,7 +10,7 @@ from mrag_eval.config import Given, Retrieval
 from mrag_eval.core import DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
 from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
-from mrag_eval.retrieval._plan import Plan, Selection, query_text, scope_of
+from mrag_eval.retrieval._plan import RowPlan, Selection, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.sources._given import given_passages
 from mrag_eval.retrieval.sources._index import IndexSearch
@@ -60,10 +60,10 @@ class GoldPassages(IndexSearch):
         found = dict(zip(others, super().passages(others), strict=True)) if others else {}
         return [brought.get(pid) or found[pid] for pid in ids]
 
-    def _plans(self, docs: Sequence[RagDoc]) -> list[Plan]:
+    def _plans(self, docs: Sequence[RagDoc]) -> list[RowPlan]:
         return [_plan(doc, self._retrieval) for doc in docs]
 
-    def _search(self, index: Index, plans: Sequence[Plan]) -> list[Searched]:
+    def _search(self, index: Index, plans: Sequence[RowPlan]) -> list[Searched]:
         # an oracle is shown its documents: nothing is counted as searchable
         found = search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache, count_candidates=False)
         return _with_missing_gold(found, plans, index, self._retrieval)
@@ -86,7 +86,7 @@ def _gold_from_row(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
     return Retrieved(hits[: retrieval.k], tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
 
 
-def _plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
+def _plan(doc: RagDoc, retrieval: Retrieval) -> RowPlan:
     """Return a search among the row's relevant documents alone, for the order of their passages."""
     if not doc.relevant_ids:
         raise DataError(
@@ -98,11 +98,11 @@ def _plan(doc: RagDoc, retrieval: Retrieval) -> Plan:
         scope = scope_of(doc, retrieval.languages, retrieval.mode)
     elif doc.gold_doc_lang is not None:
         scope = (normalize_language(doc.gold_doc_lang),)
-    return Plan(query_text(doc, retrieval), scope, doc.relevant_ids, row=doc.id, row_lang=doc.query_lang)
+    return RowPlan(query_text(doc, retrieval), scope, doc.relevant_ids, row=doc.id, row_lang=doc.query_lang)
 
 
 def _with_missing_gold(
-    found: Sequence[Searched], plans: Sequence[Plan], index: Index, retrieval: Retrieval
+    found: Sequence[Searched], plans: Sequence[RowPlan], index: Index, retrieval: Retrieval
 ) -> list[Searched]:
     """Return the hits among the gold documents, followed by their other passages, in page order.
 
@@ -114,7 +114,7 @@ def _with_missing_gold(
 
 
 def _with_rest(
-    row: Searched, plan: Plan, index: Index, retrieval: Retrieval, named: dict[str, list[Passage]]
+    row: Searched, plan: RowPlan, index: Index, retrieval: Retrieval, named: dict[str, list[Passage]]
 ) -> Searched:
     held = index.resolve(plan.languages)
     seen = {place.id for place in row.ranking}

@@ -19,7 +19,7 @@ _COLUMNS = "query, Q0, passage, rank, score, run"
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """Hold one passage of a query's list, and its line number."""
+    """One passage of a query's list, and its line number."""
 
     passage: str
     score: float
@@ -28,7 +28,7 @@ class RunLine:
 
 @dataclass(frozen=True)
 class RunFile:
-    """Hold a run: per query its passages, best first (score descending, then id ascending; the rank column is ignored).
+    """A run: per query its passages, best first (score descending, then id ascending; the rank column is ignored).
 
     ``reordered`` counts queries whose ranks disagree with that order, and ``first_reordered`` is the line of the first
     one. ``tag`` is the run's name in the last column; None if its lines disagree.

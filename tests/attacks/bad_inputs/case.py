@@ -27,7 +27,7 @@ _NOWHERE = ("if it is ours, report it", "shows where it comes from")
 
 @dataclass(frozen=True)
 class Case:
-    """Hold a command, the words that its message contains, and what is planted before it.
+    """A command, the words that its message contains, and what is planted before it.
 
     ``planted`` maps paths to contents: text, bytes, None for a folder, UNREADABLE, PIPE, or what to make of the text
     that the file has. They are removed afterwards.
