@@ -50,7 +50,7 @@ def build(
         typer.Option(help="How documents are cut into passages: none, words, sentences, llamaindex or paragraphs."),
     ] = "none",
     size: Annotated[
-        int, typer.Option(help="Words or tokens of a passage, for the chunkers words, sentences and llamaindex.")
+        int, typer.Option(min=1, help="Words or tokens of a passage, for the chunkers words, sentences and llamaindex.")
     ] = 100,
     lang: Annotated[
         str | None, typer.Option(help="The language of all documents, if they do not name it themselves.")
@@ -95,13 +95,14 @@ def build(
             help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto. The default is cpu; with Ray, any GPU."
         ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="Number of passages embedded at a time.")] = 256,
+    batch_size: Annotated[int, typer.Option(min=1, help="Number of passages embedded at a time.")] = 256,
     window: Annotated[
         int | None,
-        typer.Option(help="Number of passages sorted by length before batching. The default is eight batches."),
+        typer.Option(min=1, help="Number of passages sorted by length before batching. The default is eight batches."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="Number of processes that cut documents; 0 cuts them in the process of the build.")
+        int,
+        typer.Option(min=0, help="Number of processes that cut documents; 0 cuts them in the process of the build."),
     ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted build or addition.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is already at INDEX.")] = False,
@@ -112,7 +113,9 @@ def build(
         str | None,
         typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
     ] = None,
-    recall: Annotated[float, typer.Option(help="The recall@20 that an approximate index is tuned to.")] = 0.95,
+    recall: Annotated[
+        float, typer.Option(min=0, max=1, help="The recall@20 that an approximate index is tuned to.")
+    ] = 0.95,
     queries: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file of queries to measure recall with, one per line.")
     ] = None,
@@ -122,7 +125,9 @@ def build(
     ] = None,
     actors: Annotated[
         int | None,
-        typer.Option(help="Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs."),
+        typer.Option(
+            min=1, help="Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs."
+        ),
     ] = None,
 ) -> None:
     """Build an index from documents. An interrupted build leaves nothing at INDEX; --resume continues it.

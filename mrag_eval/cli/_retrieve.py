@@ -32,7 +32,8 @@ def retrieve(
         typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option("--limit", "-L", help="Number (or, below 1, the fraction) of rows of each task.")
+        float | None,
+        typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
     ] = None,
     samples: Annotated[
         str | None, typer.Option("--samples", "-E", help="The rows of each task by number, as JSON or a JSON file.")

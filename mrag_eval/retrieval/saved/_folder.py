@@ -82,6 +82,8 @@ class RunFolder:
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            if not self.tasks and next(self.path.rglob("results_*.json"), None) is not None:
+                raise ConfigError(f"{self.path} holds results of a run", "name another folder with -o")
             self._check_ours(entry, known)
             have: set[str] = set()
             if known is None or differing or overwrite:

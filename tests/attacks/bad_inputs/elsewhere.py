@@ -89,6 +89,11 @@ def _rest() -> Iterator[Case]:
     for command in ("compare a b --metric acc", "gate --save new.json a", "judge inspect a"):
         yield Case(command, [_SAMPLES, "1, such as"], {_SAMPLES: _first_again}, title=f"{command}: a row twice")
     yield Case(_RUN, ["found/mine.jsonl", "twice"], {"found/mine.jsonl": _first_again}, title="a retrieved row twice")
+    for content in ("", "\n\n"):
+        yield Case(
+            "corpus kilt --from wrong.json", ["wrong.json", "no page"], {"wrong.json": content}, title="no pages"
+        )
+    yield Case("retrieve --include_path tasks --tasks mine -o full", ["full", "results"], title="rows among results")
     empty = {"wrong.jsonl.gz": _EMPTY_LINES}
     yield Case("index build wrong.jsonl.gz new --kind bm25", ["wrong.jsonl.gz, line 1", "empty lines"], empty)
     for what, tasks in {
