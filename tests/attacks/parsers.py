@@ -114,7 +114,8 @@ TEXTS: dict[str, tuple[str, str, str]] = {
     unit: ("", unit, "")
     for unit in (
         "**A**", "(A)(B)", "A ", "a ", "A) ", "정답: ", "정답", "answer ", "answer: ", "answer is ",
-        "answer foo ", "选", "选 ", "故选", "答案是 ", "Paris ", "Sudan ", "South Sudan ", "south ", "서울",
+        "answer foo ", "Answer: A ", "A and B ", "❌ A\n", "so A ", "if A, ",
+        "选", "选 ", "故选", "答案是 ", "Paris ", "Sudan ", "South Sudan ", "south ", "서울",
         "not A ", "A or ", "or ", "(", "((A", "[", "]", "[1", "[1] ", "[1], ", "[1, 2] > ", "1, ",
         "passage ", "<", "< ", "</", "<answer>", "</answer>", "<answer>x", "<answer>x</answer>",
         "<same_meaning>", "<doc1", "<doc1,", "<think>", "</think>", "</think> ", "{", "}", "{}", "{{",

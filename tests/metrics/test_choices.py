@@ -126,12 +126,12 @@ def test_the_languages_of_coral_are_there() -> None:
     assert set(languages.CORAL_POOL) <= set(ANNOUNCED)
 
 
-@pytest.mark.parametrize("response", [line for lines in ANNOUNCED.values() for line in lines])
-def test_announced_in_many_languages(response: str) -> None:
+@pytest.mark.parametrize(("lang", "response"), [(lang, line) for lang, lines in ANNOUNCED.items() for line in lines])
+def test_announced_in_many_languages(lang: str, response: str) -> None:
     for options in (OPTIONS, None):
-        assert extract_choice(response, 4, options) == 1
-        assert extract_choice(f"A) bread is common, C) too.\n\n{response}", 4, options) == 1
-        assert extract_choice(response, 1, options and ["bread"]) is None  # beyond the options
+        assert extract_choice(response, 4, options, lang) == 1
+        assert extract_choice(f"A) bread is common, C) too.\n\n{response}", 4, options, lang) == 1
+        assert extract_choice(response, 1, options and ["bread"], lang) is None  # beyond the options
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,6 @@ def test_announced_in_many_languages(response: str) -> None:
         ("Final Answer: \\boxed{B}", 1),
         ("The final answer is $\\boxed{\\text{B}}$.", 1),
         ("Answer: 2", 1),
-        ("Answer: A typical breakfast is porridge", 2),
         ("The correct answer is B because A is wrong.", 1),
         ("I think the answer is eggs, not bread.", 1),
         ("Bread is common. Rice too.\n\nAnswer: eggs", 1),
@@ -170,6 +169,7 @@ def test_announced_in_many_languages(response: str) -> None:
         ("It is eggs, not bread.", 1),
         ("EGGS!", 1),
         ("The answer depends. I'd say D.", 3),
+        ("Answer: A typical breakfast is porridge", None),  # the label, or an article
         # nothing chosen, several chosen, or no such option
         ("", None),
         ("Answer:", None),
