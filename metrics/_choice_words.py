@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from typing import Final
@@ -18,7 +18,6 @@ Span = tuple[int, int]
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
-_RUN: Final = re.compile(r"[^\W\d_]+")
 # Prepositions, conjunctions and articles that a script writes together with the next word.
 _PROCLITICS = {
     "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
@@ -26,6 +25,7 @@ _PROCLITICS = {
     "Ethi": re.compile("[የበለከ]{1,2}"),
 }
 _LONGEST_PROCLITIC = 4
+_RUN: Final = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,19 @@ class Lexicon:
         return found
 
 
-def _starts(folded: str) -> Iterator[int]:
-    """Yield where words may start: with a run of letters, and inside it where a script joins words or has no spaces."""
+def _starts(folded: str) -> list[int]:
+    """Return where words may start: with a run of letters, and inside where a script joins words or has no spaces."""
+    found = []
     for match in _RUN.finditer(folded):
         start, end = match.span()
-        yield start
-        if not match[0].isascii() and end > start + 1:
-            own = script(folded[start])
+        found.append(start)
+        if end > start + 1 and not match[0].isascii():
+            own = _kind(folded[start])
             if own in _PROCLITICS:
-                yield from range(start + 1, min(end, start + _LONGEST_PROCLITIC + 1))
+                found += range(start + 1, min(end, start + _LONGEST_PROCLITIC + 1))
             elif own in NO_SPACE_SCRIPTS or folded[start].isascii():
-                yield from range(start + 1, end)
+                found += range(start + 1, end)
+    return found
 
 
 def _end(folded: str, end: int, endings: bool) -> int:

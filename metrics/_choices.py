@@ -25,7 +25,7 @@ _PREPARE.update(dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x061C, *
 _PREPARE.update(dict.fromkeys(map(ord, "፦፡∶꞉"), ":"))
 _PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
 
-_SPECIAL = re.compile(f"[{''.join(map(chr, _PREPARE))}]")
+_SPECIAL: Final = frozenset(map(chr, _PREPARE))
 
 # The tatweel, unless it sets off a preposition, which is no label: "بـ 24".
 _TATWEEL = re.compile(r"ـ(?=\w)|(?<![بكلف])ـ|(?<=\w[بكلف])ـ")
@@ -57,7 +57,7 @@ def extract_choice(
 def _prepared(response: str) -> str:
     text = response.rpartition("</think>")[2].partition("<think>")[0]
     if not text.isascii():
-        if _SPECIAL.search(text):
+        if not _SPECIAL.isdisjoint(text):
             text = text.translate(_PREPARE)
         text = unicodedata.normalize("NFKC", text)
         if "ـ" in text:

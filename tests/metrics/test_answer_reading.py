@@ -1,4 +1,4 @@
-"""Replies in many languages are read as well as docs/answers.md says: bounds for sets, not for single replies."""
+"""Replies in many languages, read as well as the page on reading answers says: bounds for sets, not single replies."""
 
 from __future__ import annotations
 
