@@ -71,6 +71,9 @@ from mrag_eval.metrics._language_rate import (
     accepts,
     correct_language_rate,
     counted_together,
+    detector_for,
+    unknown_to,
+    unreliable,
 )
 from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
@@ -78,13 +81,14 @@ from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outc
 from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
+from mrag_eval.metrics._random_ranking import random_ranking
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
 from mrag_eval.metrics._refusal_words import declines
 from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
+from mrag_eval.metrics._share_between import share_between
 from mrag_eval.metrics._short_answers import (
     ShortAnswerScores,
     VotedAnswer,
-    check_stemmers,
     has_lemma_rule,
     short_answer_scores,
 )
@@ -94,18 +98,21 @@ from mrag_eval.metrics._text import (
     exact_match,
     match,
     normalize_answer,
+    segmented_f1,
     word_f1,
     word_precision,
     word_recall,
     word_scores,
     word_tokens,
 )
+from mrag_eval.metrics._unicode_normalizer import UNICODE_VERSION
 from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
     "CAUSES",
     "CONCURRENCE_SCALES",
     "SHARES",
+    "UNICODE_VERSION",
     "UNKNOWN_CONTROLLER",
     "BorderlinesCitation",
     "Cause",
@@ -156,7 +163,6 @@ __all__ = [
     "char_ngram_recall_batch",
     "char_ngram_scores",
     "char_ngram_scores_batch",
-    "check_stemmers",
     "citation_preference",
     "citation_preferences",
     "citation_rates",
@@ -172,6 +178,7 @@ __all__ = [
     "counted_together",
     "declines",
     "default_detector",
+    "detector_for",
     "effective_panel_size",
     "error_attribution",
     "exact_match",
@@ -199,14 +206,19 @@ __all__ = [
     "parse_borderlines_freetext",
     "parse_citations",
     "random_concurrence",
+    "random_ranking",
     "rank_documents",
     "ranking_metrics",
     "read_yes_no",
     "reply_outcome",
+    "segmented_f1",
+    "share_between",
     "short_answer_scores",
     "stratified_bootstrap",
     "t_interval",
     "undefined",
+    "unknown_to",
+    "unreliable",
     "unscored_range",
     "wilson",
     "word_f1",

@@ -32,7 +32,8 @@ class LanguageDetector(Protocol):
     An attribute ``supported`` (a frozenset of labels) may list the languages that the detector knows; answers expected
     in any other language are then left unscored instead of being counted as wrong. An attribute ``name`` is used in the
     reason. With an attribute ``min_confidence`` above 0, texts of which the detector is less sure are
-    :data:`UNDETERMINED`; answers with letters among them are then left unscored.
+    :data:`UNDETERMINED`; answers with letters among them are then left unscored. An attribute ``measured_as`` is the
+    detector's name in :func:`mrag_eval.languages.reliability`, None with settings that were not measured.
     """
 
     def detect(self, texts: Sequence[str]) -> list[str]:
@@ -78,6 +79,7 @@ class FastTextDetector:
         self._path, self.min_confidence = None if path is None else str(path), min_confidence
         self._letters_only = letters_only
         self.name = "fasttext" if path is None else Path(path).name
+        self.measured_as = None if path is not None or min_confidence or letters_only else "lid.176"
 
     @property
     def supported(self) -> frozenset[str]:
@@ -172,6 +174,8 @@ class LinguaDetector:
 
     def __init__(self, languages: Sequence[str], min_confidence: float = 0.0) -> None:
         self.min_confidence = min_confidence
+        # measured among all its languages: it recognises no fewer texts among some of them
+        self.measured_as = None if min_confidence else "lingua"
         wanted = sorted({base_language(code) for code in languages})
         if len(wanted) < 2:
             raise MetricError(f"lingua needs at least two languages, got {wanted}", "add 'en'")

@@ -7,11 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from mrag_eval.core import ConfigError, MetricError, base_language, is_language, language_name, suggestion
+from mrag_eval.core import (
+    ANY_LANGUAGE,
+    ConfigError,
+    MetricError,
+    base_language,
+    is_language,
+    language_name,
+    normalize_language,
+    suggestion,
+)
+from mrag_eval.languages import reliability
+from mrag_eval.metrics._demanded_scripts import is_romanised, other_script
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
+from mrag_eval.text import expected_scripts
 
 # Labels that count as the requested language, because detectors cannot tell the two apart or one is a variety of
-# the other. Arabic varieties, Norwegian (no, nb, nn) and the scripts of Chinese are one language already.
+# the other. Arabic varieties are one language already.
 _VARIETIES: dict[str, frozenset[str]] = {
     "zh": frozenset({"yue", "wuu", "lzh"}),
     # In Latin script the three are one language to a detector. Its label "sr" is learnt from Cyrillic, so it counts for
@@ -20,6 +32,10 @@ _VARIETIES: dict[str, frozenset[str]] = {
     "hr": frozenset({"sh", "bs"}),
     "bs": frozenset({"sh", "hr"}),
     "ne": frozenset({"dty"}),
+    "nb": frozenset({"nn"}),
+    "nn": frozenset({"nb"}),
+    "fa": frozenset({"prs"}),
+    "prs": frozenset({"fa"}),
     # most sentences are both Indonesian and Malay
     "id": frozenset({"ms"}),
     "ms": frozenset({"id"}),
@@ -79,7 +95,9 @@ def correct_language_rate(
     languages: str | Sequence[str],
     *,
     min_chars: int | None = 20,
-    detector: LanguageDetector | None = None,
+    detector: LanguageDetector | Mapping[str, LanguageDetector] | None = None,
+    min_recognised: float | None = None,
+    check_script: bool = False,
 ) -> LanguageRate:
     """Return the share of responses written in the requested language.
 
@@ -95,7 +113,14 @@ def correct_language_rate(
         languages: one language for all responses, or one for each.
         min_chars: 20 in the mRAG paper, whose rule it is: it drops ordinary sentences in Chinese, Japanese and Korean.
             None for no minimum (XRAG).
-        detector: a :class:`LanguageDetector`; None for the bundled fastText lid.176.
+        detector: a :class:`LanguageDetector`, or one for each requested language (base codes; ``default`` for the
+            others); None for the bundled fastText lid.176.
+        min_recognised: leave out responses of a language and length of which the detector recognises a smaller share
+            (0..1) of texts by :func:`mrag_eval.languages.reliability`; languages and detectors that were not measured
+            are scored. None for no bound, as in both papers.
+        check_script: a response in another script than the one that a language code names (``sr-Latn``) is wrong, and
+            text in Latin letters that no detector recognises is the language in Latin script (``hi-Latn``), not what
+            the detector guesses. False in both papers.
 
     Returns:
         The rate with its counts. It is None, with a reason, if nothing is scored; responses in a language that the
@@ -110,64 +135,111 @@ def correct_language_rate(
     """
     if isinstance(responses, str):
         raise MetricError("responses must be a list of strings, got one string", "pass [response]")
-    expected = _expected(languages, len(responses))
-    detector = default_detector() if detector is None else detector
-    reasons: list[str | None] = []
-    texts: list[str] = []
-    rows: list[int] = []
+    expected = _expected(languages, len(responses), keep_script=check_script)
+    detectors = {code: detector_for(code, detector) for code in set(expected)}
+    unknown = {code: unknown_to(each, code) for code, each in detectors.items()}
     limit = -1 if min_chars is None else min_chars
-    unknown = {code: unknown_to(detector, code) for code in set(expected)}
-    too_short = f"{limit} code points or fewer"
+    reasons: list[str | None] = []
     for row, (response, language) in enumerate(zip(responses, expected, strict=True)):
-        reason = None
-        if response is None:
-            reason = "no response"
-        elif not isinstance(response, str):
+        if response is not None and not isinstance(response, str):
             raise MetricError(f"responses[{row}] must be a string, got {type(response).__name__}")
+        if response is None:
+            reasons.append("no response")
         elif len(response) <= limit:
-            reason = too_short
-        elif unknown[language] is not None and any(map(str.isalpha, response)):
-            reason = unknown[language]
+            reasons.append(f"{limit} code points or fewer")
+        elif not _has_letters(response):
+            reasons.append(None)
+        elif unknown[language] is not None and not (check_script and other_script(response, language)):
+            reasons.append(unknown[language])
         else:
-            rows.append(row)
-            texts.append(response.replace("\n", " "))
-        reasons.append(reason)
-
-    # detectors have labels for digits, too, but a text without letters is in every language
-    lettered = [text for text in texts if any(map(str.isalpha, text))]
-    found = detector.detect(lettered) if lettered else []
-    if len(found) != len(lettered):
-        raise MetricError(f"the detector returned {len(found)} labels for {len(lettered)} texts")
-    label_of = iter(found)
-    labels = [next(label_of) if any(map(str.isalpha, text)) else UNDETERMINED for text in texts]
+            reasons.append(unreliable(detectors[language], language, len(response), min_recognised))
     detected: list[str | None] = [None] * len(responses)
     correct: list[bool | None] = [None] * len(responses)
-    for row, text, label in zip(rows, texts, labels, strict=True):
-        detected[row] = label
-        correct[row] = accepts(expected[row], label) if label != UNDETERMINED else not any(map(str.isalpha, text))
-        if label == UNDETERMINED and not correct[row] and (least := getattr(detector, "min_confidence", 0.0)) > 0:
-            detected[row], correct[row] = None, None
+    rows = [row for row, reason in enumerate(reasons) if reason is None]
+    for row, label in zip(rows, _labels(responses, expected, rows, detectors), strict=True):
+        text, language = str(responses[row]), expected[row]
+        least = getattr(detectors[language], "min_confidence", 0.0)
+        if check_script and (script := _script_told(text, language, label)) is not None:
+            detected[row], correct[row] = script, False
+        elif label != UNDETERMINED:
+            detected[row], correct[row] = label, accepts(language, label)
+        elif least > 0 and _has_letters(text):
             reasons[row] = f"the detector is less sure of the language than {least:g}"
-    rows = [row for row in rows if correct[row] is not None]
-    hits = sum(1 for row in rows if correct[row])
+        else:
+            detected[row], correct[row] = label, not _has_letters(text)
+    scored = [row for row in rows if correct[row] is not None]
+    hits = sum(1 for row in scored if correct[row])
     return LanguageRate(
-        rate=hits / len(rows) if rows else None,
-        scored=len(rows),
+        rate=hits / len(scored) if scored else None,
+        scored=len(scored),
         detected=tuple(detected),
-        skipped=len(responses) - len(rows),
+        skipped=len(responses) - len(scored),
         correct=tuple(correct),
         reasons=tuple(reasons),
-        reason=None if rows else _reason_nothing_scored(reasons),
+        reason=None if scored else _reason_nothing_scored(reasons),
         by_language=_breakdowns(expected, detected, correct),
     )
 
 
-def _expected(wanted: str | Sequence[str], n: int) -> list[str]:
+def _has_letters(text: str) -> bool:
+    """Return whether a text has letters; one without is in every language, though detectors have labels for digits."""
+    return any(map(str.isalpha, text))
+
+
+def _labels(
+    responses: Sequence[str | None],
+    expected: Sequence[str],
+    rows: Sequence[int],
+    detectors: Mapping[str, LanguageDetector],
+) -> list[str]:
+    """Return the label of each of the rows; every detector is called once."""
+    labels = dict.fromkeys(rows, UNDETERMINED)
+    # not by equality: a detector may be any object
+    for detector in {id(each): each for each in detectors.values()}.values():
+        own = [row for row in rows if detectors[expected[row]] is detector and _has_letters(str(responses[row]))]
+        found = detector.detect([str(responses[row]).replace("\n", " ") for row in own]) if own else []
+        if len(found) != len(own):
+            raise MetricError(f"the detector returned {len(found)} labels for {len(own)} texts")
+        labels.update(zip(own, found, strict=True))
+    return [labels[row] for row in rows]
+
+
+def _script_told(text: str, language: str, label: str) -> str | None:
+    """Return the language and script of a text that is wrong by its script; None if its script says nothing."""
+    base, script = base_language(language), other_script(text, language)
+    if label == UNDETERMINED:
+        return None
+    if script is not None and accepts(base, label):
+        return normalize_language(f"{base}-{script}")
+    if accepts(base, label) or not is_romanised(text, base):
+        return None
+    return None if language.endswith("-Latn") else f"{base}-Latn"
+
+
+def detector_for(language: str, detector: LanguageDetector | Mapping[str, LanguageDetector] | None) -> LanguageDetector:
+    """Return the detector of a language: its own, else the default one."""
+    if isinstance(detector, Mapping):
+        return detector.get(base_language(language)) or detector.get(ANY_LANGUAGE) or default_detector()
+    return default_detector() if detector is None else detector
+
+
+def unreliable(detector: LanguageDetector, language: str, length: int, bound: float | None) -> str | None:
+    """Return why a text of ``length`` code points is left out; None if a detector recognises enough of such texts."""
+    name = getattr(detector, "measured_as", None)
+    known = None if name is None or bound is None else reliability(name, base_language(language), length)
+    if known is None or bound is None or known.share >= bound:
+        return None
+    share = f"{int(100 * known.share)}% of {language_name(known.language)} texts"
+    return f"{known.detector} recognises {share} of {known.lengths}"
+
+
+def _expected(wanted: str | Sequence[str], n: int, *, keep_script: bool) -> list[str]:
     codes = [wanted] * n if isinstance(wanted, str) else list(wanted)
     if len(codes) != n:
         raise MetricError(f"{n} responses but {len(codes)} languages", "pass one language, or one for each response")
+    read = normalize_language if keep_script else base_language
     try:
-        known = {code: base_language(code) for code in dict.fromkeys(codes)}
+        known = {code: read(code) for code in dict.fromkeys(codes)}
     except (ConfigError, AttributeError) as error:
         row = next(i for i, code in enumerate(codes) if not isinstance(code, str) or not is_language(code))
         wrong = codes[row]
@@ -176,9 +248,9 @@ def _expected(wanted: str | Sequence[str], n: int) -> list[str]:
 
 
 def unknown_to(detector: LanguageDetector, language: str) -> str | None:
-    """Return why answers in a language (a base code) cannot be scored by a detector; None if it knows the language."""
+    """Return why answers in a language cannot be scored by a detector; None if it knows the language, in its script."""
     supported = getattr(detector, "supported", None)
-    if supported is None or any(accepts(language, label) for label in supported):
+    if supported is None or any(accepts(language, label) and _share_script(language, label) for label in supported):
         return None
     own = getattr(detector, "name", None)
     return f"the detector{f' {own}' if own else ''} does not know {language_name(language)}"
@@ -191,9 +263,16 @@ def counted_together(language: str) -> tuple[str, ...]:
 
 @cache
 def accepts(expected: str, label: str) -> bool:
-    """Return whether a detector's label counts as the expected language (a base code)."""
-    found = _label_language(label)
-    return found == expected or found in _VARIETIES.get(expected, ())
+    """Return whether a detector's label counts as the expected language, whatever its script."""
+    found, wanted = _label_language(label), base_language(expected)
+    return found == wanted or found in _VARIETIES.get(wanted, ())
+
+
+def _share_script(language: str, label: str) -> bool:
+    """Return whether texts with a label may be in the script that a language code names."""
+    if "-" not in language or not is_language(label):
+        return True
+    return not expected_scripts(label) or bool(expected_scripts(language) & expected_scripts(label))
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mrag_eval.core import MetricError, base_language, language_name
+from mrag_eval.core import MetricError, base_language
 from mrag_eval.text import stemmer
 
 # Languages whose words are compared by stem.
@@ -40,11 +40,6 @@ def has_lemma_rule(lang: str) -> bool:
     return base_language(lang) in (*STEMMED, *_UNSTEMMED)
 
 
-def check_stemmers() -> None:
-    """Raise MissingExtraError if the extra ``stem`` is not installed."""
-    stemmer("en")
-
-
 def short_answer_scores(reply: str, answers: Sequence[VotedAnswer], lang: str) -> ShortAnswerScores:
     """Return SEM-B and SEM-W of one reply; their means over valid questions are the scores that BLEnD reports.
 
@@ -55,7 +50,6 @@ def short_answer_scores(reply: str, answers: Sequence[VotedAnswer], lang: str) -
 
     Raises:
         MetricError: there are no answers, or one has no votes.
-        MissingExtraError: the extra ``stem`` is not installed.
     """
     if not answers:
         raise MetricError("no annotated answers")
@@ -102,9 +96,4 @@ def _stems_of(lang: str) -> Stem | None:
     code = base_language(lang)
     if code in _UNSTEMMED:
         return str
-    if code not in STEMMED:
-        return None
-    found = stemmer(code)
-    if found is None:
-        raise MetricError(f"this snowballstemmer lacks {language_name(code)}", 'pip install "snowballstemmer>=3.1"')
-    return found
+    return stemmer(code) if code in STEMMED else None

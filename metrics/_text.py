@@ -15,13 +15,15 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from mrag_eval.core import MetricError, base_language, did_you_mean
+from mrag_eval.core import MetricError, did_you_mean
 from mrag_eval.metrics._mkqa_normalizer import normalize_mkqa
-from mrag_eval.metrics._word_edges import contains
-from mrag_eval.text import NO_SPACE_SCRIPTS, fold, script
+from mrag_eval.metrics._numbers import met, spaces_joined, units_apart
+from mrag_eval.metrics._unicode_normalizer import Punctuation, normalize_unicode
+from mrag_eval.metrics._word_edges import contains, equal
+from mrag_eval.text import NO_SPACE_SCRIPTS, half_spaces_apart, script, words_apart
 
 Normalizer = Literal["paper", "mkqa", "unicode"]
 
@@ -37,29 +39,7 @@ class OverlapScores(NamedTuple):
     f1: float
 
 
-class _UnicodePunctuation(dict[int, int | str]):
-    """Translation table filled as characters occur: punctuation, symbols and format characters are removed.
-
-    Dashes, slashes and marks between words become spaces; the rest is deleted, as the SQuAD normaliser does with ASCII
-    punctuation (``O'Connor`` stays one word).
-    """
-
-    def __missing__(self, code: int) -> int | str:
-        char = chr(code)
-        category = unicodedata.category(char)
-        value: int | str = code
-        if category == "Pd" or char in "/\\_་།፡":
-            value = " "
-        elif category[0] in "PS" or category == "Cf":
-            value = ""
-        self[code] = value
-        return value
-
-
-_UNICODE_PUNCTUATION = _UnicodePunctuation()
-# Languages in which an apostrophe ends an article or preposition (l'Afrique, dell'arte) or begins the ending of a name
-# (İstanbul'da).
-_SEPARATING = ("fr", "it", "ca", "oc", "tr", "az")
+_PUNCTUATION = Punctuation()
 
 
 def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> str:
@@ -69,9 +49,12 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
     whitespace (BERGEN's normaliser, section 3 of "Retrieval-augmented generation in multilingual settings").
     ``"mkqa"``: lower case, delete ASCII punctuation, drop the articles of ``lang`` (of 14 languages), separate the
     characters of Chinese, Japanese, Thai and Khmer, collapse whitespace.
-    ``"unicode"``: fold the spellings of a word (:func:`mrag_eval.text.fold`, for ``lang``), delete Unicode punctuation,
-    symbols and format characters (dashes and slashes become spaces); drop articles only if ``lang`` is English,
-    separate at apostrophes if it is French, Italian, Catalan, Occitan, Turkish or Azerbaijani; collapse whitespace.
+    ``"unicode"``: fold the spellings of a word (:func:`mrag_eval.text.fold`, for ``lang``), and those that the
+    orthography of Arabic, Hindi, Persian and Vietnamese leaves open; write numbers in one form with sign and unit
+    (``-5``, ``50%``; docs/languages.md); delete Unicode punctuation, other symbols and format characters (dashes,
+    slashes and mathematical signs become spaces), but not ``+`` and ``#`` behind a letter or number (``C++``); drop
+    articles only if ``lang`` is English, separate at apostrophes if it is French, Italian, Catalan, Occitan, Turkish or
+    Azerbaijani; collapse whitespace. Normalising twice changes nothing.
 
     Raises:
         MetricError: the text is not a string, or the normaliser is unknown.
@@ -83,13 +66,7 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
     elif normalize == "mkqa":
         return normalize_mkqa(text, lang)
     elif normalize == "unicode":
-        base = None if lang is None else base_language(lang)
-        text = fold(text, lang)
-        if base in _SEPARATING:
-            text = text.replace("'", " ")
-        text = text.translate(_UNICODE_PUNCTUATION)
-        if base == "en":
-            text = _ARTICLES.sub(" ", text)
+        return normalize_unicode(text, lang)
     else:
         raise MetricError(f"unknown normaliser '{normalize}'" + did_you_mean(str(normalize), get_args(Normalizer)))
     return " ".join(text.split())
@@ -105,12 +82,12 @@ def word_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None 
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
     if normalize != "unicode":
         return normalized.split()
-    return _isolate(normalized, NO_SPACE_SCRIPTS).split()
+    return _isolate(units_apart(normalized), NO_SPACE_SCRIPTS).split()
 
 
 def graphemes(text: str) -> list[str]:
     """Return the words of a text, or its graphemes in scripts without spaces, lower-cased but otherwise as written."""
-    plain = unicodedata.normalize("NFKC", text).casefold().translate(_UNICODE_PUNCTUATION)
+    plain = unicodedata.normalize("NFKC", text).casefold().translate(_PUNCTUATION)
     return _isolate(plain, NO_SPACE_SCRIPTS).split()
 
 
@@ -192,8 +169,25 @@ def word_scores(
     multilingual settings".
     """
     check_answers(prediction, answers)
-    words = word_tokens(prediction, normalize=normalize, lang=lang)
-    return best_of(multiset_overlap(words, word_tokens(answer, normalize=normalize, lang=lang)) for answer in answers)
+    return overlap_of(
+        prediction, answers, lambda text: word_tokens(text, normalize=normalize, lang=lang), normalize, lang
+    )
+
+
+def overlap_of(
+    prediction: str,
+    answers: Sequence[str],
+    cut: Callable[[str], list[str]],
+    normalize: Normalizer,
+    lang: str | None,
+) -> OverlapScores:
+    """Return the scores of the words that ``cut`` gives, against the best answer in the best of its readings."""
+    if normalize != "unicode":
+        words = cut(prediction)
+        return best_of(multiset_overlap(words, cut(answer)) for answer in answers)
+    replies = [cut(form) for form in _forms(prediction, lang)]
+    golds = [cut(form) for answer in answers for form in _forms(answer, lang)]
+    return best_of(multiset_overlap(met(words, gold), gold) for words in replies for gold in golds)
 
 
 def word_recall(
@@ -215,6 +209,25 @@ def word_f1(
 ) -> float:
     """Return the harmonic mean of word recall and precision, best answer; see :func:`word_scores`."""
     return word_scores(prediction, answers, normalize=normalize, lang=lang).f1
+
+
+def segmented_f1(prediction: str, answers: Sequence[str], *, lang: str | None = None) -> float:
+    """Return word F1 against the best answer, of words as dictionaries cut them, normalised by ``"unicode"``.
+
+    Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut by ICU, Korean by Kiwi, whose words have no particles, so
+    that no answer gains from letters that it shares with any text. Words of other scripts are those of
+    :func:`word_tokens`.
+
+    Raises:
+        MetricError: as :func:`match`.
+        MissingExtraError: prediction or answers need a segmenter that is not installed (extra ``segment``).
+    """
+    check_answers(prediction, answers)
+
+    def cut(text: str) -> list[str]:
+        return units_apart(normalize_answer(words_apart(text), normalize="unicode", lang=lang)).split()
+
+    return overlap_of(prediction, answers, cut, "unicode", lang).f1
 
 
 def match(
@@ -240,14 +253,31 @@ def exact_match(
 ) -> float:
     """Return 1.0 if the normalised prediction equals any normalised answer, else 0.0. Raises MetricError as
     :func:`match`.
+
+    Under ``"unicode"`` numbers are equal if any reading of both is the same, and spaces between Hangul, and the half
+    spaces of Persian, do not count.
     """
-    return _any(lambda predicted, answer: answer == predicted, prediction, answers, normalize, lang)
+    test = equal if normalize == "unicode" else str.__eq__
+    return _any(test, prediction, answers, normalize, lang)
 
 
 def _any(
     test: Callable[[str, str], bool], prediction: str, answers: Sequence[str], normalize: Normalizer, lang: str | None
 ) -> float:
     check_answers(prediction, answers)
-    predicted = normalize_answer(prediction, normalize=normalize, lang=lang)
-    golds = (normalize_answer(answer, normalize=normalize, lang=lang) for answer in answers)
-    return float(any(test(predicted, gold) for gold in golds))
+
+    def forms(text: str) -> Iterator[str]:
+        written = _forms(text, lang) if normalize == "unicode" else [text]
+        return (normalize_answer(form, normalize=normalize, lang=lang) for form in written)
+
+    replies = list(forms(prediction))
+    return float(any(test(reply, gold) for answer in answers for gold in forms(answer) for reply in replies))
+
+
+def _forms(text: str, lang: str | None) -> list[str]:
+    """Return the ways in which readers may take a text: half spaces join words or separate them, and so do spaces
+    between groups of digits.
+    """
+    forms = [text, half_spaces_apart(text)]
+    forms += [spaces_joined(form, lang) for form in forms if form is not None]
+    return [form for form in forms if form is not None]

@@ -63,7 +63,8 @@ def score(
         ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
             relevant id of any row is in the corpus, or without one among the passages of all rows.
     """
-    from mrag_eval.datasets import with_absent
+    from mrag_eval.controls import ControlPool, ControlRule, reply_controls
+    from mrag_eval.datasets import Benchmark, english_answers, with_absent
     from mrag_eval.scoring import (
         METRICS,
         AnswerRecord,
@@ -82,19 +83,24 @@ def score(
     _check_ids([row.doc.id for row in given])
     check_task_scores(names, [row.doc for row in given])
     if measures := relevance_measures(names):
-        docs = with_absent([row.doc for row in given], _held(corpus, given), measures)
-        given = [replace(row, doc=doc) for row, doc in zip(given, docs, strict=True)]
+        marked = with_absent([row.doc for row in given], _held(corpus, given), measures)
+        given = [replace(row, doc=doc) for row, doc in zip(given, marked, strict=True)]
     # as in XRAG: a question without passages may be passed on
     read = [parse_answer(row.reply, form, may_decline=not row.passages) for row in given]
     scored = [
         Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form, passages=row.passages)
         for row, found in zip(given, read, strict=True)
     ]
+    docs = [row.doc for row in given]
+    controls = reply_controls(
+        docs, ControlPool(docs, english_answers(Benchmark("rows", docs))), ControlRule(names, form)
+    )
     values = score_rows(scored, names, searched=bool(ranking_measures(names)))
     records = [
         replace(
             row_record(row.doc, value, Retrieved(row.passages, row.ranking)),
             answer=AnswerRecord.of(found, row.reply),
+            controls=controls[row.doc.id],
             **task_record(names, row.doc, found.text, row.passages, form),
         )
         for row, value, found in zip(given, values, read, strict=True)
@@ -104,7 +110,7 @@ def score(
         "task": task,
         "metrics": names,
         "scores": summarize(records, seed).to_dict(),
-        "measurement": _measured(task, form, given).to_dict(),
+        "measurement": _measured(task, form, given, names).to_dict(),
     }
     content = {
         "results": {},
@@ -144,12 +150,15 @@ def _held(corpus: Iterable[str] | str | Path | None, given: Sequence[_Given]) ->
     return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
 
 
-def _measured(task: str, form: str, given: Sequence[_Given]) -> Measurement:
+def _measured(task: str, form: str, given: Sequence[_Given], metrics: Sequence[str]) -> Measurement:
     """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
+    from mrag_eval.scoring import words_of
+
     rows = {row.doc.id: row.doc.to_dict() for row in given}
     return Measurement(
         task,
         setting={"replies": "given", "prompt": {"answer": form}},
+        instrument=words_of(metrics),
         data={
             "source": {"content": content_key(sorted(rows.items()))},
             "ran": {"rows": len(rows), "of": len(rows), "ids": content_key(sorted(rows))},

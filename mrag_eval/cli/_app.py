@@ -11,11 +11,13 @@ import typer
 
 from mrag_eval.cli._build import build_app
 from mrag_eval.cli._compare import compare
+from mrag_eval.cli._controls import controls
 from mrag_eval.cli._corpus import corpus_app
 from mrag_eval.cli._export import ExportCommand, export
 from mrag_eval.cli._gate import gate
 from mrag_eval.cli._index import index_app
 from mrag_eval.cli._judge import judge_app
+from mrag_eval.cli._languages import languages
 from mrag_eval.cli._options import refuse_with
 from mrag_eval.cli._plan import plan
 from mrag_eval.cli._report import report
@@ -115,6 +117,7 @@ def doctor(
 
 
 app.command(rich_help_panel="Start", short_help="List the benchmarks, or the tasks of one of them.")(tasks)
+app.command(rich_help_panel="Start", short_help="Show what is done for a language, and what is not.")(languages)
 app.command(
     rich_help_panel="Start",
     short_help="Show what tasks need, what is missing, and what a run costs.",
@@ -127,6 +130,9 @@ app.command(
 )(run)
 app.command(rich_help_panel="Run", short_help="Retrieve once for the tasks, to evaluate many models on it.")(retrieve)
 app.command(rich_help_panel="Run", short_help="Print the command that repeats a run, or run it and compare.")(rerun)
+app.command(rich_help_panel="Look", short_help="Show what a task's metrics give in each language without a model.")(
+    controls
+)
 app.command(rich_help_panel="Look", short_help="Show scores as a table, an HTML page or a paper's tables.")(report)
 app.command(rich_help_panel="Look", short_help="Show how the agents' loop answered one question.")(trace)
 app.command(

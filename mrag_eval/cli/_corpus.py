@@ -25,15 +25,16 @@ _Embedder = Annotated[
     ),
 ]
 _Size = Annotated[
-    int | None, typer.Option(help="Words of a passage, or characters for zh, ja and th. The default is 100.")
+    int | None, typer.Option(min=1, help="Words of a passage, or characters for zh, ja and th. The default is 100.")
 ]
 _Device = Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")]
-_BatchSize = Annotated[int, typer.Option(help="Number of passages embedded at a time.")]
+_BatchSize = Annotated[int, typer.Option(min=1, help="Number of passages embedded at a time.")]
 _Workers = Annotated[
-    int, typer.Option(help="Number of processes that cut articles; 0 cuts them in the process of the build.")
+    int, typer.Option(min=0, help="Number of processes that cut articles; 0 cuts them in the process of the build.")
 ]
 _Limit = Annotated[
-    int | None, typer.Option(help="Number of articles of each language to index, for a trial. The default is all.")
+    int | None,
+    typer.Option(min=1, help="Number of articles of each language to index, for a trial. The default is all."),
 ]
 _Add = Annotated[bool, typer.Option("--add", help="Add the languages to the corpus of that name.")]
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the corpus of that name.")]

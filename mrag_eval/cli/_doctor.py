@@ -142,7 +142,7 @@ def _retrieval() -> list[Need]:
 
 
 def _corpora() -> list[Need]:
-    from mrag_eval.config import config_path
+    from mrag_eval.core import config_path
     from mrag_eval.datasets import data_of_config
     from mrag_eval.retrieval import described, known_corpora, unfinished_corpora
 

@@ -50,7 +50,7 @@ def build(
         typer.Option(help="How documents are cut into passages: none, words, sentences, llamaindex or paragraphs."),
     ] = "none",
     size: Annotated[
-        int, typer.Option(help="Words or tokens of a passage, for the chunkers words, sentences and llamaindex.")
+        int, typer.Option(min=1, help="Words or tokens of a passage, for the chunkers words, sentences and llamaindex.")
     ] = 100,
     lang: Annotated[
         str | None, typer.Option(help="The language of all documents, if they do not name it themselves.")
@@ -68,15 +68,23 @@ def build(
         bool, typer.Option("--joint", help="Build one lexical shard over all languages instead of one per language.")
     ] = False,
     segment: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--segment",
-            help="Cut Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese into words by dictionaries for BM25.",
+            "--segment/--no-segment",
+            help="Cut Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese into words by dictionaries for BM25. The "
+            "default does so in all but Chinese, if they are installed.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     stem: Annotated[
-        bool, typer.Option("--stem", help="Reduce words to their stems for BM25, in the languages that Snowball knows.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--stem/--no-stem",
+            help="Reduce words to their stems for BM25, in all languages that Snowball knows. The default does so "
+            "where stems were measured to find more.",
+            show_default=False,
+        ),
+    ] = None,
     simplified: Annotated[
         bool,
         typer.Option("--simplified", help="Convert traditional Chinese characters to simplified ones for BM25."),
@@ -87,13 +95,14 @@ def build(
             help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto. The default is cpu; with Ray, any GPU."
         ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="Number of passages embedded at a time.")] = 256,
+    batch_size: Annotated[int, typer.Option(min=1, help="Number of passages embedded at a time.")] = 256,
     window: Annotated[
         int | None,
-        typer.Option(help="Number of passages sorted by length before batching. The default is eight batches."),
+        typer.Option(min=1, help="Number of passages sorted by length before batching. The default is eight batches."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="Number of processes that cut documents; 0 cuts them in the process of the build.")
+        int,
+        typer.Option(min=0, help="Number of processes that cut documents; 0 cuts them in the process of the build."),
     ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted build or addition.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is already at INDEX.")] = False,
@@ -104,7 +113,9 @@ def build(
         str | None,
         typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
     ] = None,
-    recall: Annotated[float, typer.Option(help="The recall@20 that an approximate index is tuned to.")] = 0.95,
+    recall: Annotated[
+        float, typer.Option(min=0, max=1, help="The recall@20 that an approximate index is tuned to.")
+    ] = 0.95,
     queries: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file of queries to measure recall with, one per line.")
     ] = None,
@@ -114,7 +125,9 @@ def build(
     ] = None,
     actors: Annotated[
         int | None,
-        typer.Option(help="Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs."),
+        typer.Option(
+            min=1, help="Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs."
+        ),
     ] = None,
 ) -> None:
     """Build an index from documents. An interrupted build leaves nothing at INDEX; --resume continues it.

@@ -56,7 +56,9 @@ def import_(
     lang: Annotated[
         str | None, typer.Option(help="The language of all passages, if neither a folder nor a column names it.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Passages of each language to import; the default is all.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Passages of each language to import; the default is all.")
+    ] = None,
     skip_empty: Annotated[
         bool, typer.Option("--skip-empty", help="Leave out rows without text, and count them.")
     ] = False,

@@ -33,7 +33,9 @@ def merge(
         str | None,
         typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
     ] = None,
-    recall: Annotated[float, typer.Option(help="The recall@20 that an approximate index is tuned to.")] = 0.95,
+    recall: Annotated[
+        float, typer.Option(min=0, max=1, help="The recall@20 that an approximate index is tuned to.")
+    ] = 0.95,
 ) -> None:
     """Merge indexes into one without embedding anything again. No passage id may occur twice.
 
@@ -67,7 +69,7 @@ def milvus(
         ),
     ] = None,
     token_env: Annotated[str, typer.Option(help="The environment variable that contains the token.")] = "MILVUS_TOKEN",
-    patience: Annotated[float, typer.Option(help="Seconds to wait for a server that does not answer.")] = 120.0,
+    patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a server that does not answer.")] = 120.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another index of that name.")] = False,
 ) -> None:
     """Load an index into Milvus and count its passages there.
@@ -180,7 +182,7 @@ def _verified(path: Path, uri: str | None) -> str:
 def search(
     path: _Index,
     query: Annotated[str, typer.Argument(help="The query, in any language.")],
-    k: Annotated[int, typer.Option("-k", help="Number of passages to print.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of passages to print.")] = 5,
     lang: Annotated[
         list[str] | None, typer.Option("--lang", help="Search only this language. May be repeated.")
     ] = None,

@@ -35,7 +35,7 @@ _Tie = Annotated[
         help="The verdict if the panel is split evenly: incorrect (the answer is no) or abstain (no verdict)."
     ),
 ]
-_Repeats = Annotated[int | None, typer.Option(help="Number of times that each judge is asked.")]
+_Repeats = Annotated[int | None, typer.Option(min=1, help="Number of times that each judge is asked.")]
 _Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object per file: its scores and the panel's table.")
 ]

@@ -33,14 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (``sys.argv`` by default) and exit."""
     say_what_begins(sys.argv[1:] if arguments is None else arguments)
     try:
-        from mrag_eval.core import ending_within, hidden_on_screen, install_redaction
+        from mrag_eval.core import ending_within, guarded_screen, install_redaction
 
         # a name in another encoding, or a terminal that knows ASCII alone, is no reason to fail
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         with ending_within(_LONGEST_END, ("\n" if os.isatty(2) else "") + _INTERRUPTED):
             install_redaction()
-            with hidden_on_screen():
+            with guarded_screen():
                 _run(arguments)
     except KeyboardInterrupt:
         if "--debug" in (sys.argv if arguments is None else arguments):

@@ -31,7 +31,8 @@ def plan(
         str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
     ] = None,
     limit: Annotated[
-        float | None, typer.Option("--limit", "-L", help="Number (or, below 1, the fraction) of rows of each task.")
+        float | None,
+        typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
     ] = None,
     pilot: Annotated[
         str | None,

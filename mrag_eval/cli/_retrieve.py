@@ -32,7 +32,8 @@ def retrieve(
         typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option("--limit", "-L", help="Number (or, below 1, the fraction) of rows of each task.")
+        float | None,
+        typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
     ] = None,
     samples: Annotated[
         str | None, typer.Option("--samples", "-E", help="The rows of each task by number, as JSON or a JSON file.")
@@ -84,7 +85,7 @@ def retrieve(
         folder = RunFolder.existing(output)
     else:
         folder = open_folder(output)
-        flags = _flags(tasks, metadata, limit, samples, include_path)
+        flags = flags_of(tasks, metadata, limit, samples, include_path)
         if _retrieve(folder, tasks, flags, limit, asked, overwrite=overwrite):
             raise typer.Exit(1)
     if asked is None:
@@ -153,7 +154,7 @@ def _retrieve(
     return failed
 
 
-def _flags(
+def flags_of(
     tasks: str, metadata: Sequence[str] | None, limit: float | None, samples: str | None, include: str | None
 ) -> list[str]:
     """Return the flags as the harness's command line writes them."""

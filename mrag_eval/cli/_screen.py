@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mrag_eval.cli._demo import DEPTH, GENERATED, DemoResult, Listener
-from mrag_eval.core import decimal, points
+from mrag_eval.core import decimal, points, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -122,7 +122,7 @@ class DemoScreen:
         results = [path for path in result.files if path.suffix == ".json"]
         samples = [path for path in result.files if path.suffix == ".jsonl"]
         for path in results:
-            self._console.print(f"results    {path}", soft_wrap=True)
+            self._console.print(visible(f"results    {path}"), soft_wrap=True, markup=False)
         if samples:
             self._console.print(
                 f"samples    {output}/samples_*.jsonl ({len(samples)} files: prompts, passages, answers)",
@@ -161,6 +161,6 @@ def print_findings(findings: Sequence[Need]) -> None:
         topic = finding.topic
         line = f"{head:<10} {'ok ' if finding.ok else '-  '}{finding.what}"
         fix, *below = finding.fix.split("\n")
-        console.print(f"{line:<72}  {fix}".rstrip(), markup=False)
+        console.print(visible(f"{line:<72}  {fix}".rstrip()), markup=False)
         for further in below:
-            console.print(f"{'':<14}{further}", markup=False)
+            console.print(visible(f"{'':<14}{further}"), markup=False)

@@ -28,7 +28,8 @@ def shown_config() -> str:
     """
     import yaml
 
-    from mrag_eval.config import config_path, load_config
+    from mrag_eval.config import load_config
+    from mrag_eval.core import config_path
     from mrag_eval.datasets import data_of_config
 
     path = config_path()

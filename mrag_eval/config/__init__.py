@@ -2,9 +2,9 @@
 
 from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
 from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
-from mrag_eval.config._file import config_path, load_config
+from mrag_eval.config._file import load_config
 from mrag_eval.config._includes import BLOCKS
-from mrag_eval.config._judge import CorrectLanguage, Judge
+from mrag_eval.config._judge import DETECTORS, CorrectLanguage, Judge
 from mrag_eval.config._measurement import (
     ALL_BUT_THE_MODEL,
     DECIDING,
@@ -64,6 +64,7 @@ __all__ = [
     "CORRECT",
     "DECIDING",
     "DEFAULT_NLLB",
+    "DETECTORS",
     "EVALUATED",
     "EVERYTHING",
     "HARMLESS",
@@ -116,7 +117,6 @@ __all__ = [
     "by_block",
     "check_keys",
     "check_metrics",
-    "config_path",
     "deep_merge",
     "differences",
     "dotted",

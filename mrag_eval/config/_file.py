@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import EmbedderName, ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.config._validation import validated
-from mrag_eval.core import ConfigError, did_you_mean, keep_secrets_of, read_yaml, user_path
+from mrag_eval.core import config_path, did_you_mean, keep_secrets_of, read_yaml
 
 # Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
 _NAME, _SPEC = "(name)", "(model)"
@@ -44,7 +43,8 @@ class FileConfig(Block):
     itself). ``retrieve_first: false`` lets ``mrag-eval run`` retrieve in its own process, once the evaluated model is
     loaded. ``embedders`` are the embedders that an index may ask for although they are behind an address, run code of
     their own or are in a local folder (docs/security.md). ``data`` maps a benchmark to keys of its ``data`` block, for
-    tasks whose own files leave them out: ``data: {xrag: {path: FOLDER}}``.
+    tasks whose own files leave them out: ``data: {xrag: {path: FOLDER}}``. ``languages`` is a folder with files of
+    languages, which override or add to the package's (docs/languages.md).
     """
 
     corpora: dict[str, Corpus] = Field(default_factory=dict)
@@ -57,6 +57,8 @@ class FileConfig(Block):
     embedders: tuple[EmbedderName, ...] = ()
     # each benchmark's loader checks its keys
     data: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    # read by mrag_eval.languages
+    languages: Path | None = None
 
     @field_validator("models")
     @classmethod
@@ -90,22 +92,6 @@ def _check_model(name: str, info: ValidationInfo) -> None:
     if models is not None and name not in models:
         hint = did_you_mean(name, models) if models else "; there are no models"
         raise PydanticCustomError("judges", "no model '{name}' under models{hint}", {"name": name, "hint": hint})
-
-
-def config_path() -> Path | None:
-    """Return the config file, if any.
-
-    It is ``$MRAG_CONFIG``, else ``./mrag.yaml``, else ``~/.config/mrag_eval/config.yaml``. Raises ConfigError if
-    ``$MRAG_CONFIG`` names a file that does not exist.
-    """
-    named = os.environ.get("MRAG_CONFIG")
-    if named:
-        path = user_path(named, "MRAG_CONFIG")
-        if not path.is_file():
-            raise ConfigError(f"$MRAG_CONFIG names {path}, which is not a file", "create it, or unset MRAG_CONFIG")
-        return path
-    home = Path.home() / ".config" / "mrag_eval" / "config.yaml"
-    return next((p for p in (Path("mrag.yaml"), home) if p.is_file()), None)
 
 
 def load_config() -> FileConfig:

@@ -8,6 +8,10 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from mrag_eval.config._block import Block, Languages, Names
+from mrag_eval.core import ANY_LANGUAGE, base_language, is_language, suggestion
+
+# Detectors of languages by name; any other is a file of the user's.
+DETECTORS = ("fasttext", "lingua")
 
 
 class Relevance(Block):
@@ -36,31 +40,61 @@ class Sufficiency(Block):
 
 
 class CorrectLanguage(Block):
-    """The detector of the metric ``correct_language``.
+    """The detectors of the metric ``correct_language``.
 
     ``detector`` is ``fasttext`` (lid.176.ftz, which is installed), ``lingua`` (among the languages of the questions,
-    ``languages`` and English), or the path of a fastText model: lid.176.bin, GlotLID's or OpenLID's. A reply of
-    ``min_chars`` code points or fewer is not scored; null scores all. Nor is one of whose language the detector is less
-    sure than ``min_confidence``; null takes its first guess. ``letters_only`` shows fastText lower-case letters without
-    digits, marks of punctuation and markup, as OpenLID is trained; the mRAG paper shows it the reply as it is.
+    ``languages`` and English), or the path of a fastText model: lid.176.bin, GlotLID's or OpenLID's; or a map with
+    detectors of their own for some languages: ``{default: fasttext, yo: lingua}``. A reply of ``min_chars`` code points
+    or fewer is not scored; null scores all. Nor is one of whose language the detector is less sure than
+    ``min_confidence``; null takes its first guess. ``letters_only`` shows fastText lower-case letters without digits,
+    punctuation and markup, as OpenLID is trained; the mRAG paper shows it the reply as it is.
+
+    Nor is a reply scored if the detector recognises less than ``min_recognised`` of texts of that language and length
+    (docs/languages.md); null scores all. ``check_script`` tells the scripts of a language apart. The tasks of the mRAG
+    paper set neither.
     """
 
-    detector: str = "fasttext"
+    detector: str | dict[str, str] = "fasttext"
     min_chars: int | None = Field(default=20, ge=0)
     min_confidence: float | None = Field(default=None, gt=0, le=1)
     letters_only: bool = False
+    min_recognised: float | None = Field(default=0.8, gt=0, le=1)
+    check_script: bool = True
 
     @field_validator("detector")
     @classmethod
-    def _known(cls, value: str) -> str:
-        if value in ("fasttext", "lingua"):
-            return value
-        path = Path(value).expanduser().absolute()
-        if not path.is_file():
-            raise ValueError(
-                f"'{value}' is neither fasttext nor lingua nor a file; name a fastText model, .bin or .ftz"
-            )
-        return str(path)
+    def _known(cls, value: str | dict[str, str]) -> str | dict[str, str]:
+        if isinstance(value, str):
+            return _detector(value)
+        found: dict[str, str] = {}
+        for code, name in value.items():
+            if code != ANY_LANGUAGE and not is_language(code):
+                raise ValueError(f"unknown language '{code}'; {suggestion(code)}, or {ANY_LANGUAGE}")
+            key = code if code == ANY_LANGUAGE else base_language(code)
+            if key in found:
+                raise ValueError(f"'{code}' is named twice")
+            found[key] = _detector(name)
+        return found
+
+    @property
+    def detectors(self) -> dict[str, str]:
+        """Return the detector of each language that has its own, and of the others under :data:`ANY_LANGUAGE`."""
+        own = {ANY_LANGUAGE: self.detector} if isinstance(self.detector, str) else self.detector
+        return {ANY_LANGUAGE: "fasttext", **own}
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Return the detectors that are files of the user's, by language."""
+        return {code: Path(name) for code, name in self.detectors.items() if name not in DETECTORS}
+
+
+def _detector(value: str) -> str:
+    if value in DETECTORS:
+        return value
+    path = Path(value).expanduser().absolute()
+    if not path.is_file():
+        raise ValueError(f"'{value}' is neither fasttext nor lingua nor a file; name a fastText model, .bin or .ftz")
+    return str(path)
 
 
 class Judge(Block):

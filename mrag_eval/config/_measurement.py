@@ -42,6 +42,8 @@ NOT_SET = "not set"
 UNKNOWN = "identity"
 # Keys whose values say in words what the rows are.
 SOURCES = ("source", "source.corpus")
+# An instrument of every task: a run without a file of the user's used the package's.
+_ALWAYS = "languages"
 # The block of the judges, by what they are.
 JUDGES = "judges"
 
@@ -56,6 +58,9 @@ HARMLESS: Mapping[str, str] = {
     "data.path": "a copy of the rows, whose content is in their hash",
     "data.translations": "a file, whose texts are in the hash of the rows",
     "retrieval.corpus": "a name on this machine; the record of the index says what it holds",
+    "retrieval.segment": "a request; the record of the index says how words were cut",
+    "retrieval.simplified": "a request; the record of the index says how words were cut",
+    "retrieval.stem": "a request; the record of the index says how words were cut",
     "retrieval.query_vectors": "a place of vectors, whose hash is in the record of the index",
     "retrieval.run": "a file, whose hash is in the record of the index",
     "retrieval.run_folder": "a folder, whose rows and settings are this task's unless run_may_differ is set",
@@ -275,7 +280,7 @@ def differences(
         one, other = ("unknown" if record is None else "known" for record in (first, second))
         return [] if UNKNOWN in allowed else [Differs(None, UNKNOWN, one, other)]
     a, b = first.flat(roles), second.flat(roles)
-    alone = {name for name in {*first.instrument, *second.instrument}
+    alone = {name for name in {*first.instrument, *second.instrument} - {_ALWAYS}
              if not (first.instrument.get(name) and second.instrument.get(name))}  # fmt: skip
     # a search of one of them has settings that the other one does not follow
     idle = first.idle if second.idle else ()

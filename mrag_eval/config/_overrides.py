@@ -127,6 +127,7 @@ def _settings(metadata: Mapping[str, Any], run: _Run, where: str) -> Iterator[_S
         key = str(name)
         prefix, block = _split(key)
         if block:
+            _check_not_null(key, block, value, where)
             # the harness reads key=value pairs and knows true and false, not null
             yield _Setting(prefix, block, None if "." in key and value == "null" else value)
         elif key in KEPT_METADATA:
@@ -149,7 +150,13 @@ def _of_name(name: str, inner: Mapping[str, Any], where: str) -> Iterator[_Setti
         prefix, block = _split(str(key))
         if prefix or not block:
             raise _no_block(f"{name}.{key}", (name,), where)
+        _check_not_null(f"{name}.{key}", block, value, where)
         yield _Setting(name, block, value)
+
+
+def _check_not_null(key: str, block: str, value: Any, where: str) -> None:
+    if value is None and block in BLOCKS:
+        raise ConfigError(f"{where} {key}: null is no settings", f"leave it out, or name a key: {key}.KEY=VALUE")
 
 
 def _split(key: str) -> tuple[str, str]:
@@ -161,7 +168,9 @@ def _split(key: str) -> tuple[str, str]:
 
 def _holds_blocks(value: Mapping[str, Any]) -> bool:
     return bool(value) and all(
-        _split(str(key))[1] and not _split(str(key))[0] and ("." in str(key) or isinstance(inner, Mapping | list))
+        _split(str(key))[1]
+        and not _split(str(key))[0]
+        and ("." in str(key) or isinstance(inner, Mapping | list | None))
         for key, inner in value.items()
     )
 

@@ -76,8 +76,9 @@ class Retrieval(Block):
     ``query_vectors`` names published vectors of the questions, by the rows' ids, so that an index can be searched whose
     embedder cannot be run.
 
-    ``stem``, ``segment`` and ``simplified`` are rules for the words of BM25, as in ``mrag-eval index build``; an index
-    that exists must have been built with them.
+    ``stem``, ``segment`` and ``simplified`` are rules for the words of BM25, as in ``mrag-eval index build``; without
+    them, a new index takes stems and dictionaries in the languages where they are its default, and an index that exists
+    is searched with its own. One that was built with other rules than those asked for is an error.
 
     ``device`` is where embedder and reranker run: ``cpu``, ``cuda``, ``cuda:N``, ``mps``, or ``auto``, which takes a
     GPU only if it has enough free memory.
@@ -103,8 +104,8 @@ class Retrieval(Block):
     run_may_differ: Names = ()
     embedder: EmbedderName | None = None
     query_vectors: GivenVectors | None = None
-    stem: bool = False
-    segment: bool = False
+    stem: bool | None = None
+    segment: bool | None = None
     simplified: bool = False
     languages: tuple[str, ...] | None = None
     pool: Languages | None = None

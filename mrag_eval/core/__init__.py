@@ -15,6 +15,7 @@ from mrag_eval.core._errors import (
     UnwrittenError,
     close_match,
     did_you_mean,
+    fault_in,
     missing_extra,
     naming,
     one_of,
@@ -22,9 +23,9 @@ from mrag_eval.core._errors import (
 )
 from mrag_eval.core._event_loop import at_once, run_in_thread, run_on_loop
 from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
-from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, replaced, whole, write_whole
+from mrag_eval.core._files import LONGEST_FILE, LONGEST_LINE, lines_of, readable, regular, replaced, whole, write_whole
 from mrag_eval.core._http import Endpoint, Response, Transport, bearer
-from mrag_eval.core._http_faults import HttpFault, error_fault
+from mrag_eval.core._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
 from mrag_eval.core._hub import HubPlace, hub_faults, hub_file, hub_token
 from mrag_eval.core._interrupts import ending_within
 from mrag_eval.core._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
@@ -50,6 +51,7 @@ from mrag_eval.core._keys import (
 )
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
 from mrag_eval.core._languages import (
+    ANY_LANGUAGE,
     CORAL_POOL,
     NO_SPACES,
     RESOURCE_GROUPS,
@@ -62,6 +64,7 @@ from mrag_eval.core._languages import (
     matching_languages,
     normalize_language,
     same_language,
+    script_name,
     suggestion,
 )
 from mrag_eval.core._locking import build_lock
@@ -78,7 +81,7 @@ from mrag_eval.core._rankings import (
     is_relevant,
     ranking_dict,
 )
-from mrag_eval.core._redaction import hidden_on_screen, install_redaction, redact
+from mrag_eval.core._redaction import guarded_screen, install_redaction, redact
 from mrag_eval.core._run_files import RunFiles, check_file_name, check_output, check_output_file
 from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
 from mrag_eval.core._secrets import HIDDEN, hidden, hide
@@ -97,12 +100,16 @@ from mrag_eval.core._trust import (
     path_fault,
     users_alone,
 )
+from mrag_eval.core._user_config import config_path
+from mrag_eval.core._visible import UNSHOWN, visible
 from mrag_eval.core._waits import Wait, waits_are_shown
 from mrag_eval.core._weights import OTHER_FILES, check_weights
 from mrag_eval.core._yaml import read_yaml
 
 __all__ = [
+    "ANY_LANGUAGE",
     "BEFORE",
+    "BROKEN_AGAIN",
     "CONTROL",
     "CORAL_POOL",
     "CRITERIA",
@@ -120,6 +127,7 @@ __all__ = [
     "RESOURCE_GROUPS",
     "SHARE",
     "STAGES",
+    "UNSHOWN",
     "VOTED",
     "AgentUsage",
     "Claims",
@@ -185,6 +193,7 @@ __all__ = [
     "close_match",
     "close_stores",
     "columns",
+    "config_path",
     "content_key",
     "csv_cell",
     "decimal",
@@ -194,11 +203,12 @@ __all__ = [
     "error_fault",
     "escaped",
     "failed_in",
+    "fault_in",
     "finite",
     "finite_number",
     "from_json",
+    "guarded_screen",
     "hidden",
-    "hidden_on_screen",
     "hide",
     "hub_faults",
     "hub_file",
@@ -211,6 +221,7 @@ __all__ = [
     "is_plain_language",
     "is_relevant",
     "iso_639_3",
+    "json_answer",
     "json_from",
     "json_value",
     "keep_address",
@@ -257,6 +268,7 @@ __all__ = [
     "read_yaml",
     "readable",
     "redact",
+    "regular",
     "remove_ended",
     "repeated_later",
     "replaced",
@@ -269,6 +281,7 @@ __all__ = [
     "save_array",
     "save_faiss",
     "score_text",
+    "script_name",
     "shared_store",
     "suggesting",
     "suggestion",
@@ -279,6 +292,7 @@ __all__ = [
     "unescaped",
     "user_path",
     "users_alone",
+    "visible",
     "visible_to_harness",
     "waits_are_shown",
     "way_to",

@@ -8,6 +8,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from mrag_eval.core._locking import try_lock
+
 _TURN = threading.Lock()
 
 
@@ -48,13 +50,8 @@ class Claims:
         with _TURN:
             if place in self._file.held:
                 return False
-            if self._file.descriptor is not None:
-                try:
-                    fcntl.lockf(self._file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-                except BlockingIOError:
-                    return False
-                except OSError:  # a file system without locks
-                    pass
+            if self._file.descriptor is not None and try_lock(self._file.descriptor, place) is False:
+                return False
             self._file.held.add(place)
             return True
 

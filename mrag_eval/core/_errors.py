@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from mrag_eval.core._secrets import hide
+from mrag_eval.core._visible import visible
 
 
 class MragError(Exception):
@@ -17,15 +18,15 @@ class MragError(Exception):
         message: the fault and its place (file, key, row), in one line.
         next_step: the command or setting that fixes it; printed indented below the message.
 
-    Secrets that are known by value are hidden in both.
+    Secrets that are known by value are hidden in both, and control characters, as a file's name may have, are escaped.
     """
 
     # of the command that raises it
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, next_step: str | None = None) -> None:
-        self.message = hide(message)
-        self.next_step = None if next_step is None else hide(next_step)
+        self.message = visible(hide(message))
+        self.next_step = None if next_step is None else visible(hide(next_step))
         super().__init__(self.message if next_step is None else f"{self.message}\n    {self.next_step}")
 
     def __reduce__(self) -> tuple[type[MragError], tuple[str, str | None]]:
@@ -65,6 +66,15 @@ def missing_extra(extra: str, package: str) -> MissingExtraError:
         f"'{package}' is not installed, it comes with the extra '{extra}'",
         f'pip install "mrag-eval[{extra}]"',
     )
+
+
+def fault_in(error: Exception) -> str:
+    """Return what is wrong with a record from elsewhere, by the error that reading it raised."""
+    if isinstance(error, KeyError):
+        return f"no key {error.args[0]!r:.80}"
+    if isinstance(error, TypeError | AttributeError):
+        return "a key or a value that it does not have"
+    return f"{error.strerror if isinstance(error, OSError) else error!s:.200}"
 
 
 def close_match(wrong: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:

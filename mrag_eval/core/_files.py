@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,11 +13,14 @@ from typing import Protocol, TypeVar
 
 from mrag_eval.core._disk import is_full
 from mrag_eval.core._errors import DataError
+from mrag_eval.core._locking import try_lock
 
 # The most that is read of one line, and of a file that is read whole, after decompression: a small compressed file may
 # hold gigabytes.
 LONGEST_LINE = 64 << 20
 LONGEST_FILE = 256 << 20
+# The most empty lines one after the other: a compressed megabyte may hold a thousand million of them.
+_MOST_EMPTY = 1_000_000
 
 
 Text = TypeVar("Text", bytes, str)
@@ -33,10 +36,20 @@ class _Bytes(Protocol):
 
 
 def lines_of(file: _Lines[Text], path: Path) -> Iterator[Text]:
-    """Yield the lines of an open file; raise DataError for one longer than :data:`LONGEST_LINE`."""
-    number = 0
+    """Yield the lines of an open file.
+
+    Raises DataError for a line longer than :data:`LONGEST_LINE`, and for more than a million empty ones in a row.
+    """
+    number = filled = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
+        if len(line) > 2:
+            filled = number
+        elif number - filled > _MOST_EMPTY:
+            raise DataError(
+                f"{path}, line {filled + 1:,}: more than {_MOST_EMPTY:,} empty lines follow",
+                "the file may be damaged: copy it again, or remove them",
+            )
         if len(line) > LONGEST_LINE:
             raise DataError(
                 f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB",
@@ -55,6 +68,13 @@ def whole(file: _Bytes, path: Path) -> bytes:
     return content
 
 
+def regular(path: Path) -> Path:
+    """Return ``path``; raise OSError for a pipe or a device, which a file from elsewhere may be, and never ends."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "a pipe or a device, not a file", str(path))
+    return path
+
+
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``; at the end of the block that file replaces ``path``.
@@ -67,8 +87,7 @@ def replaced(path: Path) -> Iterator[Path]:
     descriptor, name = mkstemp(prefix=f"{path.name}.", suffix=_SUFFIX, dir=path.parent)
     part = Path(name)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_lock(descriptor)
         part.chmod(0o666 & ~_UMASK)
         yield part
         part.replace(path)
@@ -88,11 +107,11 @@ os.umask(_UMASK)
 
 
 def _remove_left(path: Path) -> None:
-    # the kernel ends a lock with its process
+    # the lock of a living process keeps its file; without locks, all files stay
     for left in path.parent.glob(f"{glob_escape(path.name)}.*{_SUFFIX}"):
-        with suppress(OSError), left.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
+        with suppress(OSError), left.open("r+b") as file:
+            if try_lock(file.fileno()):
+                left.unlink()
 
 
 @contextmanager

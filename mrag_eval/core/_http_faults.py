@@ -28,6 +28,12 @@ _FILTER_CODES = frozenset(
 )  # fmt: skip
 _FILTER_WORDS = ("content management policy", "content filtering policy", "content exists risk")
 
+# Where an error has its words, and where an answer has what was asked for, in the formats of providers.
+_TELLING = ("message", "msg", "detail", "errors")
+_ANSWERS = ("choices", "content", "data", "results", "embeddings", "text", "generated_text", "meta_info")
+# A model sometimes gives a broken body to a request that succeeds on the second attempt.
+BROKEN_AGAIN = 2
+
 # Reasons that concern every request alike: after a run of them the next request would fail as well.
 SHARED = frozenset({"auth", "not_found", "quota", "connection", "rate_limit", "timeout", "server"})
 
@@ -73,10 +79,28 @@ def status_fault(status: int, body: str, headers: Mapping[str, str]) -> HttpFaul
     return HttpFault(reason, detail, pause=pause, status=status)
 
 
+def json_answer(body: str) -> Any:
+    """Return the JSON value of a response with status 200.
+
+    Raises HttpFault for anything but JSON, and for an error that the body holds instead of an answer.
+    """
+    try:
+        answer = json_value(body.removeprefix("\ufeff"), lax=True)
+    except JsonFault:
+        raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=BROKEN_AGAIN) from None
+    if isinstance(answer, Mapping):
+        if answer.get("error") or answer.get("object") == "error":
+            raise error_fault(answer.get("error") or answer)
+        told = any(answer.get(name) and not isinstance(answer[name], Mapping) for name in _TELLING)
+        if told and not any(name in answer for name in _ANSWERS):
+            raise error_fault(answer)
+    return answer
+
+
 def error_fault(error: Any) -> HttpFault:
     """Return the fault for an error that a body holds, sent with status 200 or beside a choice."""
     fields = list(_fields(error))
-    message = next((text for name, text in fields if name == "message"), "") or str(error)
+    message = next((text for name, text in fields if name in _TELLING), "") or str(error)
     detail = f"the answer is an error: {' '.join(message.split())[:300]}"
     if _is_filtered(error):
         return HttpFault("content_filter", detail, again=0)
@@ -101,9 +125,12 @@ def _fields(error: Any, depth: int = 4) -> Iterator[tuple[str, str]]:
         yield "message", error
     elif isinstance(error, Mapping) and depth:
         for name, value in error.items():
-            if isinstance(value, Mapping):
-                yield from _fields(value, depth - 1)
-            elif isinstance(value, str | int):
+            for inner in value if isinstance(value, list) else [value]:
+                if isinstance(inner, Mapping):
+                    yield from _fields(inner, depth - 1)
+            if isinstance(value, Mapping | list):
+                continue
+            if isinstance(value, str | int):
                 yield name, str(value)
 
 

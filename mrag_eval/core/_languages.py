@@ -1,8 +1,8 @@
 """Languages: one BCP 47 code each, with their names, scripts and resource tiers.
 
 Benchmarks use various codes (``zhs``, ``zh_cn``, ``iw``, ``arabic``, ``kor_Hang``); :func:`normalize_language` maps all
-of them to one. langcodes knows all languages; the tables here hold only our own policy. The script is kept only for
-languages written in several that matter to a reader (``zh-Hans``, ``zh-Hant``).
+of them to one. langcodes knows all languages; the tables here hold only our own policy. The script is kept if it is not
+the usual one of the language (``hi-Latn``, ``sr-Latn``), and for Chinese (``zh-Hans``, ``zh-Hant``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from functools import lru_cache
 
 from mrag_eval.core._errors import ConfigError
 
+# The key of all languages that a map of languages does not name.
+ANY_LANGUAGE = "default"
 # Spellings that BCP 47 lacks, and codes that we read differently. Keys are lower case with '-' for '_'.
 _ALIASES: dict[str, str] = {
     "zhs": "zh-Hans",
@@ -23,9 +25,8 @@ _ALIASES: dict[str, str] = {
     "zh-tw": "zh-Hant",
     "zh-hk": "zh-Hant",
     "zh-mo": "zh-Hant",
-    # one Norwegian: benchmarks and detectors rarely distinguish the two
+    # Wikipedia, benchmarks and detectors mean Bokmål
     "no": "nb",
-    "nn": "nb",
     # detectors use this code for Bosnian, Croatian and Serbian alike; langcodes takes it for Serbian
     "sh": "sh",
     "hbs": "sh",
@@ -34,22 +35,27 @@ _ALIASES: dict[str, str] = {
 _NAMES: dict[str, str] = {
     "bn": "Bengali",
     "ht": "Haitian",
-    "nb": "Norwegian",
+    "prs": "Dari",
     "zh-Hans": "Chinese (simplified)",
     "zh-Hant": "Chinese (traditional)",
 }
+# ISO 15924 codes of several scripts, or of one with another spelling: a label with one of them says nothing new.
+_ANY_OF = frozenset({"Hani", "Hans", "Hant", "Jpan", "Kore"})
 # ISO 15924 codes for languages where CLDR has no script, another, or only one of several.
 _SCRIPTS: dict[str, tuple[str, ...]] = {
+    "crh": ("Latn", "Cyrl"),
     "ko": ("Hang",),
     "ks": ("Arab", "Deva"),
     "ku": ("Latn", "Arab"),
+    "prs": ("Arab",),
     "sd": ("Arab", "Deva"),
     "sh": ("Latn", "Cyrl"),
     "sr": ("Cyrl", "Latn"),
+    "tzm": ("Tfng", "Latn"),
     "zh": ("Hans", "Hant"),
-    "zh-Hans": ("Hans",),
-    "zh-Hant": ("Hant",),
 }
+# Around the script in a name.
+_IN, _SCRIPT = " in ", " script"
 # Two or three letters, except the ISO 639 codes that name no language (several, none, not coded, private use).
 _LANGUAGE = re.compile(r"(?!und|mul|mis|zxx|q[a-t][a-z])[a-z]{2,3}")
 
@@ -78,7 +84,9 @@ def _lookup(code: str) -> str | None:
     if found is None and tail and (language := _lookup(head)) is not None:
         # a spelling that is not a tag, followed by a script or a region
         found = _from_tag(f"{language.partition('-')[0]}-{tail}")
-        return found if found is None or found.startswith("zh-") else language
+        # of languages that langcodes does not know under their code, such as sh
+        kept = found is None or found.startswith(f"{language.partition('-')[0]}-")
+        return found if kept else language
     return found
 
 
@@ -100,13 +108,28 @@ def _from_tag(tag: str) -> str | None:
     if len(language) == 3:
         wider = checked.prefer_macrolanguage().language or ""
         language = "ar" if MACROLANGUAGES.get(language) == "ar" else wider if len(wider) == 2 else language
-    language = _ALIASES.get(language, language)
-    return f"zh-{parsed.script}" if language == "zh" and parsed.script in ("Hans", "Hant") else language
+    # CLDR's code for Dari
+    language = "prs" if (language, parsed.territory) == ("fa", "AF") else _ALIASES.get(language, language)
+    return f"{language}-{parsed.script}" if _is_unusual(language, parsed.script) else language
+
+
+def _is_unusual(language: str, script: str | None) -> bool:
+    """Return whether a script says more than the language: either script of Chinese, and any but the usual one."""
+    if language == "zh":
+        return script in ("Hans", "Hant")
+    if script is None or script in _ANY_OF:
+        return False
+    usual = _scripts(language)[:1]
+    return bool(usual) and script not in usual
 
 
 def _from_name(name: str) -> str | None:
     from language_data.names import code_to_names, name_to_code, normalize_name
 
+    if name.endswith(_SCRIPT):
+        language, _, written = name.removesuffix(_SCRIPT).rpartition(_IN)
+        tag, known = name_to_code("script", written, "en"), _lookup(language) if language else None
+        return None if tag is None or known is None else _from_tag(f"{known.partition('-')[0]}-{tag}")
     wanted = normalize_name(name)
     # a shorter string would be a code; half a surrogate pair cannot be looked up
     if len(wanted) < 4 or not wanted.isprintable():
@@ -177,7 +200,7 @@ def matching_languages(code: str, held: Collection[str]) -> set[str]:
 
 
 def language_name(code: str) -> str:
-    """Return the English name: ``language_name("ko") == "Korean"``."""
+    """Return the English name: ``Korean`` of ``ko``, ``Hindi in Latin script`` of ``hi-Latn``."""
     return _name(normalize_language(code))
 
 
@@ -185,6 +208,17 @@ def language_name(code: str) -> str:
 def _name(code: str) -> str:
     if code in _NAMES:
         return _NAMES[code]
+    from language_data.names import code_to_names
+
+    language, _, own = code.partition("-")
+    if own:
+        return f"{_name(language)}{_IN}{script_name(own)}{_SCRIPT}"
+    return str(code_to_names(code).get("en", code))
+
+
+@lru_cache(maxsize=256)
+def script_name(code: str) -> str:
+    """Return the English name of a script (ISO 15924): ``script_name("Deva") == "Devanagari"``."""
     from language_data.names import code_to_names
 
     return str(code_to_names(code).get("en", code))
@@ -199,7 +233,10 @@ def language_scripts(code: str) -> tuple[str, ...]:
 def _scripts(code: str) -> tuple[str, ...]:
     from langcodes.data_dicts import LIKELY_SUBTAGS
 
-    likely = LIKELY_SUBTAGS.get(code)
+    language, _, own = code.partition("-")
+    if own:
+        return (own,)
+    likely = LIKELY_SUBTAGS.get(language)
     return _SCRIPTS.get(code) or (() if likely is None else (likely.split("-")[1],))
 
 
@@ -211,7 +248,7 @@ def iso_639_3(code: str) -> str:
     from langcodes import Language
 
     known = normalize_language(code)
-    return "-".join((Language.get(known).to_alpha3(), *language_scripts(known)[:1]))
+    return "-".join((Language.make(base_language(known)).to_alpha3(), *language_scripts(known)[:1]))
 
 
 # Resource tiers of CORAL: derived from its Table 8, the only grouping that reproduces the averages of Table 1.

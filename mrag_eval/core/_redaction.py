@@ -1,15 +1,16 @@
-"""Redaction of secrets in logs, in messages and on the screen."""
+"""What logs, messages and the screen show: no secrets, and nothing that a terminal obeys."""
 
 from __future__ import annotations
 
 import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from mrag_eval.core._secrets import HIDDEN, hide
+from mrag_eval.core._visible import visible, visible_line
 
 _HEADER = re.compile(
     r"""(?ix) (\b (?: proxy-)? authorization | \b (?: x-)? api-?_?key | \b x-goog-api-key )  # the name
@@ -28,24 +29,32 @@ def redact(text: str) -> str:
 
 
 @contextmanager
-def hidden_on_screen() -> Iterator[None]:
-    """Hide known secrets in whatever the block prints to standard output and standard error."""
+def guarded_screen() -> Iterator[None]:
+    """Hide known secrets in whatever the block prints, and escape the characters that a terminal would obey.
+
+    Texts of models, data and files reach the screen only through these two streams.
+    """
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _Hiding(sys.stdout), _Hiding(sys.stderr)
+    sys.stdout, sys.stderr = _Guarded(sys.stdout, visible), _Guarded(sys.stderr, visible_line)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
 
 
-class _Hiding:
-    """A text stream that hides known secrets in every write."""
+class _Guarded:
+    """A text stream that hides known secrets in every write, and shows the rest as ``shown`` does."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, shown: Callable[[str], str]) -> None:
+        self._stream, self._shown = stream, shown
+
+    @property
+    def rich_proxied_file(self) -> _Guarded:
+        """Return the stream to which rich writes the colours that it adds."""
+        return _Guarded(self._stream, str)
 
     def write(self, text: str) -> int:
-        self._stream.write(hide(text))
+        self._stream.write(self._shown(hide(text)))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:
@@ -57,7 +66,9 @@ class _Hiding:
 
 
 def install_redaction() -> None:
-    """Redact every log record of this process from now on; calling it again changes nothing.
+    """Redact every log record of this process from now on, and escape its control characters, whoever prints it.
+
+    Calling it again changes nothing.
 
     The harness logs the headers of a failed request, key included, and asyncio logs them once more with the exception
     of a task that nobody awaited. A filter on one logger would miss the second, and records that reach a handler from a
@@ -81,11 +92,15 @@ def _redact_record(record: logging.LogRecord) -> None:
         message: str | None = record.getMessage()
     except Exception:  # a malformed log call, for which logging would print every argument
         message = None
-    clean = f"(unreadable message, logged at {record.pathname}:{record.lineno})" if message is None else redact(message)
+    clean = (
+        f"(unreadable message, logged at {record.pathname}:{record.lineno})"
+        if message is None
+        else visible(redact(message))
+    )
     if clean != message:
         record.msg, record.args = clean, ()
     if isinstance(record.exc_info, tuple) and record.exc_info[0] is not None:
         text = logging.Formatter().formatException(record.exc_info)
-        clean = redact(text)
+        clean = visible(redact(text))
         if clean != text:
             record.exc_text = clean

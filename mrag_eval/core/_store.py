@@ -16,6 +16,7 @@ from typing import Any
 
 from mrag_eval.core._errors import ConfigError
 from mrag_eval.core._json_text import JsonFault, json_value
+from mrag_eval.core._locking import has_locks
 
 # A child of the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -44,6 +45,8 @@ def _connected(path: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > end:
                 raise
+            if not has_locks(path):
+                raise sqlite3.OperationalError("its file system has no locks") from None
             time.sleep(0.01)
 
 
@@ -66,7 +69,7 @@ def _not_writable(path: Path, error: OSError | sqlite3.Error) -> ConfigError:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return ConfigError(
         f"the cache {path} cannot be used ({reason})",
-        "name a folder that can be written to: export MRAG_CACHE=FOLDER",
+        "name a folder of a local disk that can be written to: export MRAG_CACHE=FOLDER",
     )
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mrag_eval.core._files import regular
+
 # Settings of a model that change its output and nothing else.
 NAMED = frozenset({"model", "kind", "revision", "instruction", "query_prefix", "passage_prefix", "query_task",
                    "passage_task", "pooling", "normalize", "max_tokens", "dimensions"})  # fmt: skip
@@ -47,7 +49,13 @@ def path_fault(folder: Path, name: Any) -> str | None:
     """Return why a file that something in ``folder`` names is not to be opened; None for one inside the folder."""
     if fault := name_fault(name):
         return fault
-    return "is a link out of the folder" if leads_out(folder, folder / name) else None
+    if leads_out(folder, folder / name):
+        return "is a link out of the folder"
+    try:
+        regular(folder / name)
+    except OSError as error:
+        return f"is {error.strerror}"
+    return None
 
 
 def name_fault(name: Any) -> str | None:

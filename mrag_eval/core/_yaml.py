@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core._errors import ConfigError
+
+# The most values that the aliases of a file stand for: nine lines of aliases may stand for a thousand million.
+_MOST_VALUES = 200_000
 
 
 def read_yaml(path: Path, fix: str = "correct it, and run the same command again", *, as_text: bool = False) -> Any:
@@ -19,7 +23,7 @@ def read_yaml(path: Path, fix: str = "correct it, and run the same command again
         as_text: leave every value as it is written, so that ``no`` is a word.
 
     Raises:
-        ConfigError: the file cannot be read, or gives a key twice.
+        ConfigError: the file cannot be read, gives a key twice, or has aliases that stand for too many values.
     """
     import yaml
 
@@ -43,6 +47,13 @@ def _once(as_text: bool) -> Any:
     base = getattr(yaml, "CBaseLoader", yaml.BaseLoader) if as_text else yaml.SafeLoader
 
     class Once(base):  # type: ignore[misc, valid-type]
+        def get_single_node(self) -> Any:
+            nodes: dict[int, float] = {}
+            root = super().get_single_node()
+            if root is not None and _values_in(root, nodes) - len(nodes) > _MOST_VALUES:
+                raise yaml.YAMLError(f"its aliases stand for more than {_MOST_VALUES:,} values")
+            return root
+
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
             seen = set()
             for key, _ in node.value:
@@ -56,3 +67,13 @@ def _once(as_text: bool) -> Any:
             return found
 
     return Once
+
+
+def _values_in(node: Any, known: dict[int, float]) -> float:
+    """Return the number of values below a node with every alias written out; without end for one inside itself."""
+    if id(node) not in known:
+        known[id(node)] = inf
+        inner = node.value if isinstance(node.value, list) else ()
+        parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
+        known[id(node)] = 1 + sum(_values_in(part, known) for part in parts)
+    return known[id(node)]

@@ -14,6 +14,7 @@ from mrag_eval.datasets._declaration import (
     PackagedFiles,
     WebFile,
 )
+from mrag_eval.datasets._english_answers import english_answers
 from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
 from mrag_eval.datasets._identity import identity_of, read_locally
 from mrag_eval.datasets._jsonl import as_question, read_passages
@@ -65,6 +66,7 @@ __all__ = [
     "declaration_of",
     "decode",
     "default_split",
+    "english_answers",
     "holder",
     "identity_of",
     "iter_jsonl",

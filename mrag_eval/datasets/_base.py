@@ -25,7 +25,8 @@ class Benchmark:
     supplied with them (``retrieval.corpus: published``). ``notes`` are one-line facts for the log (counts, rows left
     out). ``origin`` says what was read, and where; ``declared`` what is known of the rows beforehand. ``parallel``
     holds texts with equal meaning in several languages (language -> text, one mapping per question or document).
-    ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
+    ``breakdowns`` are the keys of ``extra`` that scores are broken down by. ``english``: row id -> the first answer in
+    English, where the file has it beside the row.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Benchmark:
     published: Published | None = None
     parallel: Sequence[Mapping[str, str]] = field(default=(), repr=False)
     breakdowns: tuple[str, ...] = ()
+    english: Mapping[str, str] = field(default_factory=dict, repr=False)
     declared: Declared | None = field(default=None, repr=False)
 
     @cached_property

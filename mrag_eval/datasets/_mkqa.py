@@ -154,7 +154,8 @@ def load(block: MkqaBlock) -> Benchmark:
         {_part(block): Part(len(docs), lambda: [_doc(row, block.language, kilt, None) for row in answered])},
         beside={} if gold is None else {"paragraphs": {"path": str(block.paragraphs)}},
     )
-    return Benchmark("mkqa", docs, None, _notes(block, table, len(chosen), docs), origin)
+    english = {row.id: own[0] for row in answered if (own := row.answers["en"].texts)}
+    return Benchmark("mkqa", docs, None, _notes(block, table, len(chosen), docs), origin, english=english)
 
 
 def _part(block: MkqaBlock) -> str:

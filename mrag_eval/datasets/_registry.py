@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import check_keys, config_path, load_config
-from mrag_eval.core import ConfigError, did_you_mean, suggesting
+from mrag_eval.config import check_keys, load_config
+from mrag_eval.core import ConfigError, config_path, did_you_mean, suggesting
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.datasets._breakdowns import check_breakdowns
 from mrag_eval.datasets._declaration import Declaration

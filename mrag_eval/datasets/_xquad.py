@@ -178,7 +178,9 @@ def load(block: XquadBlock) -> Benchmark:
     if block.imbalance is not None:
         notes.append(imbalance_note(drawn.paragraphs, block.imbalance))
     origin = _origin(block, editions, drawn)
-    return Benchmark("xquad", docs, corpus, tuple(notes), origin, parallel=_parallel(editions))
+    answers = {one.id: one.answers[0] for one in editions["en"].questions} if "en" in editions else {}
+    english = {doc.id: answers[doc.extra["question_id"]] for doc in docs if answers}
+    return Benchmark("xquad", docs, corpus, tuple(notes), origin, parallel=_parallel(editions), english=english)
 
 
 def _parallel(editions: dict[str, _Edition]) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, TaskBlocks
-from mrag_eval.core import Scored
+from mrag_eval.core import ConfigError, Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
@@ -61,6 +61,19 @@ class Verdicts:
             texts = supply.ranked_texts([row.doc.id for row in out])
             out, self._shares["labelling"] = labelled(out, texts, self._labeller, supply.translator)
         return out
+
+    def checked(self, rows: Sequence[Scored]) -> list[Scored]:
+        """Return the rows with the language check of the block; no model is asked."""
+        return list(rows) if self._check is None else self._check.of(rows)
+
+    def judged(self, rows: Sequence[Scored]) -> list[Scored]:
+        """Return the rows with the language check and the panel's verdicts; the panel may cost money.
+
+        Raises ConfigError without a panel.
+        """
+        if self._panel is None:
+            raise ConfigError("no panel judges this task's answers", "name judges in mrag.yaml (docs/judges.md)")
+        return judged(rows, self._panel, self._judge, self._check)[0]
 
     def models(self) -> dict[str, Any]:
         """Return the judges by seat, and the settings that decide their votes; empty without judges."""

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import cache
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from mrag_eval.core import ConfigError, base_language, did_you_mean, normalize_language, read_yaml
+from mrag_eval.core import (
+    ConfigError,
+    base_language,
+    content_key,
+    did_you_mean,
+    language_name,
+    language_scripts,
+    normalize_language,
+    read_yaml,
+)
+from mrag_eval.languages._folders import PACKAGE, files_of_languages
 
+# Stands for the answer in a plain sentence.
+ANSWER: Final = "{answer}"
+# What a file says of itself: no number depends on it.
+_OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
 READING_VERSION: Final = 2
-_FOLDER: Final = Path(__file__).parent / "files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,57 +69,168 @@ class Language:
 
     Attributes:
         code: its BCP 47 code, the name of its file.
-        name: its English name.
+        name: its English name, as prompts have it.
         written_by: who wrote the file.
         checked_by: which speakers checked it; empty if none did.
+        sentence: a plain sentence that gives an answer, which stands for ``{answer}``; empty if the file has none.
         words: words around an answer.
         labels: labels of options other than Latin letters, one row an order, separated by spaces; ``-`` leaves one out.
         prompts: parts of the system prompts, by name.
+        territory: ``question`` of a territory with the places ``{territory}`` and ``{options}``, worded so that neither
+            name is declined; ``between`` two options.
     """
 
     code: str
     name: str
     written_by: str
     checked_by: str = ""
+    sentence: str = ""
     words: Words = Words()
     labels: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
+    territory: Mapping[str, str] = field(default_factory=dict)
 
 
-@cache
+# The keys of the mappings.
+_PARTS: Final[Mapping[str, frozenset[str]]] = {
+    "words": frozenset(each.name for each in fields(Words)),
+    "prompts": frozenset(
+        {"with_documents", "without_documents", "same_language", "in_language", "in_language_and_names", "joint"}
+    ),
+    "territory": frozenset({"question", "between"}),
+}
+
+
+def in_sentence(answer: str, code: str) -> str | None:
+    """Return an answer in the plain sentence of a language; None if no file of that language has one."""
+    found = language(code)
+    return None if found is None or not found.sentence else found.sentence.replace(ANSWER, answer)
+
+
 def known_languages() -> tuple[str, ...]:
-    """Return the codes of the languages that have a file, sorted."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+    """Return the codes of the languages that have a file, the package's or the user's, sorted."""
+    return tuple(files_of_languages())
 
 
 def language(code: str) -> Language | None:
-    """Return what is known of a language: its own file, else that of the language without its script; else None."""
-    for each in dict.fromkeys((normalize_language(code), base_language(code))):
-        if each in known_languages():
-            return _read(each)
-    return None
+    """Return what is known of a language; None if nothing is.
+
+    A script of a language has the file of the language, if it is one of its usual scripts, and replaces keys in one of
+    its own (``zh-Hant``).
+
+    Raises:
+        ConfigError: a file is faulty; one line that names the file and the key.
+    """
+    known, files = normalize_language(code), files_of_languages()
+    own = _files_of(known)
+    return _read(known if known in files else base_language(known), own) if own else None
 
 
-@cache
-def _read(code: str) -> Language:
-    path = _FOLDER / f"{code}.yaml"
+def _files_of(code: str) -> tuple[Path, ...]:
+    """Return the files that tell of a language, the last one first in rank."""
+    files, base = files_of_languages(), base_language(code)
+    if base == code:
+        return files.get(code, ())
+    usual = {*language_scripts(code)} <= {*language_scripts(base)}
+    return (*(files.get(base, ()) if usual else ()), *files.get(code, ()))
+
+
+def name_in_prompts(code: str) -> str:
+    """Return a language's name as models are told it: that of its own file, else the English name."""
+    known = normalize_language(code)
+    files = files_of_languages()
+    return _read(known, _files_of(known)).name if known in files else language_name(known)
+
+
+def changed_languages(codes: Collection[str]) -> dict[str, str]:
+    """Return a hash of the content of each of these languages for which the user has a file, by code."""
+    found = {known.code for code in codes if (known := language(code)) is not None}
+    own = (code for code in sorted(found) if any(path.parent != PACKAGE for path in _files_of(code)))
+    return {code: _hash(_read(code, _files_of(code))) for code in own}
+
+
+def _hash(known: Language) -> str:
+    return content_key({key: value for key, value in asdict(known).items() if key not in _OF_THE_FILE})
+
+
+@lru_cache(maxsize=512)
+def _read(code: str, files: tuple[Path, ...]) -> Language:
+    """Return a language from its files: what a later one gives replaces what an earlier one gave, key by key."""
+    found: dict[str, Any] = {}
+    for path in files:
+        for key, value in _content(path).items():
+            found[key] = {**found.get(key, {}), **value} if isinstance(value, Mapping) else value
+    required = (each.name for each in fields(Language) if each.default is each.default_factory is MISSING)
+    for key in required:
+        if key != "code" and not found.get(key):
+            raise ConfigError(f"{files[-1]}: the key '{key}' is missing", f"add {key}: …")
+    return Language(code, **{**found, "words": Words(**found.get("words", {}))})
+
+
+def _content(path: Path) -> dict[str, Any]:
     content = read_yaml(path, as_text=True)
-    _check_keys(path, content, Language, "")
-    words = content.get("words", {})
-    _check_keys(path, words, Words, "words: ")
-    return Language(
-        code,
-        content["name"],
-        content["written_by"],
-        content["checked_by"],
-        Words(**{key: tuple(value) for key, value in words.items()}),
-        tuple(content.get("labels", ())),
-        content.get("prompts", {}),
-    )
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"{path}: not a mapping of keys", "see docs/languages.md")
+    _check_keys(path, "", content, {each.name for each in fields(Language)} - {"code"})
+    found: dict[str, Any] = {}
+    for key, value in content.items():
+        if key in _PARTS:
+            found[key] = _mapping(path, key, value)
+        elif key == "labels":
+            found[key] = _labels(path, value)
+        else:
+            found[key] = _text(path, key, value)
+    sentence = found.get("sentence", "")
+    if sentence and sentence.count(ANSWER) != 1:
+        raise ConfigError(f"{path}: sentence: '{sentence}' does not hold {ANSWER} once", f"write {ANSWER} once in it")
+    return found
 
 
-def _check_keys(path: Path, content: Mapping[str, Any], model: type[Any], where: str) -> None:
-    known = {each.name for each in fields(model)} - {"code"}
+def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{path}: {key}: not a mapping of keys", "see docs/languages.md")
+    _check_keys(path, f"{key}: ", value, _PARTS[key])
+    if key == "words":
+        return {part: tuple(map(_word(path, part), _list(path, part, words))) for part, words in value.items()}
+    return {part: _text(path, f"{key}: {part}", text) for part, text in value.items()}
+
+
+def _check_keys(path: Path, where: str, content: Mapping[str, Any], known: Collection[str]) -> None:
     for key in content:
         if key not in known:
             raise ConfigError(f"{path}: {where}unknown key '{key}'{did_you_mean(key, known)}", "correct or delete it")
+
+
+def _text(path: Path, key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{path}: {key}: not a text", "write one line")
+    return value
+
+
+def _list(path: Path, key: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ConfigError(f"{path}: {key}: not a list", f"write {key}: [first, second]")
+    return value
+
+
+def _word(path: Path, part: str) -> Any:
+    def checked(word: Any) -> str:
+        text = _text(path, f"words: {part}", word)
+        if not text.strip("~ ") or "~" in text[:-1]:
+            raise ConfigError(
+                f"{path}: words: {part}: '{text}' cannot be searched for", "write a word; ~ goes at its end, once"
+            )
+        return text
+
+    return checked
+
+
+def _labels(path: Path, value: Any) -> tuple[str, ...]:
+    rows = tuple(_text(path, "labels", row) for row in _list(path, "labels", value))
+    places: dict[str, int] = {}
+    for row in rows:
+        for place, label in enumerate(row.split()):
+            # two orders may share a label, in one place
+            if label != "-" and (places.setdefault(label, place) != place or row.split().count(label) > 1):
+                raise ConfigError(f"{path}: labels: '{label}' is used for two options", "name each label once")
+    return rows

@@ -13,6 +13,7 @@ from typing import Any
 
 from mrag_eval.config import ModelSpec
 from mrag_eval.core import (
+    BROKEN_AGAIN,
     ConfigError,
     Endpoint,
     HttpFault,
@@ -21,7 +22,7 @@ from mrag_eval.core import (
     key_variable_of,
     missing_extra,
 )
-from mrag_eval.models._outputs import BROKEN_AGAIN, read_replies
+from mrag_eval.models._outputs import read_replies
 from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.prompts import plain_prompt
 

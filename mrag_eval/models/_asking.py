@@ -48,8 +48,9 @@ def generate_parsed(
 ) -> list[Answered[T]]:
     """Return one parsed reply per conversation, in order.
 
-    A reply that cannot be parsed is returned once to the model with the fault, unless it is ``final``; if the second
-    cannot be parsed either, the seat abstains. Failed calls are not retried here, since the transport did so.
+    A reply that cannot be parsed, or was cut off at its length, is returned once to the model with the fault, unless it
+    is ``final``; if the second cannot be read either, the seat abstains. Failed calls are not retried here, since the
+    transport did so.
     """
     parsers = [parse] * len(conversations) if callable(parse) else list(parse)
     if len(parsers) != len(conversations):
@@ -68,10 +69,13 @@ def _read(reply: Reply, parser: Parser[T]) -> Answered[T]:
     if reply.error is not None:
         return Answered(None, reply.error, (reply,))
     parsed = parser(reply.text)
-    if parsed.error is None:
-        return Answered(parsed.value, None, (reply,))
-    cut = " (it was cut off at max_tokens)" if reply.cut_off else ""
-    return Answered(None, f"unreadable: {parsed.error}{cut}", (reply,))
+    if reply.cut_off:
+        # what counts is said last
+        found = "" if parsed.error is None else f": {parsed.error}"
+        return Answered(None, f"unreadable: it was cut off at max_tokens{found}", (reply,))
+    if parsed.error is not None:
+        return Answered(None, f"unreadable: {parsed.error}", (reply,))
+    return Answered(parsed.value, None, (reply,))
 
 
 def _retry_conversation(conversation: Conversation, reply: Reply, error: str) -> Conversation:

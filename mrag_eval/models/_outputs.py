@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrag_eval.core import HttpFault, JsonFault, error_fault, json_value, redact
+from mrag_eval.core import BROKEN_AGAIN, HttpFault, error_fault, json_answer, redact
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import CUT, Reply, closes_thinking, split_thinking
 
-# A model sometimes gives a broken body to a request that succeeds on the second attempt.
-BROKEN_AGAIN = 2
 _FILTERS = ("content_filter", "safety", "sensitive", "prohibited_content", "blocklist", "recitation")
 
 
@@ -43,23 +41,12 @@ def malformed(detail: str) -> HttpFault:
     return HttpFault("malformed", detail, again=BROKEN_AGAIN)
 
 
-def json_body(body: str) -> Any:
-    """Return the value of a response's body; raise HttpFault for anything but JSON, and for an error that it holds."""
-    try:
-        outputs = json_value(body.removeprefix("\ufeff"), lax=True)
-    except JsonFault:
-        raise malformed(f"the answer is not JSON: {body[:80]!r}") from None
-    if isinstance(outputs, dict) and (outputs.get("error") or outputs.get("object") == "error"):
-        raise error_fault(outputs.get("error") or outputs)
-    return outputs
-
-
 def read_replies(lm: Any, body: str, count: int = 1) -> list[Reply]:
     """Return the replies to the ``count`` prompts of one request, in order.
 
     A part that cannot be read is a reply with an ``error``. Raises HttpFault if none can be read.
     """
-    outputs = json_body(body)
+    outputs = json_answer(body)
     found = [_reply_or_fault(lm, outputs, part) for part in _parts(outputs, count)]
     faults = [each for each in found if isinstance(each, HttpFault)]
     if len(faults) == count:
@@ -78,7 +65,7 @@ def read_replies(lm: Any, body: str, count: int = 1) -> list[Reply]:
 
 def read_likelihoods(lm: Any, body: str, tokens: Sequence[Any], context_lengths: Sequence[int]) -> list[Reply]:
     """Return the log-likelihoods of the ``tokens`` of one request after their contexts; raise HttpFault without."""
-    outputs = json_body(body)
+    outputs = json_answer(body)
     try:
         found = lm.parse_logprobs(outputs=outputs, tokens=tokens, ctxlens=context_lengths)
         values = [(float(value), bool(greedy)) for value, greedy in found]

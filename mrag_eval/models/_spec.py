@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Generation, ModelSpec, config_path, load_config, validated
-from mrag_eval.core import ConfigError, did_you_mean, key_variable_of
+from mrag_eval.config import Generation, ModelSpec, load_config, validated
+from mrag_eval.core import ConfigError, config_path, did_you_mean, key_variable_of
 
 EXAMPLE = """models:
       gpt:

@@ -2,6 +2,7 @@
 
 from mrag_eval.planning._data import source_need
 from mrag_eval.planning._estimate import Observed, Pilot, Spent
+from mrag_eval.planning._language_support import Piece, language_support, unsupported
 from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
 from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
 from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
@@ -16,12 +17,14 @@ __all__ = [
     "MissingError",
     "Need",
     "Observed",
+    "Piece",
     "Pilot",
     "Plan",
     "PlannedTask",
     "Spent",
     "check_stock_run",
     "deviations",
+    "language_support",
     "leaves_of",
     "listed_in",
     "model_need",
@@ -29,6 +32,7 @@ __all__ = [
     "shipped",
     "source_need",
     "unknown_name",
+    "unsupported",
     "ways",
     "worth_a_pilot",
 ]

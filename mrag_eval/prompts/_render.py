@@ -16,7 +16,8 @@ import jinja2
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from mrag_eval.core import ConfigError, content_key, did_you_mean, is_language, language_name
+from mrag_eval.core import ConfigError, content_key, did_you_mean, is_language
+from mrag_eval.languages import name_in_prompts
 from mrag_eval.prompts._system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent
@@ -255,7 +256,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 @lru_cache(maxsize=512)
 def _language_name(code: str) -> str:
-    return language_name(code) if is_language(code) else code
+    return name_in_prompts(code) if is_language(code) else code
 
 
 @lru_cache(maxsize=64)

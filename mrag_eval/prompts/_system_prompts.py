@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from mrag_eval.core import ConfigError, base_language, read_yaml
-from mrag_eval.core import language_name as name
 from mrag_eval.languages import known_languages, language
+from mrag_eval.languages import name_in_prompts as name
 
 _NAMED = Path(__file__).parent / "system_prompts.yaml"
 
@@ -35,10 +35,11 @@ class SystemPrompt:
         A question in English gets only the first sentence. Raises ConfigError for a language without a text.
         """
         sentences = _sentences(code if self.written_in == "ul" else "en", self.name)
-        first = sentences["with_documents" if with_documents else "without_documents"]
+        first = _part(sentences, code, "with_documents" if with_documents else "without_documents")
         if self.then is None or base_language(code) == "en":
             return first
-        return first + sentences.get("joint", " ") + sentences[self.then].replace("{language}", name(code))
+        then = _part(sentences, code, self.then).replace("{language}", name(code))
+        return first + sentences.get("joint", " ") + then
 
     def texts(self) -> dict[str, tuple[str, str]]:
         """Return every language's text, for a prompt with documents and for one without."""
@@ -59,6 +60,14 @@ def system_prompts() -> Mapping[str, SystemPrompt]:
 def prompt_languages() -> tuple[str, ...]:
     """Return the languages of the texts."""
     return tuple(code for code in known_languages() if (known := language(code)) is not None and known.prompts)
+
+
+def _part(sentences: Mapping[str, str], code: str, key: str) -> str:
+    if key not in sentences:
+        raise ConfigError(
+            f"prompt.system: the file of {name(code)} has no text prompts.{key}", "add it: docs/languages.md"
+        )
+    return sentences[key]
 
 
 def _sentences(code: str, prompt: str) -> Mapping[str, str]:

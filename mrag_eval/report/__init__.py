@@ -36,6 +36,7 @@ from mrag_eval.report.page._changes import write_changes
 from mrag_eval.report.page._score_table import score_table, score_tables
 from mrag_eval.report.page._write import write_report
 from mrag_eval.report.tables._case import read_case, shown_case
+from mrag_eval.report.tables._controls import TaskControls, control_tables
 from mrag_eval.report.tables._report_tables import report_tables
 from mrag_eval.report.verification._findings import Verified
 from mrag_eval.report.verification._verify import unsupported, verify
@@ -55,6 +56,7 @@ __all__ = [
     "Sender",
     "Table",
     "TaskConfig",
+    "TaskControls",
     "Verified",
     "agreement",
     "annotate_files",
@@ -63,6 +65,7 @@ __all__ = [
     "comparison_changes",
     "comparison_text",
     "consistency",
+    "control_tables",
     "corrected_table",
     "export",
     "flips",

@@ -23,6 +23,7 @@ from mrag_eval.retrieval.ahead._write import open_folder, retrieve_into
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._push import Push, push_folder
 from mrag_eval.retrieval.saved._terms import check_terms, repeats_questions
+from mrag_eval.retrieval.sources import Relevant
 
 __all__ = [
     "EXAMPLE",
@@ -32,6 +33,7 @@ __all__ = [
     "Page",
     "PlannedEdition",
     "Push",
+    "Relevant",
     "Repeated",
     "RunFolder",
     "TaskRows",

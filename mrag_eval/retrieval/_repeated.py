@@ -11,7 +11,7 @@ from mrag_eval.datasets import Benchmark
 from mrag_eval.retrieval._corpora import milvus_place, open_index
 from mrag_eval.retrieval._pipeline import as_shown, translates_given
 from mrag_eval.retrieval._plan import Selection
-from mrag_eval.retrieval.sources import source_for
+from mrag_eval.retrieval.sources import Relevant, source_for
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,13 @@ class Repeated:
         selection: the rows that the mode serves, and those that it skips.
         found: what each row is shown, by id; None if that needs an index or a model.
         passages: passages by id that the rows may be shown; None if they are not at hand.
+        relevant: those that answer the rows' questions, of the benchmark's own; None otherwise.
     """
 
     selection: Selection
     found: Mapping[str, Retrieved] | None = None
     passages: Mapping[str, Passage] | None = field(default=None, repr=False)
+    relevant: Relevant | None = field(default=None, repr=False)
 
 
 def repeated(benchmark: Benchmark, retrieval: Retrieval, agent: Agent) -> Repeated:
@@ -43,7 +45,9 @@ def repeated(benchmark: Benchmark, retrieval: Retrieval, agent: Agent) -> Repeat
         shown = as_shown(source.retrieve(docs), docs, retrieval, None)
         found = {doc.id: row for doc, row in zip(docs, shown, strict=True)}
     own = benchmark.corpus if retrieval.corpus == "benchmark" else None
-    return Repeated(selection, found, None if own is None else {passage.id: passage for passage in own})
+    if own is None:
+        return Repeated(selection, found)
+    return Repeated(selection, found, {passage.id: passage for passage in own}, Relevant.among(own, docs))
 
 
 def indexed_passages(retrieval: Retrieval, content_hash: str, ids: Collection[str]) -> Mapping[str, Passage] | None:

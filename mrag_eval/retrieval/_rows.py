@@ -18,7 +18,7 @@ from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._manifest import TaskEntry
 from mrag_eval.retrieval.saved._settings import fingerprint_of, reranker_identity, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.saved._terms import terms_of
-from mrag_eval.retrieval.sources import Missing, Saved, Source, source_for
+from mrag_eval.retrieval.sources import Missing, Relevant, Saved, Source, source_for
 
 _STAND_IN = {"title": "title", "text": "text", "date": "2026-01-01"}
 # Rows that ``mrag-eval run`` retrieved, for the tasks that the harness builds while this is set.
@@ -177,6 +177,15 @@ class TaskRows:
         """Retrieve for these rows, or take them from the run folder; the result is not kept here."""
         found = self._source.retrieve(docs, self.translator)
         return found if self.taken else as_shown(found, docs, self.blocks.retrieval, self.translator)
+
+    def relevant(self, docs: Sequence[RagDoc], *, own: bool = False) -> Relevant | None:
+        """Return the passages that answer the rows' questions; None without a corpus to look in.
+
+        ``own``: only among the benchmark's own passages, as opening an index takes time.
+        """
+        if self.blocks.retrieval.corpus == "benchmark":
+            return Relevant.among(self.benchmark.corpus or (), docs)
+        return None if own or self.taken else self._source.relevant(docs)
 
     def row(self, key: str) -> dict[str, Any]:
         """Return a prepared row as the harness logs it, with its passages."""

@@ -2,6 +2,8 @@
 
 from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
+from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
+from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
 from mrag_eval.scoring._failure_table import bounds_with, failure_line
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
@@ -10,6 +12,7 @@ from mrag_eval.scoring._metrics import (
     REPLY_METRICS,
     LanguageRule,
     better_side,
+    control_of,
     direction_lines,
     measured_on,
     more_is_better,
@@ -18,6 +21,7 @@ from mrag_eval.scoring._metrics import (
     scale_of,
     score_rows,
     value_names,
+    words_of,
 )
 from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
@@ -26,6 +30,7 @@ from mrag_eval.scoring._relevance_table import label_line
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
     AnswerRecord,
+    ControlRecord,
     JudgedRecord,
     LabellingShare,
     LabelRecord,
@@ -44,6 +49,7 @@ from mrag_eval.scoring._score_records import (
     LabelTable,
     LanguageTable,
     LoopTable,
+    MetricControls,
     MetricScore,
     PanelTable,
     TaskScores,
@@ -65,12 +71,16 @@ from mrag_eval.scoring._translated import with_translated_answers
 __all__ = [
     "ANSWERED",
     "BY_SETTINGS",
+    "CONTROLS",
     "DECLINED",
     "EMPTY",
+    "KINDS",
+    "LEAST_GAP",
     "METRICS",
     "METRIC_NAMES",
     "MOST_FAILED",
     "MOST_FAILED_IN_LANGUAGE",
+    "MOST_LOST",
     "NO_ANSWERS",
     "REPLY_METRICS",
     "RESAMPLES",
@@ -78,6 +88,7 @@ __all__ = [
     "Answer",
     "AnswerRecord",
     "CitationTable",
+    "ControlRecord",
     "HumanAgreement",
     "HumanLabel",
     "JudgedRecord",
@@ -87,6 +98,7 @@ __all__ = [
     "LanguageRule",
     "LanguageTable",
     "LoopTable",
+    "MetricControls",
     "MetricScore",
     "PanelShare",
     "PanelTable",
@@ -98,14 +110,19 @@ __all__ = [
     "against_human",
     "better_side",
     "bounds_with",
+    "ceilings",
     "check_task_scores",
     "concurrence_table",
+    "control_marks",
+    "control_of",
+    "control_table",
     "direction_lines",
     "failure_line",
     "halved_metrics",
     "judged_ids",
     "label_line",
     "loop_line",
+    "marked_by_controls",
     "measured_on",
     "more_is_better",
     "most_likely",
@@ -131,4 +148,5 @@ __all__ = [
     "unscored_lines",
     "value_names",
     "with_translated_answers",
+    "words_of",
 ]

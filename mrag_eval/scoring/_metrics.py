@@ -5,16 +5,19 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
 from mrag_eval.config import RERANKED, SHOWN, CorrectLanguage, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
+    ANY_LANGUAGE,
     SHARE,
+    ConfigError,
     Failure,
     LabelSource,
+    MissingExtraError,
     RowScores,
     Scale,
     Scored,
@@ -29,8 +32,8 @@ from mrag_eval.core import (
 )
 from mrag_eval.metrics import (
     SHARES,
+    UNICODE_VERSION,
     LanguageDetector,
-    LanguageRate,
     Normalizer,
     Share,
     VotedAnswer,
@@ -48,10 +51,23 @@ from mrag_eval.metrics import (
     load_detector,
     match,
     read_yes_no,
+    segmented_f1,
     short_answer_scores,
+    unknown_to,
     word_f1,
     word_precision,
     word_recall,
+)
+from mrag_eval.scoring._control_kinds import (
+    CHOICE,
+    EQUALS,
+    FORM,
+    HOLDS,
+    JUDGED,
+    LANGUAGE,
+    RANKING,
+    Control,
+    uncontrolled,
 )
 from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
 from mrag_eval.scoring._reasons import (
@@ -62,6 +78,7 @@ from mrag_eval.scoring._reasons import (
     NO_CHECK,
     NO_CHOICES,
     NO_PANEL,
+    NO_SEGMENTER,
     NO_SUFFICIENCY,
     NO_TAG,
     NO_TRANSLATION,
@@ -71,6 +88,7 @@ from mrag_eval.scoring._reasons import (
     UNDEFINED,
 )
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES, read_option
+from mrag_eval.text import segmenters
 
 Batch = Callable[[Sequence[Scored]], list[Value]]
 
@@ -80,7 +98,8 @@ class Metric:
     """A metric: its name, the function that scores rows, its unit and range, and whether higher is better.
 
     ``total``: every row gets a value, whatever the reply (then the harness can average it itself). ``needs`` are the
-    steps on the way to the metric: a row of which one failed has no value.
+    steps on the way to the metric: a row of which one failed has no value. ``control`` names what shows the metric's
+    range in a language (:mod:`mrag_eval.scoring._control_kinds`).
     """
 
     name: str
@@ -91,6 +110,7 @@ class Metric:
     scale: Scale = SHARE
     _: KW_ONLY
     needs: frozenset[str]
+    control: Control
 
 
 _JUDGED = way_to("answer", "judge")
@@ -164,6 +184,17 @@ def _in_language(metric: Callable[..., float], normalizer: Normalizer) -> Batch:
     return score
 
 
+def _f1_words(rows: Sequence[Scored]) -> list[Value]:
+    out: list[Value] = []
+    for row in rows:
+        try:
+            answers = list(row.doc.answers)
+            out.append(segmented_f1(row.answer, answers, lang=row.doc.query_lang) if answers else NO_ANSWERS)
+        except MissingExtraError:
+            out.append(NO_SEGMENTER)
+    return out
+
+
 def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
     """Return recall over the answers and their further spellings, if the benchmark has any (MKQA)."""
     out: list[Value] = []
@@ -218,17 +249,45 @@ def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
 
 @dataclass(frozen=True)
 class LanguageRule:
-    """How ``correct_language`` is told: the detector (None: the bundled one), and the longest reply left out."""
+    """How ``correct_language`` is told.
 
-    detector: LanguageDetector | None = None
+    Attributes:
+        detector: one for all languages, or by language; None for the bundled one.
+        min_chars: the length of the longest reply that is left out.
+        min_recognised: the least share of a language's texts that the detector recognises; None for no bound.
+        check_script: whether the scripts of a language are told apart.
+    """
+
+    detector: LanguageDetector | Mapping[str, LanguageDetector] | None = None
     min_chars: int | None = 20
+    min_recognised: float | None = 0.8
+    check_script: bool = True
 
     @classmethod
     def of(cls, setting: CorrectLanguage, languages: Iterable[str]) -> LanguageRule:
-        """Return the rule of a block; lingua tells ``languages`` apart. Raise MissingExtraError without lingua."""
-        confidence = setting.min_confidence or 0.0
-        detector = load_detector(setting.detector, sorted(languages), confidence, letters_only=setting.letters_only)
-        return cls(detector, setting.min_chars)
+        """Return the rule of a block; lingua tells ``languages`` apart.
+
+        Raises:
+            MissingExtraError: the extra ``lingua`` is not installed.
+            ConfigError: a detector does not know the language that it is named for.
+        """
+        confidence, told_apart = setting.min_confidence or 0.0, sorted(languages)
+        detectors = {
+            code: load_detector(
+                name,
+                told_apart if code == ANY_LANGUAGE else sorted({*told_apart, code}),
+                confidence,
+                letters_only=setting.letters_only,
+            )
+            for code, name in setting.detectors.items()
+        }
+        for code, detector in detectors.items():
+            reason = None if code == ANY_LANGUAGE else unknown_to(detector, code)
+            if reason is not None:
+                raise ConfigError(
+                    f"judge.correct_language.detector: {code}: {reason}", "name one that does, or leave it out"
+                )
+        return cls(detectors, setting.min_chars, setting.min_recognised, setting.check_script)
 
 
 def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule()) -> list[Value]:
@@ -237,6 +296,8 @@ def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule(
         [r.doc.query_lang for r in rows],
         min_chars=rule.min_chars,
         detector=rule.detector,
+        min_recognised=rule.min_recognised,
+        check_script=rule.check_script,
     )
     return [
         DECLINED if row.declined else str(reason) if correct is None else float(correct)
@@ -265,10 +326,6 @@ def _in_english(row: Scored, label: str | None) -> Value:
     if label is None:
         return str(row.in_language)
     return float(accepts("en", label))
-
-
-def _language_rate(rows: Sequence[Scored]) -> LanguageRate:
-    return correct_language_rate([r.answer for r in rows], [r.doc.query_lang for r in rows])
 
 
 def _code_switch(rows: Sequence[Scored]) -> list[Value]:
@@ -350,40 +407,92 @@ _reply = partial(Metric, needs=ANSWERED)
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
-        _reply("acc", _accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"),
-        _reply("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows"),
-        _reply("choice_parsed", _parsed, True, "share of replies with exactly one readable choice"),
-        _reply("yes_no", _yes_no, False, "the reply says yes or no as the answer does, in words of its language"),
-        _reply("char3gram_recall", _char_recall, True, "character 3-gram recall, best over answers"),
-        _reply("char3gram_recall_aliases", _char_recall_aliases, False, "the same over answers and aliases (MKQA)"),
-        _reply("char3gram_precision", _each(char_ngram_precision), True, "character 3-gram precision"),
-        _reply("char3gram_f1", _each(char_ngram_f1), True, "character 3-gram F1"),
+        _reply(
+            "acc",
+            _accuracy,
+            True,
+            "the chosen option is the right one (a reply without a clear choice is wrong)",
+            control=CHOICE,
+        ),
+        _reply("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows", control=CHOICE),
+        _reply("choice_parsed", _parsed, True, "share of replies with exactly one readable choice", control=FORM),
+        _reply(
+            "yes_no",
+            _yes_no,
+            False,
+            "the reply says yes or no as the answer does, in words of its language",
+            control=HOLDS,
+        ),
+        _reply("char3gram_recall", _char_recall, True, "character 3-gram recall, best over answers", control=HOLDS),
+        _reply(
+            "char3gram_recall_aliases",
+            _char_recall_aliases,
+            False,
+            "the same over answers and aliases (MKQA)",
+            control=HOLDS,
+        ),
+        _reply("char3gram_precision", _each(char_ngram_precision), True, "character 3-gram precision", control=EQUALS),
+        _reply("char3gram_f1", _each(char_ngram_f1), True, "character 3-gram F1", control=EQUALS),
         _reply(
             "char3gram_recall_unicode",
             _in_language(char_ngram_recall, "unicode"),
             True,
             "the same, normalised for every script",
+            control=HOLDS,
         ),
-        _reply("exact_match", _each(exact_match), True, "normalised reply equals an answer"),
-        _reply("match", _each(match), True, "normalised answer is contained in the normalised reply"),
+        _reply("exact_match", _each(exact_match), True, "normalised reply equals an answer", control=EQUALS),
+        _reply("match", _each(match), True, "normalised answer is contained in the normalised reply", control=HOLDS),
         Metric(
             "char3gram_recall_translated",
             _translated(_char_recall),
             False,
             "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
             needs=_TRANSLATED,
+            control=HOLDS,
         ),
-        Metric("match_translated", _translated(_each(match)), False, "match, likewise", needs=_TRANSLATED),
-        _reply("exact_match_unicode", _in_language(exact_match, "unicode"), True, "exact_match for every script"),
-        _reply("match_unicode", _in_language(match, "unicode"), True, "match for every script, of whole words"),
-        _reply("exact_match_mkqa", _in_language(exact_match, "mkqa"), True, "exact_match by MKQA's own normaliser"),
-        _reply("f1", _each(word_f1), True, "word F1, best over answers"),
-        _reply("f1_unicode", _in_language(word_f1, "unicode"), True, "word F1, normalised for every script"),
-        _reply("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser"),
-        _reply("word_recall", _each(word_recall), True, "word recall, best over answers"),
-        _reply("word_precision", _each(word_precision), True, "word precision, best over answers"),
-        _reply("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
-        _reply("sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
+        Metric(
+            "match_translated", _translated(_each(match)), False, "match, likewise", needs=_TRANSLATED, control=HOLDS
+        ),
+        _reply(
+            "exact_match_unicode",
+            _in_language(exact_match, "unicode"),
+            True,
+            "exact_match for every script",
+            control=EQUALS,
+        ),
+        _reply(
+            "match_unicode",
+            _in_language(match, "unicode"),
+            True,
+            "match for every script, of whole words",
+            control=HOLDS,
+        ),
+        _reply(
+            "exact_match_mkqa",
+            _in_language(exact_match, "mkqa"),
+            True,
+            "exact_match by MKQA's own normaliser",
+            control=EQUALS,
+        ),
+        _reply("f1", _each(word_f1), True, "word F1, best over answers", control=EQUALS),
+        _reply(
+            "f1_unicode", _in_language(word_f1, "unicode"), True, "word F1, normalised for every script", control=EQUALS
+        ),
+        _reply(
+            "f1_words",
+            _f1_words,
+            False,
+            "word F1, normalised for every script; words of scripts without spaces, and of Korean, as dictionaries cut "
+            "them (extra segment)",
+            control=EQUALS,
+        ),
+        _reply("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser", control=EQUALS),
+        _reply("word_recall", _each(word_recall), True, "word recall, best over answers", control=HOLDS),
+        _reply("word_precision", _each(word_precision), True, "word precision, best over answers", control=EQUALS),
+        _reply("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)", control=HOLDS),
+        _reply(
+            "sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)", control=HOLDS
+        ),
         Metric(
             "sem_lemma_rule",
             _lemma_rule,
@@ -391,15 +500,26 @@ METRICS: dict[str, Metric] = {
             "local answers are also compared by stem, not as text alone",
             None,
             needs=frozenset(),
+            control=uncontrolled("it says which rule reads a row, whatever the reply"),
         ),
-        _reply("correct_language", _correct_language, False, "replies over 20 characters: right language"),
-        _reply("answered_in_english", _answered_in_english, False, "the reply is in English, however short", None),
+        _reply(
+            "correct_language", _correct_language, False, "replies over 20 characters: right language", control=LANGUAGE
+        ),
+        _reply(
+            "answered_in_english",
+            _answered_in_english,
+            False,
+            "the reply is in English, however short",
+            None,
+            control=LANGUAGE,
+        ),
         Metric(
             "judged_accuracy",
             _judged_accuracy,
             False,
             "judge_correct, and in the language asked for (XRAG)",
             needs=_JUDGED,
+            control=JUDGED,
         ),
         Metric(
             "judge_correct",
@@ -407,6 +527,7 @@ METRICS: dict[str, Metric] = {
             False,
             "more than half of the panel's judges find the answer correct",
             needs=_JUDGED,
+            control=JUDGED,
         ),
         Metric(
             "context_sufficiency",
@@ -414,6 +535,7 @@ METRICS: dict[str, Metric] = {
             False,
             "what is shown suffices for a good answer (XRAG)",
             needs=way_to("translation of documents", "judge"),
+            control=uncontrolled("it judges passages, not replies"),
         ),
         Metric(
             SHOWN,
@@ -421,22 +543,57 @@ METRICS: dict[str, Metric] = {
             False,
             "a relevant passage is among those in the prompt, whose number is retrieval.k; defined in every mode that "
             "shows passages",
+            control=RANKING,
             needs=REORDERED,
         ),
-        _reply("language_check", _language_check, False, "right language, by the judge block's language_check"),
+        _reply(
+            "language_check",
+            _language_check,
+            False,
+            "right language, by the judge block's language_check",
+            control=LANGUAGE,
+        ),
         _reply(
             "declined",
             _declined,
             False,
             "the answer tag holds None, if the prompt offers that (incorrect)",
             None,
+            control=FORM,
         ),
-        _reply("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for"),
-        _reply("option_read", _option("read"), False, "an option can be read from the reply by BordIRlines' rule"),
-        _reply("option_refused", _option("refused"), False, "no option is read, and the reply declines in words", None),
-        _reply("option_unread", _option("unread"), False, "no option is read, and the reply does not decline", False),
-        _reply("language_mix", _language_mix, False, "share of tokens in another language", False),
-        _reply("code_switch", _code_switch, False, "share of letters outside the language's scripts", False),
+        _reply("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for", control=FORM),
+        _reply(
+            "option_read",
+            _option("read"),
+            False,
+            "an option can be read from the reply by BordIRlines' rule",
+            control=FORM,
+        ),
+        _reply(
+            "option_refused",
+            _option("refused"),
+            False,
+            "no option is read, and the reply declines in words",
+            None,
+            control=FORM,
+        ),
+        _reply(
+            "option_unread",
+            _option("unread"),
+            False,
+            "no option is read, and the reply does not decline",
+            False,
+            control=FORM,
+        ),
+        _reply("language_mix", _language_mix, False, "share of tokens in another language", False, control=LANGUAGE),
+        _reply(
+            "code_switch",
+            _code_switch,
+            False,
+            "share of letters outside the language's scripts",
+            False,
+            control=LANGUAGE,
+        ),
     )
 }
 # Metrics that a reply and its row alone decide.
@@ -450,8 +607,24 @@ REPLY_METRICS = frozenset(METRICS) - {
     "answered_in_english",
     SHOWN,
 }
+# Metrics whose words a dictionary cuts.
+_BY_SEGMENTER = frozenset({"f1_words"})
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
+
+
+def words_of(metrics: Iterable[str]) -> dict[str, Any]:
+    """Return what decides the words of these metrics of the reply: normaliser and segmenters, by version.
+
+    A segmenter without a version is not installed, so that the rows that need it are unscored.
+    """
+    names = {plain_name(name) for name in metrics}
+    found: dict[str, Any] = {}
+    if any(name in _BY_SEGMENTER or name.endswith("_unicode") for name in names):
+        found["normalizer"] = {"unicode": UNICODE_VERSION}
+    if names & _BY_SEGMENTER:
+        found["segmenter"] = segmenters()
+    return found
 
 
 def scale_of(metric: str) -> Scale:
@@ -504,6 +677,16 @@ def needs_of(metric: str) -> frozenset[str]:
     if declared is not None:
         return declared.needs
     return ANSWERED if metric in TASK_SCORES else REORDERED if metric.startswith(RERANKED) else RANKED
+
+
+def control_of(metric: str) -> Control:
+    """Return the controls of a metric, as results name it; what is none of the answer's is one of rankings."""
+    declared = METRICS.get(plain_name(metric))
+    if declared is not None:
+        return declared.control
+    if metric.partition(".")[0] in TASK_SCORES:
+        return uncontrolled("it is a score of the task as a whole")
+    return RANKING
 
 
 def measured_on(retrieval: Retrieval | None) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from mrag_eval.core import OPTIONAL, VOTED
-from mrag_eval.metrics import Estimate
+from mrag_eval.metrics import Estimate, wilson
 from mrag_eval.models import total, totals
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import JudgedRecord, PanelShare, RowRecord
@@ -82,7 +82,16 @@ def _table(
         agreement=_agreement(votes, seed) if len(models) > 1 else None,
         ledger=totals([share.ledger for share in shares]),
         language_check=next((share.language_check for share in shares if share.language_check), None),
+        no_verdict=_no_verdict((row.query_lang, verdict.verdict) for row, verdict in rows if verdict.outcome in VOTED),
     )
+
+
+def _no_verdict(asked: Iterable[tuple[str, bool | None]]) -> dict[str, Estimate]:
+    """Return the share of missing verdicts by language, with Wilson intervals."""
+    missing: dict[str, list[bool]] = defaultdict(list)
+    for language, verdict in asked:
+        missing[language].append(verdict is None)
+    return {language: wilson(sum(own), len(own)) for language, own in sorted(missing.items())}
 
 
 def _judge(
@@ -105,6 +114,7 @@ def _judge(
         correct=_share(records, votes[seat], seed),
         abstained=dict(Counter(reason for reason in reasons if isinstance(reason, str))),
         self_preference=excess,
+        no_verdict=_no_verdict((row.query_lang, verdict.vote(seat)) for row, verdict in rows if seat in verdict.votes),
     )
 
 
@@ -163,6 +173,7 @@ def panel_line(table: PanelTable, what: str = "answers") -> str:
         f"{asked:,} {what}",
         ", ".join(votes),
         *([f"not asked: {', '.join(settled)}"] if settled else []),
+        *([f"many rows without a verdict in {', '.join(table.marked_languages)}"] if table.marked_languages else []),
         total(table.ledger.values()).line(),
         *([table.language_check] if table.language_check else []),
     ]

@@ -199,6 +199,25 @@ class LabellingShare:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlRecord:
+    """Hold what a row's controls score.
+
+    Attributes:
+        values: control -> metric -> value.
+        unscored: control -> metric -> why the metric has no value of its reply.
+        missing: control -> why the row has no reply or ranking for it.
+    """
+
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict, metadata=OPTIONAL)
+    unscored: Mapping[str, Mapping[str, str]] = field(default_factory=dict, metadata=OPTIONAL)
+    missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+
+    def why_not(self, control: str, metric: str) -> str | None:
+        """Return why a metric has no value for a control; None if nothing says so."""
+        return self.unscored.get(control, {}).get(metric) or self.missing.get(control)
+
+
+@dataclass(frozen=True, slots=True)
 class RowRecord:
     """The fields of one row that the scores need, and that its line of a sample file shows.
 
@@ -208,7 +227,7 @@ class RowRecord:
     prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt. ``failures``
     are those of the stages of its pipeline; ``outcome`` is how the model gave no answer to read (one of
     :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered`` is the question about a territory that has no
-    answer because of a failure.
+    answer because of a failure. ``controls`` are the scores of replies that need no model.
 
     The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -236,6 +255,7 @@ class RowRecord:
     sufficiency_votes: Mapping[str, Vote] | None = field(default=None, metadata=OPTIONAL)
     answer: AnswerRecord | None = field(default=None, metadata=OPTIONAL)
     answer_translated: str | None = field(default=None, metadata=OPTIONAL)
+    controls: ControlRecord | None = field(default=None, metadata=OPTIONAL)
     prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)
     skipped: tuple[Territory, ...] = field(default=(), metadata=OPTIONAL)
     translation: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)

@@ -201,12 +201,14 @@ class JudgeColumn:
 
     ``correct`` is its share of verdicts "correct" (leniency), ``abstained`` counts reasons. ``self_preference``: if its
     model is of the evaluated model's family, its verdicts minus those of the other families' judges on the same rows.
+    ``no_verdict`` is the share of the rows in a language, of those it was asked about, on which it gave no verdict.
     """
 
     model: str = ""
     correct: Estimate = field(default=Estimate(None))
     abstained: Counts = field(default_factory=dict)
     self_preference: Estimate | None = field(default=None, metadata=OPTIONAL)
+    no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,7 @@ class PanelTable:
     ``size`` counts seats; ``outcomes`` rows: unanimous, majority, tie, unjudged, and without a vote declined, empty, no
     reference; ``abstained`` votes by reason. ``disagreement`` is the mean share of votes against the majority.
     ``judges`` are the seats; ``ledger``: model -> calls, tokens and time; ``language_check`` names the detector.
+    ``no_verdict`` is the share of the rows in a language, of those the panel voted on, that it left without a verdict.
     """
 
     size: int = 0
@@ -234,6 +237,21 @@ class PanelTable:
     agreement: JudgeAgreement | None = field(default=None, metadata=OPTIONAL)
     ledger: Mapping[str, Ledger] = field(default_factory=dict)
     language_check: str | None = field(default=None, metadata=OPTIONAL)
+    no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
+
+    @property
+    def marked_languages(self) -> dict[str, dict[str, Estimate]]:
+        """Return who gave too few verdicts to compare a language's scores without a mark: language -> seat -> share.
+
+        The seat of the panel as a whole is ``panel``.
+        """
+        found: dict[str, dict[str, Estimate]] = {}
+        seats = {"panel": self.no_verdict, **{seat: judge.no_verdict for seat, judge in self.judges.items()}}
+        for seat, shares in seats.items():
+            for language, share in shares.items():
+                if (share.value or 0.0) > MOST_FAILED_IN_LANGUAGE:
+                    found.setdefault(language, {})[seat] = share
+        return dict(sorted(found.items()))
 
     @property
     def models(self) -> list[str]:
@@ -325,6 +343,25 @@ class CitationTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricControls:
+    """Hold what a metric's controls score in one language.
+
+    Attributes:
+        found: control -> its mean; without a value it was not measured, for that reason.
+        share: the score as a share between floor and ceiling, over the rows that have all three: 0 at the floor, 1 at
+            the ceiling, and beyond where a score is. Its interval is over all three. None without a score.
+    """
+
+    found: Mapping[str, Estimate]
+    share: Estimate | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Return the mean of each control."""
+        return {name: one.value for name, one in self.found.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class TaskScores:
     """The scores of a task.
 
@@ -337,6 +374,7 @@ class TaskScores:
 
     ``failures`` counts the rows whose way to a score failed: step -> reason -> rows; ``outcomes`` those that the model
     left without an answer, by name. ``by_language`` has both for each language, if there is any of them.
+    ``controls``: metric -> language -> what replies that need no model score.
     """
 
     rows: int = 0
@@ -358,6 +396,7 @@ class TaskScores:
     loop: LoopTable | None = field(default=None, metadata=OPTIONAL)
     judge: PanelTable | None = field(default=None, metadata=OPTIONAL)
     sufficiency: PanelTable | None = field(default=None, metadata=OPTIONAL)
+    controls: Mapping[str, Mapping[str, MetricControls]] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
     def unscored_share(self) -> float:

@@ -23,6 +23,7 @@ from mrag_eval.core import (
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.scoring._agents_table import loop_record, loop_table
+from mrag_eval.scoring._control_table import control_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
@@ -144,6 +145,7 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
             loop=loop_table(rows, CORRECT, seed),
             judge=panel_table(records, evaluated=evaluated, seed=seed),
             sufficiency=sufficiency_table(records, seed=seed),
+            controls=control_table(rows, seed),
         )
 
 

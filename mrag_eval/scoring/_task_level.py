@@ -28,14 +28,7 @@ _TERRITORY = ("territory", "claimants", "claimant_langs", "controller", "control
 
 
 def check_task_scores(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
-    """Raise DataError, before anything is generated, for a row without a field that a score needs.
-
-    Raises MissingExtraError if the metrics of short answers are named and their extra is not installed.
-    """
-    if {"sem_b", "sem_w"} & {*names}:
-        from mrag_eval.metrics import check_stemmers
-
-        check_stemmers()
+    """Raise DataError, before anything is generated, for a row without a field that a score needs."""
     if "concurrence" not in names:
         return
     for doc in docs:

@@ -14,10 +14,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import provenance, split_config, unmeasured
+from mrag_eval.config import VERDICTS, provenance, split_config, unmeasured
+from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import (
+    ConfigError,
+    DataError,
     Failure,
     ModelReply,
+    RagDoc,
     RowScores,
     Scored,
     failed_in,
@@ -37,7 +41,7 @@ from mrag_eval.harness import (
 )
 from mrag_eval.judging import Verdicts, prompt_texts
 from mrag_eval.models import LASTING, answering, may_pass
-from mrag_eval.planning import check_stock_run
+from mrag_eval.planning import check_stock_run, unsupported
 from mrag_eval.prompts import (
     Budget,
     PromptTemplate,
@@ -54,6 +58,7 @@ from mrag_eval.scoring import (
     BY_SETTINGS,
     METRIC_NAMES,
     AnswerRecord,
+    ControlRecord,
     PromptCounts,
     RowRecord,
     TaskScores,
@@ -198,6 +203,8 @@ class RagTask(HarnessTask):
         if self._budget.limit is None:
             parts.append("prompts not checked against a context length")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
+        for line in unsupported((doc.query_lang for doc in self._supply.docs.values()), self.blocks):
+            log.warning("[%s] %s", self._name, line)
         retrieval = self.blocks.retrieval
         if retrieval.searches and 0 < retrieval.rerank_depth <= retrieval.k:
             log.warning(
@@ -260,7 +267,11 @@ class RagTask(HarnessTask):
             language=self._verdicts.language,
         )
         out: dict[str, RowResult] = {}
-        records = [self._record(row, score) for row, score in zip(rows, scores, strict=True)]
+        controls = self._controls([row.doc for row in rows])
+        records = [
+            replace(self._record(row, score), controls=controls.get(row.doc.id))
+            for row, score in zip(rows, scores, strict=True)
+        ]
         # the harness would average the half that has values
         halved = halved_metrics(records, self.value_names())
         for row, record in zip(rows, records, strict=True):
@@ -298,6 +309,38 @@ class RagTask(HarnessTask):
             failures=failures,
             passages=found.passages,
         )
+
+    def _controls(self, docs: Sequence[RagDoc]) -> dict[str, ControlRecord]:
+        """Return what replies that need no model score on these rows."""
+        found = {doc.id: self._supply.found(doc.id) for doc in docs}
+        relevant, retrieval = self._supply.relevant(docs, own=True), self.blocks.retrieval
+        pool = control_pool(list(self._supply.docs.values()), self.benchmark, retrieval)
+        return row_controls(docs, pool, self._control_rule(), retrieval, found, relevant)
+
+    def _control_rule(self, *, judged: bool = False) -> ControlRule:
+        panel = self._verdicts.judged if judged else None
+        return ControlRule(self.blocks.metrics, self._form, self._verdicts.language, self._verdicts.checked, panel)
+
+    def control_records(self, rows: Sequence[str], *, judged: bool = False) -> list[RowRecord]:
+        """Return records of rows that hold their controls alone, searched ones among them; no model is evaluated.
+
+        ``judged``: the panel is asked about the replies of the controls, too. Raises DataError if no row has any,
+        and ConfigError if none of the metrics is judged.
+        """
+        if judged and not {*VERDICTS} & {*self.blocks.metrics}:
+            message = f"task {self._name}: no metric is judged, so that no judge would be asked"
+            raise ConfigError(message, "leave --judge out, or name judges in mrag.yaml (docs/judges.md)")
+        with naming(self._name):
+            found = task_controls(
+                self._supply, rows, self._control_rule(judged=judged), self.blocks.judge.model_dump_json()
+            )
+        docs = [self._supply.docs[row] for row in rows]
+        if not any(record.values for record in found.values()):
+            raise DataError(
+                f"task {self._name}: no row has what a control needs: a reference, choices or relevant ids",
+                "give the rows 'answers', 'choices' or 'relevant_ids'",
+            )
+        return [replace(row_record(doc, RowScores()), controls=found.get(doc.id)) for doc in docs]
 
     @property
     def _form(self) -> str:

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import JUDGES, Measurement, TaskBlocks, judges_of, package_versions, setting_of
-from mrag_eval.core import content_key, to_json
+from mrag_eval.core import ANY_LANGUAGE, content_key, to_json
 from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
 from mrag_eval.judging import Verdicts
+from mrag_eval.languages import RELIABILITY_FILE, changed_languages
 from mrag_eval.models import Answering
 from mrag_eval.planning import shipped
 from mrag_eval.retrieval import TaskRows
-from mrag_eval.scoring import TaskScores
+from mrag_eval.scoring import TaskScores, words_of
 
 # Arguments of the harness's evaluation that belong to the model.
 _OF_THE_MODEL = ("apply_chat_template",)
@@ -58,7 +59,13 @@ def measured(
         task,
         subject={} if now is None else _subject(now, answered),
         setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
-        instrument={**supply.instruments(), **({JUDGES: judges} if judges else {}), **_detector(blocks)},
+        instrument={
+            **supply.instruments(),
+            **({JUDGES: judges} if judges else {}),
+            **_detector(blocks),
+            **words_of(blocks.metrics),
+            **_own_files(supply),
+        },
         data={
             **{key: record[key] for key in ("source", "index", "left_out") if key in record},
             # rows from a folder are those that this machine would retrieve, but for what was allowed to differ
@@ -93,9 +100,24 @@ def _flags(now: Running | None, task: str) -> dict[str, Any]:
 
 
 def _detector(blocks: TaskBlocks) -> dict[str, Any]:
-    """Return the detector of languages that a file of the user's holds; the others go by name and version."""
-    path = Path(blocks.judge.correct_language.detector)
-    return {"detector": {"sha256": _file_hash(path, path.stat().st_mtime_ns)}} if path.is_file() else {}
+    """Return the detectors of languages that are files of the user's, and what is known of detectors where it counts.
+
+    The others go by name and version.
+    """
+    setting, found = blocks.judge.correct_language, {}
+    if setting.files:
+        hashes = {code: {"sha256": _file_hash(path, path.stat().st_mtime_ns)} for code, path in setting.files.items()}
+        found["detector"] = {**hashes.pop(ANY_LANGUAGE, {}), **hashes}
+    if setting.min_recognised is not None and "correct_language" in blocks.metrics:
+        found["reliability"] = {"sha256": _file_hash(RELIABILITY_FILE, RELIABILITY_FILE.stat().st_mtime_ns)}
+    return found
+
+
+def _own_files(supply: TaskRows) -> dict[str, Any]:
+    """Return the languages of the rows, and English, for which the user has a file of words, prompts and names."""
+    docs = supply.docs.values()
+    own = changed_languages({"en", *(code for doc in docs for code in (doc.query_lang, doc.culture_lang) if code)})
+    return {"languages": own} if own else {}
 
 
 @lru_cache(maxsize=4)

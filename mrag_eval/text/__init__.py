@@ -1,14 +1,16 @@
 """Scripts, words and sentences of every language."""
 
-from mrag_eval.text._analyzer import OPTIONS, Analyzer
+from mrag_eval.text._analyzer import OPTIONS, Analyzer, analyzer_text
 from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans
+from mrag_eval.text._han_variants import han_variant
 from mrag_eval.text._letters import marks
 from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
+from mrag_eval.text._segmenters import SEGMENTED, segmenters, warn_without_segmenters, words_apart
 from mrag_eval.text._sentences import phrase_spans, sentence_spans
-from mrag_eval.text._stemming import stemmer
+from mrag_eval.text._stemming import STEMMED, stemmer
 from mrag_eval.text._token_estimate import estimated_tokens
 from mrag_eval.text._tokenize import Tokenizer
-from mrag_eval.text.folding import FOLDING_VERSION, fold
+from mrag_eval.text.folding import FOLDING_VERSION, fold, half_spaces_apart, one_spelling
 
 __all__ = [
     "BETWEEN_CLAUSES",
@@ -16,16 +18,25 @@ __all__ = [
     "FOLDING_VERSION",
     "NO_SPACE_SCRIPTS",
     "OPTIONS",
+    "SEGMENTED",
+    "STEMMED",
     "Analyzer",
     "Tokenizer",
+    "analyzer_text",
     "estimated_tokens",
     "expected_scripts",
     "fitting_spans",
     "fold",
+    "half_spaces_apart",
+    "han_variant",
     "letter_scripts",
     "marks",
+    "one_spelling",
     "phrase_spans",
     "script",
+    "segmenters",
     "sentence_spans",
     "stemmer",
+    "warn_without_segmenters",
+    "words_apart",
 ]

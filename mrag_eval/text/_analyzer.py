@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from mrag_eval.core import CorpusError
-from mrag_eval.text._segmenters import by_dictionary, korean_words, libraries
-from mrag_eval.text._stemming import stem_languages, stemmer
+from mrag_eval.core import CorpusError, base_language
+from mrag_eval.text._segmenters import SEGMENTED, by_dictionary, korean_words, libraries, segmenters
+from mrag_eval.text._stemming import STEMMED, stemmer
 from mrag_eval.text._tokenize import (
     Tokenizer,
     ascii_words,
@@ -39,6 +39,10 @@ _STRESS = re.compile("(?<=[\u0400-\u04ff])[\u0300\u0301]")
 _REMEMBERED = 1 << 17
 
 
+# Languages that an option holds for; True: all that its library knows
+Chosen = bool | tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Analyzer:
     """The words of texts: folded, cut by script, and optionally cut by dictionaries and reduced to stems.
@@ -47,16 +51,33 @@ class Analyzer:
 
     Attributes:
         segment: cut Chinese, Japanese, Thai, Lao, Khmer and Burmese into words by the dictionaries of ICU, and Korean
-            by Kiwi, instead of single letters and pairs.
-        stem: reduce words to stems, in the languages that Snowball knows.
+            by Kiwi, instead of single letters and pairs: in every language, or in texts of these.
+        stem: reduce words to stems: in every language that Snowball knows, or in these.
         simplified: convert traditional Chinese characters to simplified ones.
         version: 2, or 1 for an index that was built with the first rules.
     """
 
-    segment: bool = False
-    stem: bool = False
+    segment: Chosen = False
+    stem: Chosen = False
     simplified: bool = False
     version: int = 2
+
+    @classmethod
+    def choose(
+        cls, segment: bool | None, stem: bool | None, *, simplified: bool = False, joint: bool = False
+    ) -> Analyzer:
+        """Return the analyzer of a new index; None leaves an option to what is known of each language.
+
+        Stems are taken in the languages of ``STEMMED``, dictionaries in those of ``SEGMENTED`` if they are installed.
+        A joint index has neither, as its queries are in no one language.
+        """
+        by_language = not joint
+        installed = all(segmenters().values())
+        return cls(
+            (SEGMENTED if by_language and installed else False) if segment is None else segment,
+            (STEMMED if by_language else False) if stem is None else stem,
+            simplified,
+        )
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Analyzer:
@@ -72,7 +93,8 @@ class Analyzer:
                 f"'{_NAME}' version {_VERSIONS[-1]}",
                 "rebuild the index: mrag-eval index build --overwrite ...",
             )
-        found = cls(version=int(number), **{key: key in record for key in OPTIONS})
+        segment, stem = (_chosen(record.get(key)) for key in ("segment", "stem"))
+        found = cls(segment, stem, "simplified" in record, int(number))
         own = found.record()
         for key in OPTIONS:
             if record.get(key) != own.get(key):
@@ -88,10 +110,9 @@ class Analyzer:
         if self.version > 1:
             found["folding"] = FOLDING_VERSION
         if self.segment:
-            found["segment"] = libraries()
+            found["segment"] = {**libraries(), **_languages(self.segment)}
         if self.stem:
-            stem_languages()
-            found["stem"] = {"snowballstemmer": version("snowballstemmer")}
+            found["stem"] = {"snowballstemmer": version("snowballstemmer"), **_languages(self.stem)}
         if self.simplified:
             fold("漢", simplified=True)
             found["simplified"] = {"opencc": version("opencc")}
@@ -102,13 +123,44 @@ class Analyzer:
         return _tokenizer(self, lang)
 
 
+def _chosen(entry: Mapping[str, Any] | None) -> Chosen:
+    """Return what an entry of a manifest says of an option; an index from before the languages has all."""
+    return False if entry is None else tuple(entry.get("languages", ())) or True
+
+
+def _languages(chosen: Chosen) -> dict[str, list[str]]:
+    return {} if isinstance(chosen, bool) else {"languages": list(chosen)}
+
+
+def _holds(chosen: Chosen, lang: str | None) -> bool:
+    return chosen if isinstance(chosen, bool) else lang is not None and base_language(lang) in chosen
+
+
+def analyzer_text(record: Mapping[str, Any], languages: Iterable[str]) -> str:
+    """Return how an index with texts in ``languages`` cuts words: ``words, stems of de ru (snowballstemmer 3.1.1)``.
+
+    What holds in other languages alone is left out, so that two indexes that cut the same texts alike have one text.
+    """
+    held = sorted({base_language(lang) for lang in languages})
+    found = [f"words {record.get('version')}.{record.get('folding', 0)}"]
+    for key, name in (("stem", "stems"), ("segment", "dictionaries"), ("simplified", "simplified characters")):
+        entry = dict(record.get(key) or {})
+        chosen = entry.pop("languages", None)
+        here = [lang for lang in held if chosen is None or lang in chosen]
+        if entry and here:
+            libraries_used = ", ".join(f"{library} {number}" for library, number in sorted(entry.items()))
+            found.append(f"{name}{'' if chosen is None else ' of ' + ' '.join(here)} ({libraries_used})")
+    return ", ".join(found)
+
+
 @lru_cache(maxsize=256)
 def _tokenizer(analyzer: Analyzer, lang: str | None) -> Tokenizer:
     if analyzer.version == 1:
         return lambda text: ascii_words(text) if text.isascii() else cut(normalize_v1(text), word_and_pairs, pairs)
-    stem = stemmer(lang) if analyzer.stem and lang is not None else None
+    stem = stemmer(lang) if lang is not None and _holds(analyzer.stem, lang) else None
+    segment = _holds(analyzer.segment, lang)
     folded = partial(fold, language=lang, search=True, simplified=analyzer.simplified)
-    if stem is None and not analyzer.segment:
+    if stem is None and not segment:
         return lambda text: ascii_words(text) if text.isascii() else _words(folded(with_parts(text)))
     # stemmers and dictionaries know the spelling of their language, so words are folded last
     spelled = lru_cache(maxsize=_REMEMBERED)(lambda word: folded(stem(word) if stem else word))
@@ -118,7 +170,7 @@ def _tokenizer(analyzer: Analyzer, lang: str | None) -> Tokenizer:
         for script, run in runs(_STRESS.sub("", unicodedata.normalize("NFKC", with_parts(text)).lower())):
             if script == "word":
                 words.append(spelled(run))
-            elif analyzer.segment:
+            elif segment:
                 found = korean_words(run) if script == "hangul" else by_dictionary(run)
                 words += map(folded, found)
             else:

@@ -2,22 +2,69 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any
 
-from mrag_eval.core import missing_extra
+from mrag_eval.core import base_language, language_name, missing_extra
+from mrag_eval.text._tokenize import run_pattern
 
 # Parts of speech of Kiwi (the Sejong tag set) that questions and passages have in common: nouns, verbs, adjectives,
 # adverbs, roots, numbers, foreign words, hanja. Particles and endings are attached to them and dropped.
 _KOREAN_WORDS = ("NN", "NP", "NR", "VV", "VA", "MA", "XR", "SN", "SL", "SH")
 
 
+_logger = logging.getLogger(__name__)
+
+# Languages whose words dictionaries cut, but for Chinese, where pairs of letters find as much (XQuAD's questions,
+# benchmarks/lexical_languages.py). The others were not measured.
+SEGMENTED = ("ja", "km", "ko", "lo", "my", "th")
+_LIBRARIES = ("icu4py", "kiwipiepy")
+
+
 def libraries() -> dict[str, str]:
     """Return the libraries that segment, with their versions. Raise MissingExtraError if one is not installed."""
-    _icu_breaker()
-    _kiwi()
-    return {name: version(name) for name in ("icu4py", "kiwipiepy")}
+    for name in _LIBRARIES:
+        if find_spec(name) is None:
+            raise missing_extra("segment", name)
+    return {name: version(name) for name in _LIBRARIES}
+
+
+def segmenters() -> dict[str, str | None]:
+    """Return the versions of the libraries that segment, None of one that is not installed."""
+    return {name: version(name) if find_spec(name) else None for name in _LIBRARIES}
+
+
+def warn_without_segmenters(languages: Iterable[str]) -> None:
+    """Log one warning for languages of an index that are cut into pairs of letters for want of a library."""
+    lacking = [name for name, found in segmenters().items() if found is None]
+    cut = sorted({base_language(lang) for lang in languages} & {*SEGMENTED})
+    if lacking and cut:
+        _logger.warning(
+            'BM25 cuts %s into pairs of letters, without %s: pip install "mrag-eval[segment]"',
+            ", ".join(map(language_name, cut)), " and ".join(lacking),
+        )  # fmt: skip
+
+
+def words_apart(text: str) -> str:
+    """Return the text with spaces between the words of scripts written without them.
+
+    Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut by the dictionaries of ICU, Korean by Kiwi, without
+    particles and endings. Text of other scripts is unchanged. Raise MissingExtraError for a library that a letter of
+    the text needs and that is not installed.
+    """
+
+    def cut(match: re.Match[str]) -> str:
+        run = match.group()
+        if match.lastgroup == "word":
+            return run
+        return f" {' '.join(korean_words(run) if match.lastgroup == 'hangul' else by_dictionary(run))} "
+
+    return run_pattern().sub(cut, text)
 
 
 def by_dictionary(run: str) -> list[str]:

@@ -45,9 +45,14 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return runs, re.compile(f".[{marks()}]*", re.DOTALL)
 
 
+def run_pattern() -> re.Pattern[str]:
+    """Return the pattern of the runs of letters and digits, whose group names their kind; see :func:`runs`."""
+    return _patterns()[0]
+
+
 def runs(text: str) -> Iterator[tuple[str, str]]:
     """Yield the runs of letters and digits of a text: ``word``, ``han``, ``hangul`` or ``unspaced``, and the run."""
-    for match in _patterns()[0].finditer(text):
+    for match in run_pattern().finditer(text):
         yield match.lastgroup or "", match.group()
 
 

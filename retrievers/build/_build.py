@@ -17,7 +17,7 @@ from mrag_eval.retrievers.build._intake import checked_batch, checked_passages
 from mrag_eval.retrievers.build._progress import Progress
 from mrag_eval.retrievers.build._ray_work import Loading
 from mrag_eval.retrievers.build._replacing import check_target
-from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine, specified
+from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine, specified, words_of_kind
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.corpora._corpus import Document
@@ -31,7 +31,7 @@ from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 from mrag_eval.retrievers.shards._codes import FLOAT32
 from mrag_eval.retrievers.shards._manifest import EmbedderRecord, SelectionRecord
-from mrag_eval.text import Analyzer
+from mrag_eval.text import warn_without_segmenters
 
 
 def build_index(
@@ -51,8 +51,8 @@ def build_index(
     progress: bool = True,
     device: str = "cpu",
     bm25: Bm25Parameters | None = None,
-    segment: bool = False,
-    stem: bool = False,
+    segment: bool | None = None,
+    stem: bool | None = None,
     simplified: bool = False,
     token_counter: TokenCounter = count_tokens,
     source: str | None = None,
@@ -91,8 +91,10 @@ def build_index(
         device: where the embedder runs.
         bm25: parameters of the lexical score.
         segment: cut the words of a lexical index by dictionaries where a language is written without spaces, and in
-            Korean; see :class:`~mrag_eval.text.Analyzer`.
-        stem: reduce the words of a lexical index to stems.
+            Korean; None: in the languages of ``mrag_eval.text.SEGMENTED``, if the dictionaries are installed. See
+            :class:`~mrag_eval.text.Analyzer`.
+        stem: reduce the words of a lexical index to stems, in all languages of Snowball; None: in those of
+            ``mrag_eval.text.STEMMED``, where stems were measured to find more. A joint index takes neither by itself.
         simplified: convert traditional Chinese characters of a lexical index to simplified ones.
         token_counter: counts tokens for the chunkers ``sentences`` and ``llamaindex``.
         source: origin of the documents, for the manifest.
@@ -122,7 +124,7 @@ def build_index(
         progress=progress,
         device=device,
         bm25=bm25 or Bm25Parameters(),
-        analyzer=Analyzer(segment, stem, simplified),
+        analyzer=words_of_kind(kind, segment, stem, simplified=simplified, joint=joint),
         token_counter=token_counter,
         source=source,
         selection=selection,
@@ -135,7 +137,10 @@ def build_index(
     target = Path(path).resolve()
     with build_lock(target):
         check_target(target, overwrite=overwrite)
-        return build_unlocked(corpus, target, settings)
+        index = build_unlocked(corpus, target, settings)
+    if segment is None and settings.is_lexical and not joint:
+        warn_without_segmenters(index.languages)
+    return index
 
 
 def build_unlocked(corpus: Iterable[Passage | Document], target: Path, settings: BuildSettings) -> Index:

@@ -18,6 +18,8 @@ from mrag_eval.retrievers.shards._codes import FLOAT32, STORES
 from mrag_eval.retrievers.shards._manifest import DENSE_KINDS, KINDS, Manifest, SelectionRecord
 from mrag_eval.text import OPTIONS, Analyzer
 
+# Kinds with BM25 shards.
+LEXICAL_KINDS = ("bm25", "hybrid")
 # a specification of a model, or the model itself
 Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
 
@@ -25,6 +27,15 @@ Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
 def specified(model: Model) -> list[str | Mapping[str, Any] | EmbedderSpec]:
     """Return the specification that the user gave of a model, if it is not the model itself."""
     return [model] if isinstance(model, str | Mapping | EmbedderSpec) else []
+
+
+def words_of_kind(
+    kind: str, segment: bool | None, stem: bool | None, *, simplified: bool = False, joint: bool = False
+) -> Analyzer:
+    """Return the analyzer of a new index; one without words has only the options that were asked for, to be refused."""
+    if kind in LEXICAL_KINDS:
+        return Analyzer.choose(segment, stem, simplified=simplified, joint=joint)
+    return Analyzer(bool(segment), bool(stem), simplified)
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,7 @@ class BuildSettings:
     @property
     def is_lexical(self) -> bool:
         """Return whether the index has BM25 shards."""
-        return self.kind in ("bm25", "hybrid")
+        return self.kind in LEXICAL_KINDS
 
     @property
     def window_size(self) -> int:

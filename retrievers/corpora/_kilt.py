@@ -33,16 +33,19 @@ def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
     the passages of Retrieval-augmented generation in multilingual settings. Raises DataError naming file and line for
     an invalid record.
     """
-    number = 0
+    number = pages = 0
     try:
         with (reading or Reading()).binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
             if reading is not None:
                 reading.expect([path])
             for number, raw in enumerate(lines_of(lines, path), 1):
                 if (line := raw.decode("utf-8")).strip():
+                    pages += 1
                     yield _document(line, f"{path}, line {number}")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read after line {number}: {error}", "fetch the file again") from None
+    if not pages:
+        raise DataError(f"{path}: holds no page", f"name KILT's {FILE}, complete, with --from")
 
 
 def _document(line: str, where: str) -> Document:

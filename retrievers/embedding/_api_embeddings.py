@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, CorpusError, Endpoint, HttpFault, Response, Transport, json_value, key_in
+from mrag_eval.core import ConfigError, CorpusError, Endpoint, HttpFault, Response, Transport, json_answer, key_in
 from mrag_eval.retrievers.embedding._apis import APIS, Call
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import feeding
@@ -153,8 +153,9 @@ class ApiEmbedder:
         return {self._api.header: f"{self._api.scheme}{key_in(variable, f'embedder {self.name}')}"}
 
     def _read(self, call: Call, body: str) -> Vectors:
+        answer = json_answer(body)
         try:
-            vectors = np.asarray(self._api.vectors(json_value(body)), dtype=np.float32)
+            vectors = np.asarray(self._api.vectors(answer), dtype=np.float32)
             complete = vectors.ndim == 2 and len(vectors) == len(call.texts)
         except (ValueError, KeyError, TypeError):
             complete = False
@@ -172,7 +173,7 @@ class ApiEmbedder:
             return CorpusError(
                 f"embedder {self.name}: {detail}", "check that the server knows the model, and look at its log"
             )
-        problem = _PROBLEMS.get(reason, reason) if status is None else f"status {status}"
+        problem = _PROBLEMS.get(reason, detail) if status is None else f"status {status}"
         times = "once" if response.attempts == 1 else f"{response.attempts} times"
         return CorpusError(
             f"embedder {self.name}: {self._url} failed {times}, last with {problem}",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 import mrag_eval
-from mrag_eval.core import CorpusError, Wait, is_plain_language, json_value, links_out, path_fault, write_whole
+from mrag_eval.core import CorpusError, Wait, is_plain_language, json_value, links_out, path_fault, regular, write_whole
 
 FORMAT = 1
 # of indexes whose vectors are coded: releases that know only format 1 must not read them as float32
@@ -161,8 +161,8 @@ class LanguageRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    passages: int
-    documents: int
+    passages: int = Field(ge=0)
+    documents: int = Field(ge=0)
     max_norm: float | None = None
     stored: StoredRecord | None = None
     approximate: ApproximateRecord | None = None
@@ -172,7 +172,7 @@ class LanguageRecord(BaseModel):
 class FileRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
 
-    bytes: int
+    bytes: int = Field(ge=0)
     sha256: str
 
 
@@ -191,7 +191,7 @@ class Manifest(BaseModel):
     store: Store = "float32"
     joint: bool
     content_hash: str
-    passages: int
+    passages: int = Field(ge=0)
     languages: dict[str, LanguageRecord]
     embedder: EmbedderRecord | None
     chunker: dict[str, Any] | None
@@ -312,7 +312,7 @@ def manifest_bytes(path: Path) -> bytes:
             )
         raise CorpusError(f"index {path} does not exist", "build it: mrag-eval index build ...")
     try:
-        return (path / MANIFEST).read_bytes()
+        return regular(path / MANIFEST).read_bytes()
     except OSError as error:
         raise CorpusError(f"{path} is not an index: it has no readable {MANIFEST}", _REBUILD) from error
 
@@ -341,6 +341,8 @@ def parse_manifest(path: Path, raw: bytes) -> Manifest:
     for lang in manifest.languages:
         if not is_plain_language(lang):
             raise CorpusError(f"index {path}: {MANIFEST}, languages: {lang!r} is not the code of a language", _FOREIGN)
+    if manifest.passages != sum(language.passages for language in manifest.languages.values()):
+        raise CorpusError(f"index {path}: {MANIFEST} is damaged: its languages have other passages", _REBUILD)
     return manifest
 
 

@@ -27,7 +27,18 @@ from tests.attacks.bad_inputs.place import contents, own_tasks_in, planted, writ
 from tests.attacks.bad_inputs.settings import TASK_FILES
 from tests.programs import Programs
 
-GROUPS = ("flags", "commands", "task_files", "settings", "rows", "folders", "plans", "samples", "environment")
+GROUPS = (
+    "flags",
+    "commands",
+    "task_files",
+    "settings",
+    "rows",
+    "folders",
+    "plans",
+    "samples",
+    "elsewhere",
+    "environment",
+)
 CASES = [(group, case) for group in GROUPS for case in import_module(f"tests.attacks.bad_inputs.{group}").CASES]
 # One of so many of each group is in the first stage.
 _STRIDE = 18

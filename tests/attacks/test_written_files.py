@@ -41,6 +41,7 @@ WRITERS = {
     "mrag_eval/core/_disk.py": "back",
     "mrag_eval/core/_ended_runs.py": "back",
     "mrag_eval/core/_files.py": "back",
+    "mrag_eval/core/_locking.py": "back",
     "mrag_eval/core/_run_files.py": "out",
     "mrag_eval/core/_sharing.py": "back",
     "mrag_eval/core/_sheets.py": "made",
@@ -116,7 +117,7 @@ HIDERS = {
     "mrag_eval/report/comparison/_shown_text.py": "comment and page",
     "mrag_eval/report/files/_row_texts.py": "baseline with answers",
 }
-_HIDING = {"hide", "hidden", "redact", "hidden_on_screen"}
+_HIDING = {"hide", "hidden", "redact", "guarded_screen"}
 _WRITING = {
     "write_whole", "replaced", "write_text", "write_bytes", "put_many", "save_array", "save_faiss", "ParquetWriter",
     "write_table", "to_csv", "to_parquet", "copyfile", "memmap", "open_memmap", "mkstemp", "Store", "shared_store",

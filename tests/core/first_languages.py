@@ -1,6 +1,7 @@
 """The first 81 supported languages and how their spellings are read.
 
-One reading has changed since: Macao (zh-MO) writes Traditional Chinese.
+Readings that have changed since: Macao (zh-MO) writes Traditional Chinese; Nynorsk and Dari have their own codes;
+a script that is not the usual one of its language is kept.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ el Greek Grek|en English Latn|es Spanish Latn|et Estonian Latn|fa Persian Arab|f
 fr French Latn|ha Hausa Latn|he Hebrew Hebr|hi Hindi Deva|hr Croatian Latn|ht Haitian Latn|hu Hungarian Latn
 hy Armenian Armn|id Indonesian Latn|is Icelandic Latn|it Italian Latn|ja Japanese Jpan|ka Georgian Geor|kk Kazakh Cyrl
 km Khmer Khmr|ko Korean Hang|ky Kyrgyz Cyrl|lo Lao Laoo|lt Lithuanian Latn|lv Latvian Latn|mg Malagasy Latn
-mk Macedonian Cyrl|mn Mongolian Cyrl|mr Marathi Deva|ms Malay Latn|my Burmese Mymr|nb Norwegian Latn|ne Nepali Deva
+mk Macedonian Cyrl|mn Mongolian Cyrl|mr Marathi Deva|ms Malay Latn|my Burmese Mymr
+nb Norwegian_Bokmål Latn|ne Nepali Deva
 nl Dutch Latn|pa Punjabi Guru|pl Polish Latn|pt Portuguese Latn|ro Romanian Latn|ru Russian Cyrl|si Sinhala Sinh
 sk Slovak Latn|sl Slovenian Latn|sn Shona Latn|so Somali Latn|sq Albanian Latn|sr Serbian Cyrl,Latn|su Sundanese Latn
 sv Swedish Latn|sw Swahili Latn|ta Tamil Taml|te Telugu Telu|tg Tajik Cyrl|th Thai Thai|ti Tigrinya Ethi|to Tongan Latn
@@ -20,10 +22,10 @@ tr Turkish Latn|uk Ukrainian Cyrl|ur Urdu Arab|uz Uzbek Latn|vi Vietnamese Latn|
 zh Chinese Hans,Hant|zh-Hans Chinese_(simplified) Hans|zh-Hant Chinese_(traditional) Hant|zu Zulu Latn
 """
 _ALIASES = """
-iw he|tl fil|in id|no nb|nn nb|mo ro|ji yi|zhs zh-Hans|zht zh-Hant|zh-cn zh-Hans|zh-sg zh-Hans|zh-tw zh-Hant
+iw he|tl fil|in id|no nb|mo ro|ji yi|zhs zh-Hans|zht zh-Hant|zh-cn zh-Hans|zh-sg zh-Hans|zh-tw zh-Hant
 zh-hk zh-Hant|zh-mo zh-Hant|zh-hans zh-Hans|zh-hant zh-Hant
 cmn zh|zho zh|chi zh|arb ar|arz ar|ary ar|apc ar|ars ar|acm ar|ajp ar
-aeb ar|acq ar|ara ar|pes fa|prs fa|fas fa|zsm ms|als sq|azj az|khk mn|uzn uz|npi ne|plt mg|nob nb|nno nb|ekk et|lvs lv
+aeb ar|acq ar|ara ar|pes fa|fas fa|zsm ms|als sq|azj az|khk mn|uzn uz|npi ne|plt mg|nob nb|ekk et|lvs lv
 eng en|deu de|spa es|fra fr|fin fi|ita it|jpn ja|kor ko|por pt|rus ru|tha th|ell el|hin hi|tur tr|vie vi|ind id|sun su
 amh am|asm as|hau ha|ron ro|heb he|ben bn|swh sw|swa sw|tgl fil|ukr uk|urd ur|nld nl|pol pl|ces cs|hun hu|swe sv
 dan da|tam ta|tel te|yor yo|bel be|bul bg
@@ -57,6 +59,9 @@ def first_reading(code: str) -> str | None:
     language = first_reading(head) if tail else None
     if language is not None and language.startswith("zh") and tail in ("hans", "hant"):
         return f"zh-{tail.title()}"
+    usual = "Hebr" if language == "yi" else FIRST[language][1][0] if language is not None else None
+    if language is not None and tail in _SCRIPTS - {"hans", "hant", "jpan"} and tail.title() != usual:
+        return language if language.startswith("zh") else f"{language}-{tail.title()}"
     if language is not None and (tail in _SCRIPTS or (len(tail) == 2 and tail.isalpha())):
         return language
     return None

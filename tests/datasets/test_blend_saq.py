@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 from collections import Counter
 from pathlib import Path
@@ -16,7 +15,6 @@ from mrag_eval.core import (
     AgentUsage,
     ConfigError,
     DataError,
-    MissingExtraError,
     RagDoc,
     Retrieved,
     RowScores,
@@ -27,7 +25,7 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.datasets._blend_saq import SOURCES, why_invalid
 from mrag_eval.prompts import load_template
-from mrag_eval.scoring import check_task_scores, row_record, score_rows, summarize
+from mrag_eval.scoring import row_record, score_rows, summarize
 from mrag_eval.scoring._reasons import NO_VOTES
 from tests.task.test_hook import run
 from tests.worlds.small import ScriptedLM
@@ -143,7 +141,6 @@ def test_both_prompts_ask_for_one_answer_without_explanation() -> None:
 
 
 def test_scores_of_rows() -> None:
-    pytest.importorskip("snowballstemmer")
     doc = RagDoc("r", "Q", "en", ("떡",), culture_lang="ko", extra={"votes": [RICE, CAKE]})
     other = RagDoc("s", "Q", "en", ("떡",))
     names = ("sem_b", "sem_w", "sem_lemma_rule")
@@ -163,20 +160,7 @@ def test_the_loop_s_accuracy_is_that_of_sem_b() -> None:
     assert loop.by_calls["3"].value == 1.0
 
 
-def test_a_missing_extra_ends_the_run_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    from mrag_eval.text import _stemming
-
-    monkeypatch.setattr(_stemming, "_algorithms", _stemming._algorithms.__wrapped__)
-    monkeypatch.setitem(sys.modules, "snowballstemmer", None)
-    with pytest.raises(MissingExtraError, match="stem"):
-        check_task_scores(("sem_b",), [])
-    check_task_scores(("match",), [])
-
-
 def test_a_task_takes_another_country_or_all_of_them(tmp_path: Path) -> None:
-    pytest.importorskip("snowballstemmer")
     for country in COUNTRIES:
         write(tmp_path, country, {"q1": record(), "q2": record([CAKE])})
 
@@ -213,9 +197,7 @@ def test_the_published_counts_of_valid_questions(test_data: Path) -> None:
 
 
 def test_an_annotator_s_own_answer_gets_its_votes(test_data: Path) -> None:
-    """A reply with the top answer scores 1, with or without Snowball, since the answer is a substring of itself."""
-    if importlib.util.find_spec("snowballstemmer") is None:
-        pytest.skip("snowballstemmer is not installed: the extra stem")
+    """A reply with the top answer scores 1, since the answer is a substring of itself."""
     docs = load(test_data / "blend" / "annotations").docs
     with_local = [doc for doc in docs if doc.extra["votes"][0]["answers"]]
     assert len(with_local) > 6_000

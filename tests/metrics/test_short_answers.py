@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-
 import pytest
 
-from mrag_eval.core import MetricError, MissingExtraError
+from mrag_eval.core import MetricError
 from mrag_eval.metrics import VotedAnswer, has_lemma_rule, short_answer_scores
-from mrag_eval.metrics import _short_answers as module
 from mrag_eval.metrics._short_answers import STEMMED
-from mrag_eval.text import _stemming
-
-if importlib.util.find_spec("snowballstemmer") is None:
-    pytest.skip("snowballstemmer is not installed: the extra stem", allow_module_level=True)
 
 
 def voted(*answers: tuple[str, str, int]) -> list[VotedAnswer]:
@@ -111,11 +103,3 @@ def test_rows_that_cannot_be_scored() -> None:
         short_answer_scores("x", [], "en")
     with pytest.raises(MetricError, match="without votes"):
         short_answer_scores("x", [VotedAnswer(("x",), (), 0)], "en")
-
-
-def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "snowballstemmer", None)
-    _stemming._algorithms.cache_clear()
-    with pytest.raises(MissingExtraError, match="extra 'stem'"):
-        module.check_stemmers()
-    _stemming._algorithms.cache_clear()

@@ -58,11 +58,28 @@ def test_all_of_it_comes_from_the_cache(start: Start, model_of: ModelOf, store: 
     assert len(server.requests) == sent == 5
 
 
-def test_reply_that_was_cut_off_says_so(start: Start, model_of: ModelOf) -> None:
-    server = start(lambda body, n: said('{"answer": "corr', finish="length"))
+@pytest.mark.parametrize("finish", ["length", "max_tokens", "model_context_window_exceeded"])
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [('{"answer": "corr', ": the JSON cannot be read: a string is not closed"), ('{"answer": "correct"} But if', "")],
+)
+def test_a_reply_that_was_cut_off_gives_nothing(
+    start: Start, model_of: ModelOf, text: str, fault: str, finish: str
+) -> None:
+    server = start(lambda body, n: said(text, finish=finish))
     (answer,) = generate_parsed(model_of(server), ask("q"), read)
-    assert answer.error is not None
-    assert answer.error.endswith("(it was cut off at max_tokens)")
+    assert (answer.value, answer.error) == (None, f"unreadable: it was cut off at max_tokens{fault}")
+    assert len(server.requests) == 2
+
+
+def test_the_whole_reply_after_a_cut_one_counts(start: Start, model_of: ModelOf) -> None:
+    def whole_at_last(body: dict[str, Any], n: int) -> Any:
+        asked_again = len(body["messages"]) > 1
+        return said('{"answer": "no"}') if asked_again else said('{"answer": "correct"} or', finish="length")
+
+    (answer,) = generate_parsed(model_of(start(whole_at_last)), ask("q"), read)
+    assert answer.error is None
+    assert "no" in str(answer.value)
 
 
 def test_a_parser_for_each(start: Start, model_of: ModelOf) -> None:

@@ -192,6 +192,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
     "a code": ({"error": {"code": "context_length_exceeded", "message": "too long"}}, "rejected"),
     "vllm": ({"object": "error", "message": "no such model", "type": "NotFoundError", "code": 404}, "not_found"),
     "beside choices": ({"error": {"message": "broke off"}, **said("4").body}, "server"),
+    "details": ({"detail": "the engine stumbled"}, "server"),
     "in a choice": ({"choices": [{"index": 0, "error": {"code": 502, "message": "upstream"}}]}, "server"),
 }
 FILTERED: dict[str, Any] = {
@@ -217,7 +218,6 @@ MALFORMED: dict[str, Any] = {
     "no message": {"choices": [{"index": 0, "finish_reason": "stop"}]},
     "another format": {"choices": [{"index": 0, "text": "42"}]},
     "a number": said(7).body,
-    "details": {"detail": "Not Found"},
 }
 BY_ITSELF: dict[str, tuple[Answer, str]] = {
     **{f"status {status}": (Answer(status, "why"), reason) for status, reason in STATUSES.items()},
@@ -226,7 +226,6 @@ BY_ITSELF: dict[str, tuple[Answer, str]] = {
         f"filter with status {status}: {name}": (Answer(status, body), "content_filter")
         for status in (200, 400, 403)
         for name, body in FILTERED.items()
-        if status >= 400 or "error" in body
     },
     **{f"malformed: {name}": (Answer(body=body), "malformed") for name, body in MALFORMED.items()},
     "quota": (Answer(429, {"error": {"code": "insufficient_quota"}}), "quota"),

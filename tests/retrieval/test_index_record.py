@@ -55,13 +55,21 @@ def test_without_its_package_the_revision_is_unknown(monkeypatch: pytest.MonkeyP
         ({"embedder": {"model": "acme/none", "revision": "4f2a"}}, ("dense", "acme/none", "4f2a")),
         ({"embedder": "openai:embed@http://localhost:1/v1"}, ("dense", "openai:embed", None)),
         ({"kind": "sparse", "embedder": {"model": "acme/s", "revision": "1"}}, ("sparse", "acme/s", "1")),
-        ({"kind": "hybrid", "embedder": "acme/none"}, ("hybrid", "acme/none", None)),
-        ({"kind": "bm25"}, ("bm25", None, None)),
+        (
+            {"kind": "hybrid", "embedder": "acme/none"},
+            (
+                "hybrid",
+                "acme/none",
+                None,
+                "words 2.1, stems of en (snowballstemmer " + version("snowballstemmer") + ")",
+            ),
+        ),
+        ({"kind": "bm25", "stem": False, "segment": False}, ("bm25", None, None, "words 2.1")),
     ],
 )
 def test_models_are_identified_without_loading_them(block: dict[str, Any], expected: tuple[str | None, ...]) -> None:
     # none of these models exists
-    assert told(**block) == dict(zip(("kind", "embedder", "revision"), expected, strict=True))
+    assert told(**block) == dict(zip(("kind", "embedder", "revision", "analyzer"), expected, strict=False))
 
 
 def test_nothing_is_reported_if_nothing_is_searched() -> None:

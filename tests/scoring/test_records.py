@@ -25,6 +25,7 @@ from mrag_eval.core import (
 from mrag_eval.models import Ledger
 from mrag_eval.scoring import (
     AnswerRecord,
+    ControlRecord,
     LabellingShare,
     PanelShare,
     PromptCounts,
@@ -92,6 +93,11 @@ def full(number: int) -> RowRecord:
         "citations": CitedAnswer("Cited Documents: 0\nExplanation: <doc0>", ("en", "ar")),
         "answer": AnswerRecord("a", True, False),
         "answer_translated": "b",
+        "controls": ControlRecord(
+            {"sentence": {"char3gram_recall": 1.0}, "other": {"char3gram_recall": number / 10}},
+            {"bare": {"char3gram_recall": "no words"}},
+            {"english": "the question is in English"},
+        ),
     }
     if number == 0:
         parts |= {

@@ -271,6 +271,7 @@ def test_no_attribution_without_a_search_or_a_verdict() -> None:
         ("exact_match_unicode", "«Fluss»", 1.0),
         ("match_unicode", "der große Flusslauf", 0.0),
         ("f1_unicode", "«Fluss»", 1.0),
+        ("f1_words", "der «Fluss»", pytest.approx(2 / 3)),
         ("exact_match_mkqa", "der Fluss", 1.0),
         ("f1_mkqa", "der große Fluss", pytest.approx(2 / 3)),
         ("word_precision", "der Fluss", 0.5),

@@ -383,3 +383,26 @@ def test_the_record_reads_back_the_same(tasks: Path) -> None:
     record = record_of(tasks, limit=2)
     assert Measurement.from_dict(json.loads(json.dumps(record.to_dict())), "here") == record
     assert set(DECIDING) < set(ROLES)
+
+
+def test_a_file_of_a_language_of_the_users_is_an_instrument(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs with other words are not compared, with a file in both or in one; other languages do not matter."""
+
+    def record(name: str, **files: str) -> Measurement:
+        own = tasks / name
+        own.mkdir()
+        for code, text in files.items():
+            (own / f"{code}.yaml").write_text(text, "utf-8")
+        config = tasks / f"{name}.mrag.yaml"
+        config.write_text(f"languages: {own}\n", "utf-8")
+        monkeypatch.setenv("MRAG_CONFIG", str(config))
+        return Measurement.from_dict(build(tasks, "small").dump_config()["measurement"], "here")
+
+    without = record("without")
+    assert "languages" not in without.instrument
+    one = record("one", de="words: {yes: [jo]}\n", fi="words: {yes: [jo]}\n")
+    assert set(one.instrument["languages"]) == {"de"}
+    assert keys(without, one) == keys(one, without) == {"languages.de"}
+    assert keys(one, record("same", de="written_by: another\nwords: {yes: [jo]}\n")) == set()
+    assert keys(one, record("other", de="words: {yes: [jo, joo]}\n")) == {"languages.de"}
+    assert keys(one, record("english", de="words: {yes: [jo]}\n", en="labels: [z y]\n")) == {"languages.en"}

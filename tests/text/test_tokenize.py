@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import CorpusError, MissingExtraError
-from mrag_eval.text import FOLDING_VERSION, Analyzer, _segmenters, _stemming, fold
+from mrag_eval.text import FOLDING_VERSION, SEGMENTED, STEMMED, Analyzer, fold, stemmer
 
 tokenize = Analyzer().tokenizer(None)
 
@@ -107,18 +107,34 @@ def test_the_record_of_an_analyzer_gives_it_back() -> None:
     ],
 )
 def test_words_are_reduced_to_stems(lang: str, one: str, other: str) -> None:
-    pytest.importorskip("snowballstemmer")
     stems = Analyzer(stem=True).tokenizer(lang)
     assert stems(one) == stems(other)
     assert Analyzer().tokenizer(lang)(one) != Analyzer().tokenizer(lang)(other)
 
 
 def test_stems_only_where_there_is_a_stemmer() -> None:
-    pytest.importorskip("snowballstemmer")
     for lang, text in (("vi", "những ngôi nhà"), ("zh", "大学生活"), ("ko", "서울의 강"), ("sw", "watoto wanacheza")):
         assert Analyzer(stem=True).tokenizer(lang)(text) == Analyzer().tokenizer(lang)(text), lang
     # the words of other scripts in the same text are cut as ever
     assert Analyzer(stem=True).tokenizer("de")("Häuser in 大学") == ["haus", "in", "大学", "大", "学"]
+
+
+def test_by_default_stems_are_of_the_languages_that_they_help() -> None:
+    chosen = Analyzer.choose(None, None)
+    assert chosen.stem == STEMMED
+    for lang, text in (("ru", "Москвы"), ("de", "Häusern"), ("en", "houses")):
+        assert (
+            chosen.tokenizer(lang)(text)
+            == Analyzer(stem=True).tokenizer(lang)(text)
+            != Analyzer().tokenizer(lang)(text)
+        )
+    # Finnish has stems that were not measured; a joint index has texts of any language
+    assert chosen.tokenizer("fi")("taloissa") == ["taloissa"] != Analyzer(stem=True).tokenizer("fi")("taloissa")
+    assert Analyzer.choose(None, None, joint=True) == Analyzer.choose(False, False) == Analyzer()
+    assert Analyzer.choose(True, True) == Analyzer(segment=True, stem=True)
+    assert all(stemmer(lang) is not None for lang in STEMMED)
+    assert not {"zh"} & {*SEGMENTED}
+    assert Analyzer.of(chosen.record()) == chosen
 
 
 @pytest.mark.slow  # the dictionaries are installed for this stage
@@ -163,18 +179,10 @@ def test_a_segmented_index_names_its_dictionaries(caplog: pytest.LogCaptureFixtu
     assert "some words may not meet" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("package", "analyzer"), [("icu4py", Analyzer(segment=True)), ("snowballstemmer", Analyzer(stem=True))]
-)
-def test_a_missing_library_is_named_with_its_extra(
-    package: str, analyzer: Analyzer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for function in (_segmenters._icu_breaker, _stemming._algorithms):
-        function.cache_clear()
+@pytest.mark.parametrize("package", ["icu4py", "kiwipiepy"])
+def test_a_missing_library_is_named_with_its_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=package):
-        analyzer.record()
-    for function in (_segmenters._icu_breaker, _stemming._algorithms):
-        function.cache_clear()
+    with pytest.raises(MissingExtraError, match="segment"):
+        Analyzer(segment=True).record()

@@ -144,7 +144,7 @@ def changed(value: Any) -> Any:
     if isinstance(value, int):
         return value + 1
     if isinstance(value, float):
-        return value / 2 + 0.125
+        return value / 2 + 0.1234
     if isinstance(value, str):
         return f"{value}x"
     return [*value, "x"] if isinstance(value, list) else {**value, "x": 1}

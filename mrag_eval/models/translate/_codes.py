@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mrag_eval.core import base_language, normalize_language
+from mrag_eval.core import normalize_language
 
-# FLORES-200 labels, which NLLB takes (NLLB Team, No Language Left Behind, 2022, Table 1). Of several varieties or
-# scripts of a language, the standard one.
+# FLORES-200 labels, which NLLB takes (NLLB Team, No Language Left Behind, 2022, Table 1). Of several varieties
+# of a language, the standard one; of its scripts, the usual one without a script in the code.
 _FLORES = """
-ace ace_Latn|af afr_Latn|ak aka_Latn|am amh_Ethi|ar arb_Arab|as asm_Beng|ast ast_Latn|awa awa_Deva|ay ayr_Latn
+ace-Arab ace_Arab|bjn-Arab bjn_Arab|kr-Arab knc_Arab|ks-Deva kas_Deva|sat-Beng sat_Beng|taq-Tfng taq_Tfng
+nn nno_Latn|prs prs_Arab|ace ace_Latn
+af afr_Latn|ak aka_Latn|am amh_Ethi|ar arb_Arab|as asm_Beng|ast ast_Latn|awa awa_Deva|ay ayr_Latn
 az azj_Latn|azb azb_Arab|ba bak_Cyrl|ban ban_Latn|be bel_Cyrl|bem bem_Latn|bg bul_Cyrl|bho bho_Deva|bjn bjn_Latn
 bm bam_Latn|bn ben_Beng|bo bod_Tibt|bs bos_Latn|bug bug_Latn|ca cat_Latn|ceb ceb_Latn|cjk cjk_Latn|ckb ckb_Arab
 crh crh_Latn|cs ces_Latn|cy cym_Latn|da dan_Latn|de deu_Latn|dik dik_Latn|din dik_Latn|dyu dyu_Latn|dz dzo_Tibt
@@ -34,13 +36,12 @@ zh-Hans zho_Hans|zh-Hant zho_Hant|zu zul_Latn
 """
 FLORES: Mapping[str, str] = dict(e.split() for e in _FLORES.replace("\n", "|").split("|") if e.strip())
 # Google's are ISO 639-1 with a region where the script matters; all others are spelt like ours.
-_GOOGLE: Mapping[str, str] = {"zh": "zh-CN", "zh-Hans": "zh-CN", "zh-Hant": "zh-TW", "nb": "no"}
+_GOOGLE: Mapping[str, str] = {"zh": "zh-CN", "zh-Hans": "zh-CN", "zh-Hant": "zh-TW", "nb": "no", "prs": "fa-AF"}
 
 
 def flores(code: str) -> str | None:
     """Return the FLORES-200 label of a language (``ko``: ``kor_Hang``); None for one that NLLB lacks."""
-    known = normalize_language(code)
-    return FLORES.get(known) or FLORES.get(base_language(known))
+    return FLORES.get(normalize_language(code))
 
 
 def google(code: str) -> str:

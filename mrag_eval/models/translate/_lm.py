@@ -9,7 +9,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from mrag_eval.core import Wait, language_name
+from mrag_eval.core import Wait
+from mrag_eval.languages import name_in_prompts
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._model import AuxModel, OnReply
@@ -139,8 +140,8 @@ class LmBackend:
     def _conversation(self, text: Text) -> Conversation:
         texts = {
             "text": text.text,
-            "source_language": language_name(text.source),
-            "target_language": language_name(text.target),
+            "source_language": name_in_prompts(text.source),
+            "target_language": name_in_prompts(text.target),
         }
         system, user = self._template.render({"query": "", "query_lang": text.target}, (), texts)
         turns = [{"role": "system", "content": system}] if system else []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement, portable
-from mrag_eval.core import DataError, json_value, write_whole
+from mrag_eval.core import DataError, fault_in, json_value, write_whole
 from mrag_eval.report.files._row_texts import RowTexts, row_texts
 from mrag_eval.report.files._samples import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -34,7 +34,7 @@ def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *,
         record = None if run.measurement is None else portable(run.measurement.to_dict())
         failed = sorted(row.id for row in run.rows.values() if row.failed)
         head = {"measurement": record, "groups": list(run.groups), "part": run.part, "failed": failed}
-        head["run"] = asdict(run.run)
+        head |= {"run": asdict(run.run), **({"judged_by": judges} if (judges := _judges(run)) else {})}
         rows = ",\n".join(
             json.dumps(
                 [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
@@ -49,6 +49,15 @@ def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *,
     # half a surrogate pair, which a model may write, becomes a JSON escape
     write_whole(out, text, errors="backslashreplace")
     return len(tasks)
+
+
+def _judges(run: SampleSet) -> dict[str, dict[str, bool]]:
+    """Return the rows that each judge was asked about, and whether it gave a verdict."""
+    found: dict[str, dict[str, bool]] = {}
+    for row in sorted(run.rows.values(), key=lambda row: row.id):
+        for judge, spoke in row.judged_by.items():
+            found.setdefault(judge, {})[row.id] = spoke
+    return found
 
 
 def _answers(run: SampleSet) -> str:
@@ -92,19 +101,21 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
         return {task: _task(task, path, entry) for task, entry in content["tasks"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as err:
         raise DataError(
-            f"{path}: a damaged baseline file ({err!r})", "write it again: mrag-eval gate --save FILE RUN"
+            f"{path}: a damaged baseline file ({fault_in(err)})", "write it again: mrag-eval gate --save FILE RUN"
         ) from None
 
 
 def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     settings = entry["settings"]
     failed = frozenset(settings["failed"])
+    judges: Mapping[str, Mapping[str, bool]] = settings.get("judged_by", {})
     rows = {
         str(key): ScoredRow(
             *(str(key), str(language), str(group)),
             {name: _finite(v) for name, v in values.items()},
             str(document),
             failed=key in failed,
+            judged_by={judge: spoke for judge, rows in judges.items() if (spoke := rows.get(key)) is not None},
         )
         for key, language, group, values, document in entry["rows"]
     }

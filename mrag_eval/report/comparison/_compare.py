@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
 from mrag_eval.core import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
+from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.files._samples import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -38,7 +39,7 @@ class Difference:
     smaller than the margin asked for, None without one. ``detectable`` is the smallest difference that this many pairs
     show with 80% power at the 5% level. ``better`` and ``worse`` are the ids of rows whose value rose and fell.
     ``part`` says how many of the task's rows were run, if not all. ``marked`` names the languages of which more than a
-    tenth of the rows failed.
+    tenth of the rows failed, ``limited`` those in which a right answer scores less than it should.
     """
 
     task: str
@@ -59,6 +60,7 @@ class Difference:
     worse: tuple[str, ...] = ()
     part: str | None = None
     marked: str | None = None
+    limited: str | None = None
     equivalent: bool | None = None
 
 
@@ -333,6 +335,7 @@ def differences_of(
                 worse=tuple(key for key, x, y in changes if y < x),
                 part=pair.part,
                 marked=pair.marked("first run", "second run"),
+                limited=limits_of(metric, pair.second, pair.first),
                 equivalent=None if ends is None else _within(ends, equivalent),
             )
         )

@@ -36,6 +36,7 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
         table = pipe_table(head, [_cells(d) for d in rows], sides)
         notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
         notes += [f"- {d.task}, many rows failed: {d.marked}" for d in rows if d.marked and d.language is None]
+        notes += [f"- {d.task}, limited by the metric: {d.limited}" for d in rows if d.limited and d.language is None]
         parts.append("\n".join([f"### {metric}{scale_of(metric).note}", "", table, *(["", *notes] if notes else [])]))
     for task, keys in comparison.differs.items():
         parts.append("\n".join([f"{task}: settings that differ", *(f"- {k}: {values}" for k, values in keys.items())]))
@@ -56,7 +57,7 @@ def _cells(d: Difference) -> list[str]:
     scale = scale_of(d.metric)
     return [
         labelled(d.task, d.part),
-        (d.language or "all") + (" (many failed)" if d.marked and d.language else ""),
+        _language(d),
         f"{d.n:,}",
         points(d.first, scale=scale),
         points(d.second, scale=scale),
@@ -68,6 +69,14 @@ def _cells(d: Difference) -> list[str]:
         f"{len(d.better)} / {len(d.worse)}",
         *([] if d.equivalent is None else ["shown" if d.equivalent else "not shown"]),
     ]
+
+
+def _language(d: Difference) -> str:
+    """Return the language of a difference, with what it is marked for."""
+    if d.language is None:
+        return "all"
+    marks = ["many failed"] * (d.marked is not None) + ["limited by the metric"] * (d.limited is not None)
+    return d.language + (f" ({', '.join(marks)})" if marks else "")
 
 
 def _changed(d: Difference) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from mrag_eval.core import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
+from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.comparison._gate_bounds import bounded
 from mrag_eval.report.comparison._gate_cells import drop_of, unscored_of
@@ -105,7 +106,10 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
         asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
         languages = {row.language for row in kept} - {""}
         marked = marks({"candidate": asked}, languages)
-        found.append(replace(bounded(rule, rules, check, kept), part=_parts(parts), marked=marked))
+        limited = [limits_of(rule.metric, kept)]
+        limited += [] if check.floor is None else [out_of_reach(rule.metric, check.floor, kept)]
+        said = "; ".join(filter(None, limited)) or None
+        found.append(replace(bounded(rule, rules, check, kept), part=_parts(parts), marked=marked, limited=said))
     if rule.limits_drop:
         for side, before in sides.items():
             found += _compared(rule, rules, replace(blank, against=side), named, before, after)
@@ -186,7 +190,8 @@ def _test(
 ) -> Check | RuleTest:
     """Return the test of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
     check = replace(blank, task=pair.task, language=language, part=pair.part, reason=reason)
-    check = replace(check, marked=pair.marked(blank.against, "candidate"))
+    limited = limits_of(rule.metric, pair.second, pair.first)
+    check = replace(check, marked=pair.marked(blank.against, "candidate"), limited=limited)
     if rule.less_is_better is None:
         why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"
         return replace(check, reason=why)

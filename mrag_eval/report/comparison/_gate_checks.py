@@ -33,7 +33,8 @@ class Check:
 
     ``lost`` counts the rows that one run alone scored. ``better`` and ``worse`` are the ids of rows whose value
     rose and fell. ``part`` says how many of the rows were run, if not all. ``caution`` says from how many rows on
-    the test of a verdict is exact, if there are fewer. ``marked`` names the languages of which more than a tenth of
+    the test of a verdict is exact, if there are fewer. ``limited`` names the languages in which a right
+    answer scores less than it should (docs/controls.md), ``marked`` those of which more than a tenth of
     the rows failed. ``why`` says why the candidate's rows have no score, in a check of those.
     """
 
@@ -65,6 +66,7 @@ class Check:
     part: str | None = None
     caution: str | None = None
     marked: str | None = None
+    limited: str | None = None
     why: str | None = None
 
     @property

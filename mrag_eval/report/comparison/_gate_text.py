@@ -97,7 +97,9 @@ def _finding(check: Check) -> str:
 
 
 def _mark(check: Check) -> str | None:
-    return check.marked and f"many rows failed: {check.marked}"
+    said = [f"many rows failed: {check.marked}"] if check.marked else []
+    said += [f"limited by the metric: {check.limited}"] if check.limited else []
+    return "   ".join(said) or None
 
 
 def _scale(check: Check) -> Scale:

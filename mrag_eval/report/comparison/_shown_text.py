@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mrag_eval.core import pipe_table, redact
+from mrag_eval.core import UNSHOWN, pipe_table, redact
 
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-# Control characters, overrides and embeddings of the direction, halves of surrogate pairs, and what is no character.
-_UNSHOWN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 # What Markdown reads as more than text inside a line: an underscore only at the edge of a word, a colon and a dot only
 # in an address.
 _MARKUP = re.compile(r"[\\`*\[\]<>&#|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -23,7 +21,7 @@ _LEAD = 60
 
 def plain(text: str) -> str:
     """Return the text with known secrets and key-like strings hidden, and a mark for each character of no shape."""
-    return _UNSHOWN.sub("\ufffd", _LINE_ENDS.sub("\n", redact(text)))
+    return UNSHOWN.sub("\ufffd", _LINE_ENDS.sub("\n", redact(text)))
 
 
 def cut(text: str, chars: int) -> str:

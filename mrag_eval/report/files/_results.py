@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import DataError, JsonFault, Wait, finite, json_value, name_of_model
+from mrag_eval.core import DataError, JsonFault, Wait, finite, json_value, name_of_model, regular
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
@@ -225,7 +225,7 @@ def read_results(paths: Sequence[Path]) -> list[ResultFile]:
 def read_result_file(path: Path) -> ResultFile:
     """Return one result file. Raises DataError as :func:`read_results` does."""
     try:
-        content = json_value(path.read_bytes(), lax=True)
+        content = json_value(regular(path).read_bytes(), lax=True)
     except OSError as err:
         raise DataError(f"{path}: cannot be read ({err.strerror})", "name a readable results_*.json") from None
     except JsonFault as err:

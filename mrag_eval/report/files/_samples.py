@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -11,7 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import DataError, Hit, RagDoc, Trace, Vote, hidden, json_value, task_and_date, to_json, write_whole
+from mrag_eval.core import (
+    DataError,
+    Hit,
+    RagDoc,
+    Trace,
+    Vote,
+    hidden,
+    json_value,
+    regular,
+    task_and_date,
+    to_json,
+    write_whole,
+)
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow, ScoredSamples, current_reading
@@ -147,11 +160,29 @@ class SampleSet:
     kept: Mapping[str, RowTexts] | None = None
 
 
-def read_samples(path: Path) -> list[Sample]:
+def read_samples(path: Path, *, repeated: bool = False) -> list[Sample]:
     """Return the lines of a sample file.
 
-    Raises DataError, naming the line, for a line that is not a sample of one of our tasks, or has another schema.
+    Raises DataError, naming the line, for a line that is not a sample of one of our tasks, or has another schema, and
+    for a row that is there twice, unless ``repeated`` rows are looked for.
     """
+    samples = _known_or_read(path)
+    if not repeated:
+        _check_once(path, samples)
+    return samples
+
+
+def _check_once(path: Path, samples: Sequence[Sample]) -> None:
+    times = Counter(sample.record.row for sample in samples)
+    twice = sum(number > 1 for number in times.values())
+    if twice:
+        raise DataError(
+            f"{path}: rows that are there more than once: {twice:,}, such as '{times.most_common(1)[0][0]}'",
+            "name the samples as the run wrote them (mrag-eval verify compares them with the results)",
+        )
+
+
+def _known_or_read(path: Path) -> list[Sample]:
     reading = current_reading()
     known = None if reading is None else reading.samples.get(path.absolute())
     if known is not None:
@@ -177,7 +208,7 @@ def scored_samples(path: Path) -> ScoredSamples:
 
 def _read(path: Path) -> list[Sample]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = regular(path).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as err:
         raise DataError(f"{path}: cannot be read ({err})", "name a samples_*.jsonl of a run") from None
     samples: list[Sample] = []

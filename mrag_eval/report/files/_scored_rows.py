@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.scoring import RowRecord, halved_metrics, territory_values
+from mrag_eval.core import VOTED
+from mrag_eval.scoring import ControlRecord, RowRecord, halved_metrics, territory_values
 
 if TYPE_CHECKING:
     from mrag_eval.report.files._samples import Sample
@@ -23,7 +24,9 @@ class ScoredRow:
     """The fields of a row that comparisons need: its id, language, resampling group, and values by metric.
 
     ``document_language`` is that of its relevant document, empty if it is unknown. ``failed``: whether a step failed.
-    ``unscored`` are the reasons why metrics have no value, unless the row is of a baseline file.
+    ``unscored`` are the reasons why metrics have no value, unless the row is of a baseline file, which keeps no
+    ``controls`` either. ``judged_by`` are the judges that were asked about its answer and gave a verdict, or not;
+    ``the panel`` stands for all of them.
     """
 
     id: str
@@ -33,6 +36,8 @@ class ScoredRow:
     document_language: str = ""
     failed: bool = False
     unscored: Mapping[str, str] = field(default_factory=dict)
+    controls: ControlRecord | None = None
+    judged_by: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def of_territory(self) -> bool:
@@ -50,7 +55,16 @@ class ScoredRow:
         """Return the fields of a row's record that comparisons need."""
         document = record.cell.get("doc_lang", "")
         of = (record.row, record.query_lang, record.resampled_with, record.values, document)
-        return cls(*of, bool(record.failures), record.unscored)
+        return cls(*of, bool(record.failures), record.unscored, record.controls, _judged_by(record))
+
+
+def _judged_by(record: RowRecord) -> dict[str, bool]:
+    judged = record.judge
+    if judged is None or judged.outcome not in VOTED:
+        return {}
+    seats = {seat: judged.vote(seat) is not None for seat in judged.votes}
+    # of one judge, its verdict is the panel's
+    return {**({"the panel": judged.verdict is not None} if len(seats) != 1 else {}), **seats}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
@@ -136,6 +136,14 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
                 ends = score.unread.get(cell) if dimension == "query_lang" else None
                 cases = {} if ends is None else {"worst_case": ends[0], "best_case": ends[1]}
                 yield figure(task, metric, {}, dimension=dimension, cell=cell, **cases, **_estimate(part))
+    for metric, by_language in leaf.scores.controls.items():
+        for language, own in by_language.items():
+            for name, part in own.found.items():
+                yield figure(task, metric, {}, dimension="control", cell=f"{language}, {name}", **_estimate(part))
+            if own.share is not None:
+                place = {"dimension": "control", "cell": f"{language}, share"}
+                # a share of the gap between the ends, which it may pass
+                yield replace(figure(task, metric, {}, **place, **_estimate(own.share)), lowest=None, highest=None)
 
 
 def task_columns(file: ResultFile, name: str, label: str | None = None) -> dict[str, Any]:
@@ -213,7 +221,8 @@ def score_frame(scores: Iterable[Score]) -> DataFrame:
     ``value`` is in ``unit`` (``share``, ``ratio``, or the plural of what is counted), whose range is from ``lowest`` to
     ``highest`` (missing: no bound). Its 95% interval is from ``low`` to ``high`` over ``n`` rows. ``dimension`` is
     empty for a task as a whole; else ``cell`` names the part: ``query_lang`` and ``ar``, ``pair`` and ``ar->en``,
-    ``macro`` and ``cross_language``. A missing value has a ``reason``, and ``unscored`` says which rows a value leaves
+    ``macro`` and ``cross_language``, ``control`` and ``ar, sentence`` or ``ar, share`` (of the gap between floor and
+    ceiling). A missing value has a ``reason``, and ``unscored`` says which rows a value leaves
     out. ``task`` tells a task (its ``name``) apart from the same task under other settings.
     """
     from pandas import DataFrame

@@ -10,14 +10,18 @@ from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
+from mrag_eval.report.tables._controls import TaskControls, control_tables
 from mrag_eval.report.tables._losses import loss_table
 from mrag_eval.scoring import direction_lines, failure_line, scale_of
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
-    """Return the table of scores, that by pair of languages if a score was measured in several, and that of losses."""
+    """Return the table of scores, that by pair of languages if a score was measured in several, and those of losses and
+    controls.
+    """
     leaves = result_leaves(results)
-    return [_score_table(leaves), *_pair_table(leaves), *loss_table(leaf for leaf, _ in leaves)]
+    found = [_score_table(leaves), *_pair_table(leaves), *loss_table(leaf for leaf, _ in leaves)]
+    return found + control_tables([TaskControls.of(leaf) for leaf, _ in leaves])
 
 
 def score_table(results: Sequence[Path]) -> Table:
@@ -40,6 +44,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
         *units,
         *direction_lines(metrics),
         *_bounds(shown),
+        *_words(shown),
         *_notes(found.values()),
         *_unread(shown),
         *_failures(shown),
@@ -85,6 +90,16 @@ def _bounds(leaves: Iterable[Leaf]) -> Iterator[str]:
             tasks.setdefault(why, []).append(leaf.label)
     for why, where in tasks.items():
         yield f"{why}; no headline, no rank ({', '.join(where)})"
+
+
+def _words(leaves: Iterable[Leaf]) -> Iterator[str]:
+    """Yield how BM25 cut words, once for all tasks that it did alike."""
+    tasks: dict[str, list[str]] = {}
+    for leaf in leaves:
+        if words := leaf.result.config.index.get("analyzer"):
+            tasks.setdefault(words, []).append(leaf.label)
+    for words, where in tasks.items():
+        yield f"BM25 searched {words} ({', '.join(where)})"
 
 
 def _unread(leaves: Iterable[Leaf]) -> Iterator[str]:

@@ -17,6 +17,7 @@ _ORDER = (
     "agents",
     "judges",
     "cost",
+    "controls",
     "unscored",
     "samples",
 )

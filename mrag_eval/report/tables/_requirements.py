@@ -34,11 +34,14 @@ def first_stage(config: TaskConfig) -> str:
 def retriever_name(config: TaskConfig) -> str | None:
     """Return first stage and reranker of a run; None if nothing is searched.
 
-    A run of another system is named by its tag (else the name of its file) with the beginning of its hash.
+    A run of another system is named by its tag (else the name of its file) with the beginning of its hash. Of BM25 it
+    says how words are cut.
     """
     if not config.searches:
         return None
     first = first_stage(config)
+    if words := config.index.get("analyzer"):
+        first += f" ({words})"
     return f"{first} + {reranker_name(config.rerank)}" if config.rerank else f"{first}, not reranked"
 
 
@@ -151,7 +154,15 @@ REQUIRED: Mapping[str, Requirement] = {
     "kind": Requirement(_searching(lambda config: config.kind), ("retrieval.kind", "index.kind")),
     "retriever": Requirement(
         _searching(first_stage),
-        ("retrieval.embedder", "index.embedder", "index.revision", "index.imported", "index.sha256", "index.tag"),
+        (
+            "retrieval.embedder",
+            "index.embedder",
+            "index.revision",
+            "index.imported",
+            "index.sha256",
+            "index.tag",
+            "index.analyzer",
+        ),
     ),
     "scored_by": Requirement(lambda leaf: leaf.config.scored_by or _UNKNOWN, ()),
     "translator": Requirement(lambda leaf: None, ("translator",)),

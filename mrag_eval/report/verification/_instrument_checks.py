@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import JUDGES, SUFFICIENCY, judges_of, shown
+from mrag_eval.config import DETECTORS, JUDGES, SUFFICIENCY, judges_of, shown
+from mrag_eval.core import ANY_LANGUAGE
 from mrag_eval.datasets import sha256_file
+from mrag_eval.languages import RELIABILITY_FILE
 from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import RowRecord
+from mrag_eval.scoring import RowRecord, words_of
 
-# Detectors of languages by name; any other is a file of the user's.
-_NAMED_DETECTORS = ("fasttext", "lingua")
 # Stands for a model that nothing else in a run describes.
 _ANY = "a model"
 
@@ -32,6 +32,10 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
         **_translator(records),
         **_reranker(here, found),
         **_detector(here, found),
+        # in the version of the run, which another machine may lack
+        **{key: found.get(key) or version for key, version in words_of(leaf.config.metrics).items()},
+        # where other files are here, what they decide is not computed again
+        **({"languages": found["languages"]} if found.get("languages") else {}),
     }
     for key, one, other in differing(found, wanted, "instrument"):
         text = f"{key} is {_text(one)}, {_text(other)} by the models, settings and rows beside it"
@@ -50,11 +54,20 @@ def _reranker(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _detector(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
-    named = here.leaf.config.setting("judge.correct_language.detector")
-    if named is None or named in _NAMED_DETECTORS:
-        return {}
-    path = Path(str(named))
-    return {"detector": {"sha256": sha256_file(path)} if path.is_file() else found.get("detector") or _ANY}
+    """Return the detectors that are files, by content where they are here, and what is known of detectors."""
+    block = here.leaf.config.judge.get("correct_language") or {}
+    given = block.get("detector") or {}
+    named = {ANY_LANGUAGE: given} if isinstance(given, str) else dict(given)
+    paths = {code: Path(str(name)) for code, name in named.items() if name not in DETECTORS}
+    wanted: dict[str, Any] = {}
+    if paths and all(path.is_file() for path in paths.values()):
+        hashes = {code: {"sha256": sha256_file(path)} for code, path in paths.items()}
+        wanted["detector"] = {**hashes.pop(ANY_LANGUAGE, {}), **hashes}
+    elif paths:
+        wanted["detector"] = found.get("detector") or _ANY
+    if block.get("min_recognised") is not None and "correct_language" in here.leaf.config.metrics:
+        wanted["reliability"] = {"sha256": sha256_file(RELIABILITY_FILE)}
+    return wanted
 
 
 def _seats(here: TaskHere, judges: Mapping[str, Any], records: Sequence[RowRecord]) -> Iterator[Finding]:

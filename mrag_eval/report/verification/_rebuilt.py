@@ -8,6 +8,7 @@ from math import isnan
 from typing import Any
 
 from mrag_eval.config import TRANSLATED
+from mrag_eval.controls import ControlRule, control_pool, row_controls
 from mrag_eval.core import (
     OUTCOMES,
     Failure,
@@ -28,6 +29,7 @@ from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import (
     ANSWERED,
     AnswerRecord,
+    ControlRecord,
     JudgedRecord,
     LanguageRule,
     RowRecord,
@@ -40,6 +42,7 @@ from mrag_eval.scoring import (
     score_rows,
     sufficiency_record,
     task_record,
+    words_of,
 )
 
 # Fields of a record that belong to a rank, and are carried by one of its rows.
@@ -50,6 +53,9 @@ _RETRIEVAL = way_to("translation of documents")
 _OF_REPLY = ("answer", "translation of answers")
 # Values that need the form in which the prompt asks for the answer.
 _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
+# Metrics that words in files of languages decide.
+_OPTIONS_READ = ("option_read", "option_refused", "option_unread")
+BY_WORDS = ("acc", "acc_micro", "choice_parsed", "concurrence", "yes_no", *_OPTIONS_READ)
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,14 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     names, retrieval = here.leaf.config.metrics, here.retrieval
     asked = [sample.record.query_lang for sample in samples]
     language = here.language_rule(asked) if "correct_language" in names else None
+    words_known = here.words_as_recorded(asked)
     left_out = frozenset(
         name
         for name in names
-        if (name == "correct_language" and language is None) or (name in _BY_FORM and here.form is None)
+        if (name == "correct_language" and language is None)
+        or (name in _BY_FORM and here.form is None)
+        or not _cut_alike(here, name)
+        or (name in BY_WORDS and not words_known)
     )
     computed = [name for name in names if name not in left_out]
     found = [_found(here, sample) for sample in samples]
@@ -97,6 +107,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     )
     scores = score_rows(scored, computed, **measured_on(retrieval), language=language or LanguageRule())
     breakdowns = _breakdowns(here)
+    controls = _controls(here, scored, found, computed, language or LanguageRule())
     records, outcomes = [], []
     # what a provider said of a reply is in no reply
     heard = here.leaf.config.setting("answering.transport") in (None, ANSWERED_BY_US)
@@ -113,12 +124,39 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         said = before.outcome if replied and before.outcome in OUTCOMES else None
         outcomes.append(outcome or refusal_in(of_task))
         kept |= {"outcome": said or outcomes[-1], "answer": answer, **of_task}
+        kept["controls"] = before.controls if controls is None else controls.get(before.row)
         kept["failures"] = _with_details(row.failures, before.failures)
         record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
         records.append(replace(record, **kept, **sufficiency_record(row.sufficiency)))
     labels = [(row, sample.record.relevance) for row, sample in zip(scored, samples, strict=True)]
     known = all(label is None or recount.repeats(row, label) for row, label in labels)
     return Rebuilt(records, scored, found, left_out, outcomes, known)
+
+
+def _controls(
+    here: TaskHere, rows: Sequence[Scored], found: Sequence[Retrieved], metrics: Sequence[str], language: LanguageRule
+) -> Mapping[str, ControlRecord] | None:
+    """Return what the controls score, by row id; None if what they are drawn from is not on this machine.
+
+    Controls of metrics that cannot be computed here make all of them unknown.
+    """
+    task, retrieval = here.rows, here.retrieval
+    if task is None or task.repeated is None or retrieval is None or here.form is None:
+        return None
+    if {*metrics} != {*here.leaf.config.metrics}:
+        return None
+    docs = task.repeated.selection.docs
+    check = language_check(here.judge, here.languages([]))
+    rule = ControlRule(metrics, here.form, language, list if check is None else check.of)
+    shown = {row.doc.id: own for row, own in zip(rows, found, strict=True)}
+    pool = control_pool(docs, task.benchmark, retrieval)
+    return row_controls([row.doc for row in rows], pool, rule, retrieval, shown, task.repeated.relevant)
+
+
+def _cut_alike(here: TaskHere, metric: str) -> bool:
+    """Return whether words are normalised and cut here as in the run; results without a record may be of any rule."""
+    there = {} if here.leaf.measurement is None else here.leaf.measurement.instrument
+    return all(there.get(key) == version for key, version in words_of([metric]).items())
 
 
 def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -> Recount:

@@ -12,7 +12,7 @@ from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding, counted
-from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
+from mrag_eval.report.verification._rebuilt import BY_WORDS, OF_A_RANK, Rebuilt, rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord
 
@@ -32,6 +32,7 @@ _BY = {
     "group": "by its question",
     "question": "by its question",
     "gold_positions": "by its passages",
+    "controls": "by its references",
 }
 
 
@@ -116,6 +117,11 @@ def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Ite
         yield Finding(
             leaf.task, "note", "correct_language was not computed again: lingua, or a model that is not on this machine"
         )
+
+    words = [name for name in BY_WORDS if name in found.left_out]
+    if words and not here.words_as_recorded([sample.record.query_lang for sample in samples]):
+        own = f"{', '.join(words)}: not computed again, as your files of languages are not those of the run"
+        yield Finding(leaf.task, "note", own)
 
 
 def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowRecord]) -> Iterator[Finding]:

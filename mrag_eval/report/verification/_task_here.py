@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent, Block, CorrectLanguage, Judge, Prompt, Retrieval, validated
-from mrag_eval.core import ConfigError, MragError, Passage, RagDoc, Retrieved, to_json
+from mrag_eval.core import ConfigError, MragError, Passage, RagDoc, Retrieved, is_language, to_json
 from mrag_eval.datasets import Benchmark, reload
+from mrag_eval.languages import changed_languages
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.retrieval import Repeated, indexed_passages, logged_row, repeated
@@ -115,14 +116,22 @@ class TaskHere:
         known = asked if self.rows is None else [self.rows.docs[row].query_lang for row in self.rows.order]
         return {*known, *(self.judge.languages or ()), "en"}
 
+    def words_as_recorded(self, asked: Sequence[str]) -> bool:
+        """Return whether the user's files of languages here say what those of the run said."""
+        record = self.leaf.measurement
+        codes = {code for code in asked if is_language(code)}
+        recorded = {} if record is None else dict(record.instrument.get("languages") or {})
+        return recorded == changed_languages({"en", *codes, *recorded})
+
     def language_rule(self, asked: Sequence[str]) -> LanguageRule | None:
         """Return how the run told languages; None if its model is not here, or the languages are not known."""
         try:
-            setting = validated(
-                CorrectLanguage, self.leaf.config.judge.get("correct_language") or {}, "correct_language"
-            )
+            # a record is whole: one without these keys is from before there were such rules
+            recorded = {"min_recognised": None, "check_script": False}
+            recorded |= self.leaf.config.judge.get("correct_language") or {}
+            setting = validated(CorrectLanguage, recorded, "correct_language")
             # lingua tells apart the languages of all the task's rows, and the samples may have some of them
-            if setting.detector == "lingua" and self.rows is None:
+            if "lingua" in setting.detectors.values() and self.rows is None:
                 return None
             return LanguageRule.of(setting, self.languages(asked))
         except MragError:

@@ -92,7 +92,7 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
             findings.append(Finding(task, "fault", "no samples next to the results; run with --log_samples"))
             continue
         with _uncollected():
-            samples = read_samples(path)
+            samples = read_samples(path, repeated=True)
             checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples, asked)
         rows += len(samples)
         numbers += checked

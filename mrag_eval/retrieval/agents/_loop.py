@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import EVALUATED, Agent, Retrieval, config_path, load_config
+from mrag_eval.config import EVALUATED, Agent, Retrieval, load_config
 from mrag_eval.core import (
     ConfigError,
     DataError,
@@ -16,6 +16,7 @@ from mrag_eval.core import (
     RagDoc,
     Ranked,
     Retrieved,
+    config_path,
     to_json,
 )
 from mrag_eval.models import AuxModel, EvaluatedModel, evaluated_model, get, portable_identity

@@ -33,7 +33,7 @@ from mrag_eval.core import (
     build_lock,
     cache_dir,
     ending_within,
-    hidden_on_screen,
+    guarded_screen,
     is_full,
     naming,
 )
@@ -212,7 +212,7 @@ def _blocks(dumped: Mapping[str, Any]) -> TaskBlocks:
 
 def main() -> NoReturn:
     """Carry out the work order in the folder that the command line names."""
-    with hidden_on_screen():
+    with guarded_screen():
         outcome = _main(Path(sys.argv[1]))
     sys.exit(outcome)
 

@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.config import ApiRerank
-from mrag_eval.core import CorpusError, Endpoint, HttpFault, JsonFault, Transport, bearer, install_redaction, json_value
+from mrag_eval.core import (
+    BROKEN_AGAIN,
+    CorpusError,
+    Endpoint,
+    HttpFault,
+    Transport,
+    bearer,
+    install_redaction,
+    json_answer,
+)
 from mrag_eval.retrievers import Scores
 
-# A server sometimes gives a broken body to a request that it answers correctly the second time.
-_BROKEN_AGAIN = 2
 # Failed requests after which no more are sent, if none was answered.
 _MOST_AT_FIRST = 16
 
@@ -112,10 +119,7 @@ class ApiReranker:
         return body | self._block.extra
 
     def _read(self, request: _Request, body: str) -> list[float]:
-        try:
-            answer = json_value(body, lax=True)
-        except JsonFault:
-            raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=_BROKEN_AGAIN) from None
+        answer = json_answer(body)
         if isinstance(answer, dict):
             answer = answer.get("results", answer.get("data"))
         if not isinstance(answer, list):
@@ -137,7 +141,7 @@ class ApiReranker:
 
 
 def _unfit(fault: str) -> HttpFault:
-    return HttpFault("malformed", f"the server {fault}", again=_BROKEN_AGAIN)
+    return HttpFault("malformed", f"the server {fault}", again=BROKEN_AGAIN)
 
 
 def _index_and_score(item: Any) -> tuple[Any, Any]:

@@ -25,6 +25,8 @@ from mrag_eval.core import (
     Ranked,
     Retrieved,
     build_lock,
+    check_id,
+    fault_in,
     json_value,
     lines_of,
     path_fault,
@@ -80,6 +82,8 @@ class RunFolder:
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            if not self.tasks and next(self.path.rglob("results_*.json"), None) is not None:
+                raise ConfigError(f"{self.path} holds results of a run", "name another folder with -o")
             self._check_ours(entry, known)
             have: set[str] = set()
             if known is None or differing or overwrite:
@@ -176,10 +180,14 @@ class RunFolder:
         path, shown = self.located(entry)
         wanted = {doc.id: doc for doc in docs}
         found: dict[str, Retrieved] = {}
+        count = 0
         for record in records_of(path, entry.sha256, shown, self.remedy):
+            count += 1
             doc = wanted.get(record["id"])
             if doc is None:
                 continue
+            if doc.id in found:
+                raise DataError(f"{shown}: row '{doc.id}' is there twice", self.remedy)
             if record["row"] != row_hash(doc):
                 raise DataError(
                     f"{shown}: row '{doc.id}' of task {task} has changed since it was retrieved for",
@@ -188,7 +196,9 @@ class RunFolder:
             try:
                 found[doc.id] = from_record(record)
             except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
-                raise DataError(f"{shown}: row '{doc.id}' cannot be read ({error!r:.200})", self.remedy) from None
+                raise DataError(f"{shown}: row '{doc.id}' cannot be read ({fault_in(error)})", self.remedy) from None
+        if entry.sha256 is not None and count != entry.rows:
+            raise DataError(f"{shown} has {count:,} rows, its manifest says {entry.rows:,}", self.remedy)
         missing = [doc.id for doc in docs if doc.id not in found]
         if missing:
             names = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
@@ -244,6 +254,7 @@ def records_of(
                     record = None
                 if not isinstance(record, dict) or not {"id", "row", "passages"} <= record.keys():
                     raise DataError(f"{shown}, line {number}: not a row", remedy)
+                check_id(str(record["id"]), f"{shown}, line {number}")
                 yield record
     except OSError as error:
         raise DataError(f"{shown} cannot be read: {error.strerror or error}", remedy) from None

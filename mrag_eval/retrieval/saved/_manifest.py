@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, json_value, whole
+from mrag_eval.core import DataError, fault_in, json_value, regular, whole
 
 FORMAT = "mrag_eval retrieved rows/1"
 MANIFEST = "manifest.json"
@@ -57,7 +57,7 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
     for that, and for a file that is no such manifest or of another format.
     """
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             body = json_value(whole(file, path).decode("utf-8", "surrogatepass"))
         if body["format"] != FORMAT:
             raise DataError(
@@ -66,13 +66,17 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
             )
         tasks = {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{shown} is no manifest of retrieved rows ({error!r:.200})", "name another folder") from None
+        raise DataError(
+            f"{shown} is no manifest of retrieved rows ({fault_in(error)})", "name another folder"
+        ) from None
     for name, entry in tasks.items():
         if fault := fault_of(entry.file):
             raise DataError(f"{shown}, tasks.{name}.file: {entry.file!r} {fault}", "retrieve again into another folder")
         wrong = next(_of_another_kind(entry), None)
         if wrong is not None:
             raise DataError(f"{shown}, tasks.{name}.{wrong} is of a wrong kind", "retrieve again into another folder")
+        if entry.rows < 0:
+            raise DataError(f"{shown}, tasks.{name}.rows: {entry.rows}", "retrieve again into another folder")
     return tasks
 
 
@@ -81,5 +85,5 @@ def _of_another_kind(entry: TaskEntry) -> Iterator[str]:
         for kind, names in kinds.items():
             for name in names:
                 value = getattr(entry, name)
-                if not (isinstance(value, kind) or (none and value is None)):
+                if not (isinstance(value, kind) or (none and value is None)) or isinstance(value, bool):
                     yield name

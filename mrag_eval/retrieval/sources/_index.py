@@ -22,7 +22,7 @@ from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval._texts import with_texts
 from mrag_eval.retrieval.rerank._rerank import check_reranker, open_reranker, rerank
-from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+from mrag_eval.retrieval.sources._source import Missing, Relevant, Setup, Source
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
@@ -47,13 +47,18 @@ class IndexSearch(Source):
         with missing.allowed("corpus"):
             held = held_languages(self._retrieval, self._benchmark.corpus)
             check_scope(held, docs, self._plans(docs), self._retrieval)
-            self._index = index_record(self._retrieval)
+            self._index = index_record(self._retrieval, held)
 
     def held(self, docs: Sequence[RagDoc]) -> Held:
         """Return the benchmark's passages, or the index."""
         if self._retrieval.corpus == "benchmark":
             return Held.among("the benchmark's corpus", self._benchmark.corpus or ())
         return held_by_index(open_index(self._retrieval), docs, self._retrieval.corpus)
+
+    def relevant(self, docs: Sequence[RagDoc]) -> Relevant:
+        """Return the passages of the index with, or of a document with, a relevant id."""
+        ids = sorted({name for doc in docs for name in doc.relevant_ids})
+        return Relevant.of(open_index(self._retrieval).passages_named(ids), docs, whole=False)
 
     def check_models(self) -> None:
         """Raise ConfigError for a reranker that cannot be used."""

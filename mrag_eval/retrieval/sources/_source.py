@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mrag_eval.config import Agent, Retrieval
-from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc, Retrieved
+from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc, Ranked, Retrieved, is_relevant
 from mrag_eval.datasets import Benchmark, Held
 from mrag_eval.models import EvaluatedModel, Translator
 from mrag_eval.retrieval._plan import Selection
@@ -46,6 +47,38 @@ class Missing:
             self.names += names
 
 
+@dataclass(frozen=True)
+class Relevant:
+    """The passages of a corpus that answer the rows' questions.
+
+    Attributes:
+        passages: row id -> passages.
+        whole: every document is one passage, so that a ranking of passages is one of documents.
+    """
+
+    passages: Mapping[str, Sequence[Passage]]
+    whole: bool
+
+    @classmethod
+    def of(cls, named: Mapping[str, Sequence[Passage]], docs: Sequence[RagDoc], *, whole: bool) -> Relevant:
+        """Return those of the passages by relevant id that are known to answer a row, each once."""
+        found = {}
+        for doc in docs:
+            own = {passage.id: passage for name in doc.relevant_ids for passage in named.get(name, ())}
+            found[doc.id] = [p for p in own.values() if is_relevant(Ranked(p.id, p.doc_id, p.lang, 0.0), doc)]
+        return cls(found, whole)
+
+    @classmethod
+    def among(cls, corpus: Sequence[Passage], docs: Sequence[RagDoc]) -> Relevant:
+        """Return those of a benchmark's own passages."""
+        ids = {name for doc in docs for name in doc.relevant_ids}
+        named = defaultdict(list)
+        for passage in corpus:
+            for name in {passage.id, passage.doc_id} & ids:
+                named[name].append(passage)
+        return cls.of(named, docs, whole=len({passage.doc_id for passage in corpus}) == len(corpus))
+
+
 class Source(Protocol):
     """Find the passages of a task's rows.
 
@@ -62,6 +95,10 @@ class Source(Protocol):
 
     def held(self, docs: Sequence[RagDoc]) -> Held | None:
         """Return the corpus, to look up the relevant ids of these rows in; None if there is none to look in."""
+        return None
+
+    def relevant(self, docs: Sequence[RagDoc]) -> Relevant | None:
+        """Return the passages of the corpus that answer the rows' questions; None without a corpus to look in."""
         return None
 
     def check_models(self) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 DEEP = "[" * 100_000 + "]" * 100_000
 # Stands for a file that exists and cannot be read.
 UNREADABLE = object()
+# Stands for a pipe to which nobody writes: reading it never ends.
+PIPE = object()
 # Beginnings of log lines on standard error, the harness's and ours.
 _LOGGED = re.compile(r"\d{4}-\d\d-\d\d:\d\d:\d\d:\d\d |warning: |(index )?\S+: [\d,]+ passages")
 # A next step: a command, a flag, a setting, or a verb for the reader.
@@ -27,8 +29,8 @@ _NOWHERE = ("if it is ours, report it", "shows where it comes from")
 class Case:
     """A command, the words that its message contains, and what is planted before it.
 
-    ``planted`` maps paths to contents: text, bytes, None for a folder, UNREADABLE, or what to make of the text that
-    the file has. They are removed afterwards.
+    ``planted`` maps paths to contents: text, bytes, None for a folder, UNREADABLE, PIPE, or what to make of the text
+    that the file has. They are removed afterwards.
     ``env`` maps variables to values, None to unset one. ``code`` is the expected exit code. ``shown``: a check
     prints its findings (code 1).
     """

@@ -1,4 +1,4 @@
-"""Flags without a value, numbers that are words, and unknown flags: one case for every flag that the parser has."""
+"""Flags without a value, numbers that are words or below 0, unknown flags: one case for every flag of the parser."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def _cases() -> Iterator[Case]:
             if kinds & {int, float}:
                 yield Case([*words, parameter.opts[0], "many"], [parameter.opts[0]])
                 yield Case([*words, parameter.opts[0], ""], [parameter.opts[0]])
+                yield Case([*words, parameter.opts[0], "-1"], [parameter.opts[0]])
 
 
 CASES = list(_cases())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.cli import main
-from tests.attacks.bad_inputs.case import UNREADABLE, Case
+from tests.attacks.bad_inputs.case import PIPE, UNREADABLE, Case
 from tests.report.runs import row, write_full_run, write_run
 from tests.worlds.small import BASE, write_task, write_world
 
@@ -93,6 +93,8 @@ def _write(path: Path, content: object) -> None:
             path.chmod(0)
         else:  # root may read every file, but not this one
             path.symlink_to("/proc/self/mem")
+    elif content is PIPE:
+        os.mkfifo(path)
     elif isinstance(content, bytes):
         path.write_bytes(content)
     else:

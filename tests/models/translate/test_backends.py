@@ -44,6 +44,13 @@ def test_the_labels_are_those_of_the_tokenizer() -> None:
     assert {flores(label) for label in FAIRSEQ_LANGUAGE_CODES} == set(FLORES.values())
 
 
+def test_a_script_without_a_label_is_not_translated_into_another() -> None:
+    asked = ("hi", "hi-Latn", "ks", "ks-Deva", "nb", "nn", "fa", "prs", "sr-Latn", "zh-Hant")
+    assert [flores(code) for code in asked] == [
+        *("hin_Deva", None, "kas_Arab", "kas_Deva", "nob_Latn", "nno_Latn", "pes_Arab", "prs_Arab", None, "zho_Hant")
+    ]
+
+
 # -------------------------------------------------------------------------------------------------- language model
 
 

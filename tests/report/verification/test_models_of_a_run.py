@@ -17,7 +17,7 @@ from tests.worlds.small import BASE, write_task, write_world
 Forged = Callable[[str], Run]
 # Runs with models besides the evaluated one, and the task that has them.
 TASKS = {"judged": "xrag_multi_de", "labelled": "xlcost_travel", "looped": "looped", "translated": "xquad_rag_de"}
-ROLES = {"judges", "planner", "critic", "translator"}
+ROLES = {"judges", "planner", "critic", "translator", "reliability"}
 ANSWERED = "asked"
 
 

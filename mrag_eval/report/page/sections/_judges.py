@@ -44,6 +44,17 @@ def _agreement_points(leaf: Leaf) -> list[Point]:
     return out
 
 
+def _no_verdict_points(leaf: Leaf) -> list[Point]:
+    """Return the share of answers in each language without a verdict, of the panel and of each judge, if any is."""
+    return [
+        base | {"judge": seat, "language": language} | percent(share)
+        for base, table in _tables(leaf)
+        for seat, shares in {"panel": table.no_verdict, **{s: j.no_verdict for s, j in table.judges.items()}}.items()
+        for language, share in shares.items()
+        if share.value
+    ]
+
+
 SECTION = Section(
     "judges",
     "Judges",
@@ -54,6 +65,13 @@ SECTION = Section(
             | {"low": "95% from", "high": "95% to", "n": "n", "abstained": "abstained"},
             each_task(_judge_points),
             numbers=range(4, 9),
+        ),
+        Listing(
+            "Answers (or passages) without a verdict, by language; above 10% a comparison marks the language",
+            {"task": "task", "about": "judged", "judge": "judge", "language": "language", "value": "no verdict (%)"}
+            | {"low": "95% from", "high": "95% to", "n": "n"},
+            each_task(_no_verdict_points),
+            numbers=range(4, 8),
         ),
         Listing(
             "Agreement between judges",

@@ -16,6 +16,8 @@ from mrag_eval.report.page._spec import Points, Spec, by_language, language
 # A task needs one of these metrics for the language of its answers to be reported.
 _OF_LANGUAGE = {"correct_language", "answered_in_english", "language_check"}
 _TOO_SHORT = "too short to tell"
+# What a reason says -> why no language is named.
+_UNTOLD = {"does not know": "unknown to the detector", " recognises ": "the detector often misses it"}
 
 
 def _answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
@@ -27,7 +29,13 @@ def _answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
 
     known = [s for s in rows if is_language(s.record.query_lang)]
     asked = [s.record.query_lang for s in known]
-    found = correct_language_rate([s.answer for s in known], asked)
+    rule = leaf.result.config.judge.get("correct_language") or {}
+    found = correct_language_rate(
+        [s.answer for s in known],
+        asked,
+        min_recognised=rule.get("min_recognised"),
+        check_script=bool(rule.get("check_script")),
+    )
     counts: Counter[str] = Counter()
     for question, label, reason in zip(asked, found.detected, found.reasons, strict=True):
         counts[f"{question}->{_name(label, reason or '')}"] += 1
@@ -36,7 +44,7 @@ def _answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
 
 def _name(label: str | None, reason: str) -> str:
     if label is None:
-        return "unknown to the detector" if "does not know" in reason else _TOO_SHORT
+        return next((name for part, name in _UNTOLD.items() if part in reason), _TOO_SHORT)
     return normalize_language(label) if is_language(label) else label
 
 

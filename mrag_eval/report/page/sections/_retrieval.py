@@ -106,10 +106,22 @@ def _preference_points(leaf: Leaf) -> list[Point]:
     ]
 
 
+def _analyzer_points(leaf: Leaf) -> list[Point]:
+    """Return how BM25 cut the words of a task's passages and questions."""
+    words = leaf.result.config.index.get("analyzer")
+    return [{"task": leaf.label, "words": words}] if words else []
+
+
 SECTION = Section(
     "retrieval",
     "Retrieval",
     blocks=(
+        Listing(
+            "Words of BM25, which decide its scores in each language",
+            {"task": "task", "words": "words"},
+            each_task(_analyzer_points),
+            numbers=(),
+        ),
         Chart(
             "pairs",
             "Question and document language",

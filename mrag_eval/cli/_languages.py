@@ -1,0 +1,61 @@
+"""``mrag-eval languages``: what this installation does for languages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def languages(
+    codes: Annotated[list[str] | None, typer.Argument(help="Languages, such as ml or zh-Hant.")] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option("--tasks", "-t", help="Those of tasks instead: names, groups or tags, as in `mrag-eval plan`."),
+    ] = None,
+    include_path: Annotated[
+        str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Show what is done for a language: words for reading replies, the detector and how reliable it is, stems, prompts.
+
+    For everything that is missing, the next step is printed. With several languages, or --tasks, print a table.
+    """
+    from mrag_eval.cli._language_text import one_language, table_of_languages
+    from mrag_eval.core import normalize_language
+    from mrag_eval.languages import known_languages
+    from mrag_eval.planning import language_support
+
+    asked = [normalize_language(code) for code in codes or ()] + (_of_tasks(tasks, include_path) if tasks else [])
+    found = {code: language_support(code) for code in dict.fromkeys(asked or known_languages())}
+    if as_json:
+        content = {code: [piece.as_dict() for piece in pieces] for code, pieces in found.items()}
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    elif len(found) == 1:
+        typer.echo(one_language(*next(iter(found.items()))))
+    else:
+        typer.echo(table_of_languages(found))
+
+
+def _of_tasks(names: str, include_path: str | None) -> list[str]:
+    """Return the languages of the questions of tasks, as their files state them."""
+    from mrag_eval.core import ConfigError, is_language, normalize_language, tasks_folder
+    from mrag_eval.planning import leaves_of, listed_in, unknown_name
+
+    folders = [tasks_folder(), *([] if include_path is None else [Path(include_path)])]
+    known = listed_in(folders)
+    asked = [name.strip() for name in names.split(",") if name.strip()]
+    unknown = unknown_name(asked, known)
+    if unknown is not None:
+        raise unknown
+    found: list[str] = []
+    for leaf in leaves_of(asked, known, {}):
+        named = getattr(leaf.data, "language", None) or getattr(leaf.data, "languages", None)
+        own = [named] if isinstance(named, str) else list(named or leaf.declaration.languages)
+        found += [normalize_language(code) for code in own if is_language(str(code))]
+    if not found:
+        raise ConfigError(f"--tasks {names}: the files of these tasks name no language", "name languages instead")
+    return sorted(set(found))

@@ -1,0 +1,149 @@
+"""The replies of the controls: texts of the task's own rows, and a plain sentence of the language around them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mrag_eval.core import RagDoc, content_key, language_name, same_language
+from mrag_eval.languages import in_sentence
+
+NO_REFERENCE = "the row has no reference answer"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlReply:
+    """The reply of a control to one row; without a ``text``, ``missing`` says why."""
+
+    text: str | None
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class ControlPool:
+    """What the replies of other rows are drawn from.
+
+    Attributes:
+        docs: all rows of the task, whichever of them run.
+        english: row id -> an answer in English.
+        seed: of the draw.
+    """
+
+    docs: Sequence[RagDoc]
+    english: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+
+
+def control_replies(
+    names: Sequence[str], docs: Sequence[RagDoc], pool: ControlPool, form: str = "plain"
+) -> dict[str, list[ControlReply]]:
+    """Return the replies of those of the controls named that are replies, aligned with the rows.
+
+    ``form`` is where the prompt demands the answer, as :func:`mrag_eval.scoring.parse_answer` takes it.
+    """
+    found: dict[str, list[ControlReply]] = {}
+    if "form" in names:
+        found["form"] = [demanded(doc, form) for doc in docs]
+    if "bare" in names:
+        found["bare"] = [_bare(doc) for doc in docs]
+    if "sentence" in names:
+        found["sentence"] = [_sentence(doc) for doc in docs]
+    if "question" in names:
+        found["question"] = [ControlReply(doc.query) for doc in docs]
+    if "english" in names:
+        found["english"] = [_english(doc, pool.english) for doc in docs]
+    if "other" in names:
+        others = other_answers(pool.docs, pool.seed)
+        found["other"] = [others.get(doc.id, ControlReply(None, NO_REFERENCE)) for doc in docs]
+    if "foreign" in names:
+        foreign = _foreign_questions(pool)
+        found["foreign"] = [foreign.get(doc.id, ControlReply(None, "the row is not one of the task")) for doc in docs]
+    return {name: found[name] for name in names if name in found}
+
+
+def _bare(doc: RagDoc) -> ControlReply:
+    return ControlReply(doc.answers[0]) if doc.answers else ControlReply(None, NO_REFERENCE)
+
+
+def _sentence(doc: RagDoc) -> ControlReply:
+    if not doc.answers:
+        return ControlReply(None, NO_REFERENCE)
+    text = in_sentence(doc.answers[0], doc.query_lang)
+    missing = f"no file of {language_name(doc.query_lang)} has a sentence"
+    return ControlReply(None, missing) if text is None else ControlReply(text)
+
+
+def _english(doc: RagDoc, english: Mapping[str, str]) -> ControlReply:
+    if same_language(doc.query_lang, "en"):
+        return ControlReply(None, "the question is in English")
+    text = english.get(doc.id)
+    return ControlReply(None, "the benchmark has no answer in English") if text is None else ControlReply(text)
+
+
+def other_answers(docs: Sequence[RagDoc], seed: int) -> dict[str, ControlReply]:
+    """Return the first reference of another row in the same language that shares no reference, by row id.
+
+    The rows of a language stand in one order, drawn by ``seed``; each gets the answer of the next one that shares none.
+    """
+    out: dict[str, ControlReply] = {}
+    for language, own in _by_language([doc for doc in docs if doc.answers]).items():
+        rng = np.random.default_rng(int(content_key("controls", seed, language)[:16], 16))
+        ordered = [own[i] for i in rng.permutation(len(own))]
+        forms = [_forms(doc) for doc in ordered]
+        for i, doc in enumerate(ordered):
+            places = ((i + step) % len(ordered) for step in range(1, len(ordered)))
+            found = next((ordered[j] for j in places if not forms[i] & forms[j]), None)
+            missing = "no other row in its language has another answer"
+            out[doc.id] = ControlReply(None, missing) if found is None else ControlReply(found.answers[0])
+    return out
+
+
+def _forms(doc: RagDoc) -> set[str]:
+    """Return every spelling of a row's answer, aliases too."""
+    return {" ".join(text.casefold().split()) for text in (*doc.answers, *doc.extra.get("aliases", ()))}
+
+
+def _foreign_questions(pool: ControlPool) -> dict[str, ControlReply]:
+    """Return a question in another language of the task, by row id."""
+    rng = np.random.default_rng(int(content_key("controls", pool.seed, "foreign")[:16], 16))
+    languages = _by_language(pool.docs)
+    out = {}
+    for language, own in languages.items():
+        others = [doc.query for code, docs in languages.items() for doc in docs if not same_language(code, language)]
+        places = rng.integers(0, len(others), size=len(own)).tolist() if others else [None] * len(own)
+        for doc, place in zip(own, places, strict=True):
+            missing = "all questions of the task are in one language"
+            out[doc.id] = ControlReply(None, missing) if place is None else ControlReply(others[place])
+    return out
+
+
+def _by_language(docs: Sequence[RagDoc]) -> dict[str, list[RagDoc]]:
+    found: dict[str, list[RagDoc]] = defaultdict(list)
+    for doc in docs:
+        found[doc.query_lang].append(doc)
+    return dict(sorted(found.items()))
+
+
+def in_form(text: str, form: str) -> str:
+    """Return an answer as a prompt demands it (``plain``, ``tag``, ``line``, ``choice``, ``citation``)."""
+    if form == "tag":
+        return f"<answer>{text}</answer>"
+    return f"Answer: {text}" if form in ("line", "choice") else text
+
+
+def demanded(doc: RagDoc, form: str) -> ControlReply:
+    """Return the right answer in the form that the prompt demands: of a row with choices, its option.
+
+    ``choice`` demands the letter alone, other forms the letter with the option (``B) Chad``).
+    """
+    if not doc.choices:
+        return ControlReply(in_form(doc.answers[0], form)) if doc.answers else ControlReply(None, NO_REFERENCE)
+    # of a disputed territory no option is right
+    gold = doc.gold_choice or 0
+    option = f"{chr(65 + gold)}) {doc.choices[gold]}"
+    if form == "citation":
+        return ControlReply(f"Cited Documents:\nChosen Option: {option}\nExplanation: because")
+    return ControlReply(in_form(option[0] if form == "choice" else option, form))

@@ -1,0 +1,120 @@
+"""Controls of a task by metric and language, from the records of its rows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from mrag_eval.metrics import Estimate
+from mrag_eval.scoring._control_kinds import CLOSED_FORM, LEAST_GAP, Control, control_mark
+from mrag_eval.scoring._metrics import control_of, more_is_better, scale_of
+from mrag_eval.scoring._resamples import RESAMPLES
+from mrag_eval.scoring._row_records import ControlRecord, RowRecord
+from mrag_eval.scoring._score_records import MetricControls
+
+Table = Mapping[str, Mapping[str, MetricControls]]
+# A row with the record of its controls.
+Checked = tuple[RowRecord, ControlRecord]
+
+
+def control_table(rows: Sequence[RowRecord], seed: int = 0) -> dict[str, dict[str, MetricControls]]:
+    """Return metric -> language -> its controls; empty if no row has any."""
+    languages: dict[str, list[Checked]] = defaultdict(list)
+    for row in rows:
+        if row.controls is not None:
+            languages[row.query_lang].append((row, row.controls))
+    records = [checked for own in languages.values() for _, checked in own]
+    parts = (part for checked in records for part in (*checked.values.values(), *checked.unscored.values()))
+    metrics = dict.fromkeys(metric for part in parts for metric in part)
+    return {
+        metric: {language: _of_language(own, metric, seed) for language, own in sorted(languages.items())}
+        for metric in metrics
+    }
+
+
+def _of_language(rows: Sequence[Checked], metric: str, seed: int) -> MetricControls:
+    control = control_of(metric)
+    # parts of a control, such as texts of one length, follow it
+    there = dict.fromkeys(name for _, checked in rows for name, values in checked.values.items() if metric in values)
+    names = [name for whole in control.names for name in (whole, *(n for n in there if n.startswith(f"{whole}, ")))]
+    found = {name: _mean(rows, name, metric) for name in dict.fromkeys(names)}
+    return MetricControls(found, _share(rows, metric, control, seed))
+
+
+def _mean(rows: Sequence[Checked], name: str, metric: str) -> Estimate:
+    from mrag_eval.metrics import interval_for
+
+    values = [checked.values.get(name, {}).get(metric) for _, checked in rows]
+    if all(value is None for value in values):
+        reasons = Counter(why for _, checked in rows if (why := checked.why_not(name, metric)) is not None)
+        return Estimate(None, reason="; ".join(reasons) or "not measured")
+    if name in CLOSED_FORM:
+        known = [value for value in values if value is not None]
+        return Estimate(sum(known) / len(known), n=len(known), method="closed form")
+    groups = [row.resampled_with for row, _ in rows]
+    return interval_for(values, groups=groups, kind="cluster", bounds=scale_of(metric).bounds)
+
+
+def _share(rows: Sequence[Checked], metric: str, control: Control, seed: int) -> Estimate | None:
+    """Return (score - floor) / (ceiling - floor) of means over the rows that have all three."""
+    if not control.ceilings or not control.floors or not any(metric in row.values for row, _ in rows):
+        return None
+    from mrag_eval.metrics import share_between
+
+    ceiling, floor = control.ceilings[0], control.floors[0]
+    kept = [
+        (row.values[metric], top, bottom, row.resampled_with)
+        for row, checked in rows
+        if metric in row.values
+        and (top := checked.values.get(ceiling, {}).get(metric)) is not None
+        and (bottom := checked.values.get(floor, {}).get(metric)) is not None
+    ]
+    return share_between(
+        [score for score, _, _, _ in kept],
+        [top for _, top, _, _ in kept],
+        [bottom for _, _, bottom, _ in kept],
+        [group for _, _, _, group in kept],
+        least_gap=LEAST_GAP,
+        n_resamples=RESAMPLES,
+        seed=seed,
+    )
+
+
+def control_marks(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, str]:
+    """Return language -> why its scores by a metric are marked, from the languages and controls of rows."""
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for language, record in records:
+        for name in _ends(metric):
+            if (value := record.values.get(name, {}).get(metric)) is not None:
+                values[language][name].append(value)
+    found = {
+        language: control_mark(control_of(metric), scale_of(metric), more_is_better(metric), _means(own))
+        for language, own in sorted(values.items())
+    }
+    return {language: why for language, why in found.items() if why is not None}
+
+
+def ceilings(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, float]:
+    """Return language -> the mean of the first ceiling of a metric, from the languages and controls of rows."""
+    (ceiling,) = control_of(metric).ceilings[:1] or ("",)
+    values: dict[str, list[float]] = defaultdict(list)
+    for language, record in records:
+        if (value := record.values.get(ceiling, {}).get(metric)) is not None:
+            values[language].append(value)
+    return {language: sum(own) / len(own) for language, own in sorted(values.items())}
+
+
+def _ends(metric: str) -> tuple[str, ...]:
+    control = control_of(metric)
+    return (*control.ceilings[:1], *control.floors[:1])
+
+
+def _means(values: Mapping[str, Sequence[float]]) -> dict[str, float | None]:
+    return {name: sum(own) / len(own) for name, own in values.items()}
+
+
+def marked_by_controls(table: Table, metric: str) -> dict[str, str]:
+    """Return the languages whose scores by a metric the controls mark, with what they score."""
+    control, scale, more = control_of(metric), scale_of(metric), more_is_better(metric)
+    found = {language: control_mark(control, scale, more, own.means) for language, own in table.get(metric, {}).items()}
+    return {language: why for language, why in found.items() if why is not None}

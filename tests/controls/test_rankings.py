@@ -1,0 +1,75 @@
+"""Controls of rankings: which rows the corpus can serve, and what a ranking at random scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mrag_eval.config import Retrieval
+from mrag_eval.controls._rankings import passage_queries, ranking_controls
+from mrag_eval.core import Passage, RagDoc, Retrieved
+from mrag_eval.retrieval import Relevant
+
+CORPUS = [
+    Passage("p1", "de", "Kurz. Dieser Satz ist der längste von allen. Ende.", doc_id="d1"),
+    Passage("p2", "en", "One sentence in English", doc_id="d2"),
+    Passage("p3", "en", "Another one.", doc_id="d3"),
+    Passage("p4", "en", "More of it.", doc_id="d3"),
+]
+SEARCH = Retrieval(mode="all", k=2, kind="bm25")
+BOTH = Retrieved(searchable={"de": 1, "en": 3})
+
+
+def row(name: str, *relevant: str, **more: Any) -> RagDoc:
+    return RagDoc(name, "q", "en", relevant_ids=relevant, **more)
+
+
+def controls(doc: RagDoc, corpus: list[Passage], found: Retrieved = BOTH, **more: Any):
+    metrics = ["hit@1", "recall@3", "shown@k", "match"]
+    relevant = Relevant.among(corpus, [doc])
+    return ranking_controls([doc], {doc.id: found}, relevant, metrics, more.get("retrieval", SEARCH))[doc.id]
+
+
+def test_the_share_of_rows_that_the_corpus_serves() -> None:
+    gone = controls(row("a", "x", absent_ids=("x",)), CORPUS[:3])
+    assert gone.values == {"held": {"hit@1": 0.0, "recall@3": 0.0, "shown@k": 0.0}}
+    assert gone.missing["random"]
+    unknown = controls(row("b"), CORPUS[:3])
+    assert unknown.values == {}
+    assert set(unknown.missing.values()) == {"no relevant document is known"}
+
+
+def test_at_random_by_hand() -> None:
+    # two of four passages, and one more that is not there: 2/4 first, 3 x 2/4 of three, 1 - (2 x 1) / (4 x 3) among two
+    found = controls(row("a", "p1", "p2", "gone", absent_ids=("gone",)), CORPUS[:3]).values["random"]
+    assert found == {"hit@1": pytest.approx(1 / 2), "recall@3": pytest.approx(1.5 / 3), "shown@k": pytest.approx(5 / 6)}
+
+
+def test_a_passage_in_a_language_that_is_not_searched_is_never_found() -> None:
+    found = controls(row("a", "p1"), CORPUS[:3], Retrieved(searchable={"en": 3})).values["random"]
+    assert found == {"hit@1": 0.0, "recall@3": 0.0, "shown@k": 0.0}
+
+
+def test_documents_of_several_passages_have_no_closed_form() -> None:
+    # of the document's two passages one is among two of four: 1 - (2 x 1) / (4 x 3)
+    found = controls(row("a", "d3"), CORPUS).values["random"]
+    assert found == {"shown@k": pytest.approx(5 / 6)}
+    # relevant passages are ranked one by one
+    assert controls(row("a", "p3"), CORPUS).values["random"]["hit@1"] == 0.25
+
+
+def test_a_query_is_the_longest_sentence_of_a_passage_in_the_language_of_the_question() -> None:
+    rows = [row("a", "p1"), row("b", "p1", "p2"), row("c"), row("d", "x", absent_ids=("x",))]
+    asked = passage_queries(rows, Relevant.among(CORPUS, rows))
+    assert {name: doc.query for name, doc in asked.items()} == {
+        "a": "Dieser Satz ist der längste von allen.",
+        "b": "One sentence in English",
+    }
+
+
+def test_without_a_search_there_are_none() -> None:
+    doc = row("a", "p1")
+    assert ranking_controls([doc], {}, None, ["hit@1", "match"], Retrieval(mode="no_ir")) == {}
+    unread = ranking_controls([doc], {doc.id: BOTH}, None, ["hit@1"], SEARCH)["a"]
+    assert unread.missing["random"] == unread.missing["passage"] == "mrag-eval controls measures it, a run does not"
