@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Final
 
 from mrag_eval.languages import Words, language
@@ -28,7 +29,7 @@ _LONGEST_PROCLITIC = 4
 _RUN: Final = re.compile(r"[^\W\d_]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
     """What a reply is read by.
 
@@ -98,28 +99,29 @@ def fold(text: str) -> str:
     return text.replace("İ", "I").lower()
 
 
-@lru_cache(maxsize=64)
 def lexicon(lang: str | None) -> Lexicon:
     """Return the words of a language and of English; those of English alone for None or a language without a file."""
     known = [each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None]
+    return _lexicon(tuple(each.words for each in known), tuple(each.labels for each in known))
+
+
+@lru_cache(maxsize=64)
+def _lexicon(known: tuple[Words, ...], rows: tuple[tuple[str, ...], ...]) -> Lexicon:
     words = {
-        each_field.name: tuple(
-            dict.fromkeys(normal(word) for each in known for word in getattr(each.words, each_field.name))
-        )
-        for each_field in fields(Words)
+        each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own, each.name)))
+        for each in fields(Words)
     }
     labels: dict[str, int] = {}
-    for each in known:
-        for row in each.labels:
-            for order, label in enumerate(unicodedata.normalize("NFKC", row).split()):
-                if label != "-":
-                    labels |= {label: order, label.lower(): order}
+    for row in chain.from_iterable(rows):
+        for order, label in enumerate(unicodedata.normalize("NFKC", row).split()):
+            if label != "-":
+                labels |= {label: order, label.lower(): order}
     index: dict[str, list[tuple[str, bool, str]]] = defaultdict(list)
     for field in _SOUGHT:
         for word in words[field]:
             stem = word.rstrip("~")
             index[stem[:3]].append((stem, stem != word, field))
-    return Lexicon(words, labels, frozenset(known[0].words.letters), {key: tuple(each) for key, each in index.items()})
+    return Lexicon(words, labels, frozenset(known[0].letters), {key: tuple(each) for key, each in index.items()})
 
 
 def normal(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics._choice_words import fold, lexicon
+from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
 from mrag_eval.text import marks
 
 # Marks around a reply and between its words.
@@ -63,7 +63,7 @@ def _skip(text: str, position: int) -> int:
 
 def _said(text: str, start: int, lang: str | None) -> bool | None:
     """Return what a text says that has yes or no at a position."""
-    agrees, disagrees, unsettled, joins = _patterns(lang)
+    agrees, disagrees, unsettled, joins = _patterns(lexicon(lang))
     first = _longest(text, start, agrees, disagrees)
     if first is None:
         return None
@@ -95,8 +95,8 @@ def _longest(text: str, at: int, agrees: re.Pattern[str], disagrees: re.Pattern[
 
 
 @lru_cache(maxsize=64)
-def _patterns(lang: str | None) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    words = lexicon(lang).words
+def _patterns(known: Lexicon) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    words = known.words
     joins = "|".join(map(re.escape, words["joins"]))
     return (
         re.compile(_whole_words(words["yes"]), re.IGNORECASE),
