@@ -31,9 +31,11 @@ def test_scripts_without_spaces_are_found_by_a_word(
     make_index: MakeIndex, lang: str, texts: tuple[str, ...], query: str
 ) -> None:
     # with whitespace tokens a whole sentence is one token, and no question ever matches
-    hits = make_index(corpus(lang, *texts), kind="bm25").search([query], 5)[0]
+    hits = make_index(corpus(lang, *texts), kind="bm25", segment=False).search([query], 5)[0]
     # the last syllable of the Korean word is in the other passage, too
     assert [hit.id for hit in hits] == {"ko": ["ko-0", "ko-1"]}.get(lang, [f"{lang}-0"])
+    # by dictionaries, where these are installed, or by pairs
+    assert make_index(corpus(lang, *texts), kind="bm25").search([query], 5)[0][0].id == f"{lang}-0"
 
 
 @pytest.mark.parametrize(

@@ -54,16 +54,8 @@ _OF_REPLY = ("answer", "translation of answers")
 # Values that need the form in which the prompt asks for the answer.
 _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
 # Metrics that words in files of languages decide.
-BY_WORDS = (
-    "acc",
-    "acc_micro",
-    "choice_parsed",
-    "concurrence",
-    "option_read",
-    "option_refused",
-    "option_unread",
-    "yes_no",
-)
+_OPTIONS_READ = ("option_read", "option_refused", "option_unread")
+BY_WORDS = ("acc", "acc_micro", "choice_parsed", "concurrence", "yes_no", *_OPTIONS_READ)
 
 
 @dataclass(frozen=True)
