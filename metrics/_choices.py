@@ -42,8 +42,32 @@ def extract_choice(
 ) -> int | None:
     """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
+    The first of these that says something decides:
+
+    1. the reply as a whole: a label, or exactly one option's text;
+    2. structured forms and statements, the last one: ``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``,
+       ``B is correct``; two objects that disagree are ambiguous;
+    3. a list with marks: the only option with ✅, or the only one without ❌;
+    4. a label that opens the reply: ``B) Morocco, not A) Spain``;
+    5. elimination: the only option that is not ruled out;
+    6. the only option in the last sentence that names one, else in the first; none if the reply declines.
+
+    Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
+    count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
+    C, ..., the letters of the language (가 나 다, أ ب ج, ক খ গ, ...), and numbers if announced or set off. A reasoning
+    block (``<think>``) is ignored; a cut-off one is ignored to the end. Texts of options are compared after NFKC and in
+    lower case, punctuation aside; they may take endings.
+
+    Args:
+        response: the model's answer.
+        n_choices: the number of options, 1 to 26.
+        options: their texts in order; without them only labels are found.
+        lang: the reply's language (BCP 47). Its words and those of English count; those of English alone, beside what
+            needs no words, for None and for a language without a file.
+
     Raises:
         MetricError: ``response`` is not a string, ``n_choices`` is out of range or differs from ``len(options)``.
+        ConfigError: ``lang`` is no language code.
     """
     _check(response, n_choices, options)
     text = _prepared(response)

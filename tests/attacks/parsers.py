@@ -103,6 +103,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
 # Found by the test as parsers, but not measured, and why.
 EXEMPT = {
     "metrics._choices._check": "looks at the type only",
+    "metrics._choices._prepared": "measured as extract_choice",
     "metrics._choices_official._check": "looks at the type only",
     "harness._models.parse_arguments": "reads what the user wrote",
     "prompts._render._fenced": "measured as fence, fence_build and defuse",
