@@ -79,7 +79,8 @@ def regular(path: Path) -> Path:
 def replaced(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``; at the end of the block that file replaces ``path``.
 
-    If the block raises, the temporary file is removed and ``path`` is unchanged. The folder is created if needed.
+    It is on disk when the block is left, and so is its name: a power failure leaves the old file or the new one. If the
+    block raises, the temporary file is removed and ``path`` is unchanged. The folder is created if needed.
     Temporary files that killed processes left for the same path are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +91,9 @@ def replaced(path: Path) -> Iterator[Path]:
         try_lock(descriptor)
         part.chmod(0o666 & ~_UMASK)
         yield part
+        os.fsync(descriptor)
         part.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         if is_full(error) and error.filename is None:
             error.filename = str(path)
@@ -104,6 +107,15 @@ _SUFFIX = ".part"
 # can only be read by setting it, which would affect other threads later
 _UMASK = os.umask(0o022)
 os.umask(_UMASK)
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # some file systems cannot, and keep names by themselves
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _remove_left(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import subprocess
@@ -68,3 +69,23 @@ def test_every_file_of_the_user_is_written_whole() -> None:
         if "part" not in (match[1], match[3].rstrip(","))
     ]
     assert found == []
+
+
+def test_a_file_is_on_disk_before_it_has_its_name_and_then_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, rename = os.fsync, Path.replace
+
+    def synced(file: int) -> None:
+        done.append("folder" if os.path.isdir(f"/proc/self/fd/{file}") else f"{os.fstat(file).st_size} bytes")
+        fsync(file)
+
+    def renamed(self: Path, target: Path) -> Path:
+        done.append("name")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    write_whole(tmp_path / "results.json", "{}\n")
+    assert done == ["3 bytes", "name", "folder"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import ConfigError, Store, content_key
+from mrag_eval.core import ConfigError, Store, close_stores, content_key, shared_store
 
 WRITER = """
 import sys
@@ -149,3 +149,11 @@ def test_a_folder_that_cannot_be_written_names_the_setting(tmp_path: Path) -> No
             Store(path)
         assert str(path) in caught.value.message
         assert "MRAG_CACHE" in str(caught.value.next_step)
+
+
+def test_answers_that_were_paid_for_outlive_a_power_failure(tmp_path: Path) -> None:
+    # SQLite's numbers: 1 is NORMAL, 2 FULL
+    for store, level in ((Store(tmp_path / "a.sqlite"), 1), (shared_store(tmp_path / "b.sqlite"), 2)):
+        assert store._db.execute("PRAGMA synchronous").fetchone() == (level,)
+        store.close()
+    close_stores()

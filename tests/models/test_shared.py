@@ -125,7 +125,7 @@ def test_tokens_are_counted_together_too(start: Callable[..., ModelServer], conf
 def test_one_name_is_one_object_and_one_cache(config: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
     real = Store.__init__
-    monkeypatch.setattr(Store, "__init__", lambda self, path: opened.append(path) or real(self, path))
+    monkeypatch.setattr(Store, "__init__", lambda self, path, **rest: opened.append(path) or real(self, path, **rest))
     config({"gpt": entry(), "other": entry(retries=1)})
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(get, ["gpt", "other"] * 50))

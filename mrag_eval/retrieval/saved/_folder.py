@@ -302,5 +302,5 @@ def shown_differing(differing: Sequence[Differs]) -> str:
 def _not_writable(folder: Path, error: OSError) -> ConfigError:
     return ConfigError(
         f"{folder} cannot be written to ({error.strerror or error})",
-        "name another folder with -o; rows that are there already are kept",
+        "make space there, or name another folder: -o FOLDER, or export MRAG_CACHE=FOLDER; its rows are kept",
     )
