@@ -24,9 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PHRASINGS = ROOT / "tests" / "metrics" / "phrasings"
 REPLIES = ROOT / "tests" / "metrics" / "replies"
 PAGE = ROOT / "docs" / "answers.md"
-SENTENCES, REASONED = ("first", "held_out"), ("dev", "unseen")
-# The reader is fitted to these: "unseen" stays out, and its replies are not to be read by who changes the reader.
+SENTENCES, REASONED = ("first", "held_out"), ("dev", "unseen", "fresh")
+# The reader is fitted to these: the others stay out, and their replies are not to be read by who changes the reader.
 FITTED = ("first", "held_out", "dev")
+UNFITTED = ("unseen", "fresh")
 KINDS = ("end", "elimination_last", "discussed_after", "two_answers", "refusal")
 _TABLES = re.compile(r"(<!-- tables -->\n).*(<!-- end of tables -->)", re.DOTALL)
 
@@ -132,14 +133,15 @@ def tables() -> str:
         lines += [
             f"| {name} | `{which}` | {figures(which)[what, 'all'].cells()} |" for which in (*SENTENCES, *REASONED)
         ]
-    lines += ["", "| `unseen`, choices by kind | say a choice | read | right |", "|---|---:|---:|---:|"]
+    head = " | ".join(f"`{which}`: say a choice | read | right" for which in UNFITTED)
+    lines += ["", f"| choices by kind | {head} |", "|---|" + "---:|" * (3 * len(UNFITTED))]
     for kind in KINDS:
-        counts = figures("unseen")["choices", f"kind {kind}"]
-        lines.append(f"| `{kind}` | {counts.says} | {counts.read} | {counts.right} |")
-    lines += ["", "| language | `dev`: choices | precision | recall | `unseen`: choices | precision | recall |"]
-    lines.append("|---|" + "---:|" * 6)
+        of = [figures(which)["choices", f"kind {kind}"] for which in UNFITTED]
+        lines.append(f"| `{kind}` | " + " | ".join(f"{one.says} | {one.read} | {one.right}" for one in of) + " |")
+    head = " | ".join(f"`{which}`: choices | precision | recall" for which in UNFITTED)
+    lines += ["", f"| language | {head} |", "|---|" + "---:|" * (3 * len(UNFITTED))]
     for code in languages("unseen"):
-        lines.append(f"| {_name(code)} | " + " | ".join(figures(w)["choices", code].cells() for w in REASONED) + " |")
+        lines.append(f"| {_name(code)} | " + " | ".join(figures(w)["choices", code].cells() for w in UNFITTED) + " |")
     return "\n".join([*lines, ""])
 
 

@@ -20,9 +20,10 @@ BOUNDS = {
     "held_out": {"choices": (0.99, 0.96), "refusals": (0.99, 0.90), "yes_no": (0.99, 0.95)},
     "dev": {"choices": (0.99, 0.96), "refusals": (0.99, 0.98), "yes_no": (0.99, 0.99)},
     "unseen": {"choices": (0.963, 0.916), "refusals": (0.97, 0.785), "yes_no": (0.99, 0.95)},
+    "fresh": {"choices": (0.983, 0.947), "refusals": (0.98, 0.845), "yes_no": (0.98, 0.955)},
 }
-# The same for the choices of each language in the unseen set.
-EACH_LANGUAGE = (0.84, 0.84)
+# The same for the choices of each language in a set that the reader is not fitted to.
+EACH_LANGUAGE = {"unseen": (0.84, 0.84), "fresh": (0.91, 0.87)}
 
 
 def test_the_page_has_the_tables_of_the_script() -> None:
@@ -37,15 +38,16 @@ def test_a_set_is_read_as_well_as_it_was(which: str) -> None:
         assert counts.right >= recall * counts.says, (what, counts)
 
 
-def test_no_language_of_the_unseen_set_falls_behind() -> None:
-    precision, recall = EACH_LANGUAGE
-    for code in measured.languages("unseen"):
-        counts = measured.figures("unseen")["choices", code]
+@pytest.mark.parametrize("which", EACH_LANGUAGE)
+def test_no_language_falls_behind(which: str) -> None:
+    precision, recall = EACH_LANGUAGE[which]
+    for code in measured.languages(which):
+        counts = measured.figures(which)["choices", code]
         assert counts.right >= precision * counts.read, (code, counts)
         assert counts.right >= recall * counts.says, (code, counts)
 
 
-@pytest.mark.parametrize(("which", "least"), [("dev", 20), ("unseen", 40)])
+@pytest.mark.parametrize(("which", "least"), [("dev", 20), ("unseen", 40), ("fresh", 40)])
 def test_each_of_thirty_languages_has_enough_replies_and_half_do_not_end_with_the_choice(
     which: str, least: int
 ) -> None:
@@ -65,7 +67,8 @@ def test_every_language_of_coral_and_blend_has_twenty_phrasings_or_more() -> Non
         assert sum(map(len, measured.phrasings("held_out", code)["choices"].values())) >= 10
 
 
-@pytest.mark.parametrize("sets", [measured.SENTENCES, measured.REASONED])
+# others wrote "fresh": a short reply of theirs may be one that was written before
+@pytest.mark.parametrize("sets", [measured.SENTENCES, ("dev", "unseen"), ("fresh",)])
 def test_no_reply_is_there_twice(sets: tuple[str, ...]) -> None:
     for code in measured.languages(sets[0]):
         seen: set[tuple[str, str]] = set()
