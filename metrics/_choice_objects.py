@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrag_eval.core import JsonFault, json_value
-from mrag_eval.metrics._choice_words import MARKER, compiled
+from mrag_eval.metrics._choice_words import normal
 
 OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _LOOSE_VALUE = re.compile(r":\s*[\"'“\[]*([^\"'”\]},]*)")
 _KEYS = frozenset({"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"})
 
 
-def object_claims(group: str) -> Iterator[str]:
-    """Yield the answers given in a JSON object, or in a text meant to be one."""
+def object_claims(group: str, answers: Sequence[str]) -> Iterator[str]:
+    """Yield the answers given in a JSON object, or in a text meant to be one, under a key that is a word for answer."""
     try:
         pairs: dict[Any, Any] = json_value(re.sub(r",\s*\}", "}", group), lax=True)
     except JsonFault:
         pairs = dict(_loose_pairs(group))
     for key, value in pairs.items():
-        name = str(key).strip().lower()
-        if name in _KEYS or compiled(MARKER).fullmatch(name):
+        name = normal(str(key).strip())
+        if name in _KEYS or name in answers:
             listed = value if isinstance(value, list) else [value]
             yield " , ".join(str(entry) for entry in listed if entry is not None)
 

@@ -1,101 +1,103 @@
-"""Texts of options inside a response: their spelling and their edges."""
+"""Texts of options inside a reply: their spelling and their edges."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mrag_eval.text import NO_SPACE_SCRIPTS, script
+from mrag_eval.metrics._choice_words import continues, fold, starts_word
+from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
-
-def plain_text(text: str) -> str:
-    """Return the text in NFKC, case folded, with every run of punctuation, symbols and spaces as one space."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    kept = (char if unicodedata.category(char)[0] in "LMN" else " " for char in folded)
-    return " ".join("".join(kept).split())
-
-
-# Words that are joined to the next one: prepositions, conjunctions and articles.
-_PROCLITICS = {
-    "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
-    "Hebr": re.compile("[ובלמהשכ]{0,2}"),
-    "Ethi": re.compile("[የበለከ]{0,2}"),
-}
-_LONGEST_PROCLITIC = 4
 # The Turkic copula, written together with the noun: "çörəkdir".
 _COPULA = re.compile(r"[dt][ıiuü]r(?!\w)")
 
-
-def starts_with(text: str, option: str) -> bool:
-    return text.startswith(option) and _right_edge(text, len(option))
-
-
-def occurrences(text: str, texts: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Return each option found in a text, with its start and end; a longer option hides shorter ones inside it.
-
-    ``texts`` are options as :func:`plain_text` gives them, found in the text's own plain form.
-    """
-    plain, origin = _plain_positions(text) if any(texts) else ("", [])
-    found: list[tuple[int, int, int]] = []
-    # of options of one length the first comes first: the order of a set changes from process to process
-    for option in sorted(dict.fromkeys(filter(None, texts)), key=len, reverse=True):
-        indices = [i for i, other in enumerate(texts) if other == option]
-        # an option found hides what it covers: from the edges of the next ones and from shorter options
-        chars = list(plain)
-        position = plain.find(option)
-        while position >= 0:
-            end = position + len(option)
-            start = _word_start(chars, position)
-            if start is not None and _right_edge(plain, end):
-                found.extend((i, origin[start], origin[end - 1] + 1) for i in indices)
-                chars[position:end] = "\n" * len(option)
-                position = plain.find(option, end)
-            else:
-                position = plain.find(option, position + 1)
-        plain = "".join(chars)
-    return found
+# The fewest letters of an option that is also found with an ending, and the most letters of an ending.
+_INFLECTED, _LONGEST_ENDING = 4, 4
 
 
-def _plain_positions(text: str) -> tuple[str, list[int]]:
-    """Return the plain text, character by character, and the position in the text that each character comes from."""
-    chars: list[str] = []
-    origin: list[int] = []
-    for at, char in enumerate(text):
-        for each in _folded(char):
-            if each != " " or (chars and chars[-1] != " "):
-                chars.append(each)
-                origin.append(at)
-    return "".join(chars), origin
+@lru_cache(maxsize=1)
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[\w{marks()}]+")
 
 
 @lru_cache(maxsize=4096)
-def _folded(char: str) -> str:
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
-    return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in folded)
+def plain_text(text: str) -> str:
+    """Return the text in NFKC, case folded, with every run of punctuation, symbols and spaces as one space."""
+    return " ".join(_word().findall(fold(unicodedata.normalize("NFKC", text)).replace("_", " ")))
 
 
-def _word_start(text: Sequence[str], position: int) -> int | None:
-    """Return where the word begins that starts there, joined words included; None inside a word."""
-    own = script(text[position])
-    if position == 0 or own in NO_SPACE_SCRIPTS:
-        return position
-    start = position
-    while start and position - start <= _LONGEST_PROCLITIC and unicodedata.category(text[start - 1])[0] in "LMN":
-        start -= 1
-    joined = _PROCLITICS.get(own or "")
-    if start == position or (joined is not None and joined.fullmatch("".join(text[start:position])) is not None):
-        return start
-    return None
+def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return each option found in a text, with its start and end; a longer option hides shorter ones inside it.
+
+    ``options`` as :func:`plain_text` gives them; the text in NFKC, folded.
+    """
+    if not any(option and _stem(option).partition(" ")[0] in folded for option in options):
+        return []
+    words = [(match[0], match.start()) for match in _word().finditer(folded.replace("_", " "))]
+    plain = " ".join(word for word, _ in words)
+    starts = [0]
+    for word, _ in words:
+        starts.append(starts[-1] + len(word) + 1)
+
+    def origin(at: int) -> int:
+        word = bisect_right(starts, at) - 1
+        return words[word][1] + at - starts[word]
+
+    found: list[tuple[int, int, int]] = []
+    for option in sorted(dict.fromkeys(filter(None, options)), key=len, reverse=True):
+        indices = [i for i, other in enumerate(options) if other == option]
+        spans = []
+        stem = _stem(option)
+        at = plain.find(stem)
+        while at >= 0:
+            end = _word_end(plain, at + len(stem))
+            end = at + len(option) if plain.startswith(option, at) and _ends_word(plain, at + len(option)) else end
+            ending = end - at - len(stem)
+            if (
+                starts_word(plain, at)
+                and ending <= _LONGEST_ENDING
+                and (ending == 0 or stem != option or _inflects(option))
+                and not _single(option)
+            ):
+                spans.append((at, end))
+                found.extend((i, origin(at), origin(end - 1) + 1) for i in indices)
+            at = plain.find(stem, at + len(stem))
+        if spans:
+            # what an option covers is hidden from shorter ones
+            parts, last = [], 0
+            for at, end in spans:
+                parts += [plain[last:at], "\n" * (end - at)]
+                last = end
+            plain = "".join(parts) + plain[last:]
+    return found
 
 
-def _right_edge(text: str, end: int) -> bool:
-    # Korean attaches particles to the noun; scripts without spaces have no word boundaries
-    if end >= len(text) or unicodedata.category(text[end])[0] not in "LMN":
-        return True
-    if _COPULA.match(text, end):
-        return True
-    own = script(text[end - 1])
-    follower = script(text[end])
-    return own in NO_SPACE_SCRIPTS or own == "Hang" or (follower is not None and own is not None and follower != own)
+def _inflects(option: str) -> bool:
+    """Return whether an option is long enough, and in a script, to be found with an ending: "Xəzərə" for "Xəzər"."""
+    return len(option) >= _INFLECTED and script(option[-1]) not in {None, "Hang", *NO_SPACE_SCRIPTS}
+
+
+def _stem(option: str) -> str:
+    """Return an option without its last letter, which declension may change, if it is long enough."""
+    return option[:-1] if len(option) > _INFLECTED + 1 and _inflects(option) and option[-2] != " " else option
+
+
+def _word_end(plain: str, at: int) -> int:
+    """Return the end of a word, or a position behind the longest ending."""
+    stop = at + _LONGEST_ENDING + 1
+    while at < min(stop, len(plain)) and continues(plain, at):
+        at += 1
+    return at
+
+
+def _single(option: str) -> bool:
+    """Return whether an option is one letter or digit, which many texts hold by chance."""
+    return len(option) == 1 and script(option) not in {"Hang", *NO_SPACE_SCRIPTS}
+
+
+def _ends_word(plain: str, end: int) -> bool:
+    # Korean attaches particles to the noun
+    return not continues(plain, end) or script(plain[end - 1]) == "Hang" or _COPULA.match(plain, end) is not None

@@ -1,152 +1,159 @@
-"""Patterns around a chosen option, made of the words of all languages."""
+"""Words of a reply's language and of English, and where a text has them."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import cache
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Final
 
-from mrag_eval.languages import Language, known_languages, language
-from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
+from mrag_eval.languages import Words, language
+from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
-WORDING: Final[dict[str, Language]] = {
-    code: known for code in known_languages() if "-" not in code and (known := language(code)) is not None
+Span = tuple[int, int]
+# Fields whose words are sought all over a reply.
+_SOUGHT: Final = (
+    "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
+)  # fmt: skip
+# Prepositions, conjunctions and articles that a script writes together with the next word.
+_PROCLITICS = {
+    "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
+    "Hebr": re.compile("[ובלמהשכ]{1,2}"),
+    "Ethi": re.compile("[የበለከ]{1,2}"),
 }
-_PART: Final = rf"[\w{marks()}]"
+_LONGEST_PROCLITIC = 4
+_RUN: Final = re.compile(r"[^\W\d_]+")
 
 
-def nfkc(text: str) -> str:
-    # replies are compared in NFKC, which decomposes some Thai and Bengali letters
-    return unicodedata.normalize("NFKC", text)
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexicon:
+    """What a reply is read by.
+
+    Attributes:
+        words: words of a language and of English, folded, by field.
+        labels: labels other than Latin letters -> index.
+        letters: labels that are words at the start of a sentence.
+        index: first three characters of a word, or all of a shorter one -> stems, whether they take endings, fields.
+    """
+
+    words: Mapping[str, tuple[str, ...]]
+    labels: Mapping[str, int]
+    letters: frozenset[str]
+    index: Mapping[str, tuple[tuple[str, bool, str], ...]]
+
+    def spans(self, folded: str) -> dict[str, list[Span]]:
+        """Return where a folded text has words, by field and in their order; a longer word hides those inside it."""
+        found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
+        index = self.index
+        for at in _starts(folded):
+            first = folded[at : at + 3]
+            known = first in index or first[:2] in index or first[0] in index
+            if known and starts_word(folded, at):
+                for key in dict.fromkeys((first, first[:2], first[0])):
+                    for stem, endings, field in index.get(key, ()):
+                        if folded.startswith(stem, at):
+                            _add(found[field], at, _end(folded, at + len(stem), endings))
+        return found
+
+
+def _starts(folded: str) -> list[int]:
+    """Return where words may start: with a run of letters, and inside where a script joins words or has no spaces."""
+    found = []
+    for match in _RUN.finditer(folded):
+        start, end = match.span()
+        found.append(start)
+        if end > start + 1 and not match[0].isascii():
+            own = _kind(folded[start])
+            if own in _PROCLITICS:
+                found += range(start + 1, min(end, start + _LONGEST_PROCLITIC + 1))
+            elif own in NO_SPACE_SCRIPTS or folded[start].isascii():
+                found += range(start + 1, end)
+    return found
+
+
+def _end(folded: str, end: int, endings: bool) -> int:
+    """Return the end of a word found in a text; 0 inside a longer word, unless it takes endings."""
+    if endings:
+        while continues(folded, end):
+            end += 1
+        return end
+    return 0 if continues(folded, end) and script(folded[end - 1]) != "Hang" else end
+
+
+def _add(spans: list[Span], start: int, end: int) -> None:
+    if not end:
+        return
+    if spans and start < spans[-1][1]:
+        if end - start > spans[-1][1] - spans[-1][0]:
+            spans[-1] = (start, end)
+    else:
+        spans.append((start, end))
+
+
+def fold(text: str) -> str:
+    """Return a text in lower case, of the same length."""
+    return text.replace("İ", "I").lower()
+
+
+def lexicon(lang: str | None) -> Lexicon:
+    """Return the words of a language and of English; those of English alone for None or a language without a file."""
+    known = [each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None]
+    return _lexicon(tuple(each.words for each in known), tuple(each.labels for each in known))
+
+
+@lru_cache(maxsize=64)
+def _lexicon(known: tuple[Words, ...], rows: tuple[tuple[str, ...], ...]) -> Lexicon:
+    words = {
+        each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own, each.name)))
+        for each in fields(Words)
+    }
+    labels: dict[str, int] = {}
+    for row in chain.from_iterable(rows):
+        for order, label in enumerate(unicodedata.normalize("NFKC", row).split()):
+            if label != "-":
+                labels |= {label: order, label.lower(): order}
+    index: dict[str, list[tuple[str, bool, str]]] = defaultdict(list)
+    for field in _SOUGHT:
+        for word in words[field]:
+            stem = word.rstrip("~")
+            index[stem[:3]].append((stem, stem != word, field))
+    return Lexicon(words, labels, frozenset(known[0].letters), {key: tuple(each) for key, each in index.items()})
+
+
+def normal(text: str) -> str:
+    """Return a word as replies are compared: in NFKC, folded, with straight apostrophes."""
+    return fold(unicodedata.normalize("NFKC", text).replace("’", "'"))
+
+
+def continues(text: str, at: int) -> bool:
+    """Return whether the word before a position goes on there; a letter of another script does not continue it."""
+    if not 0 < at < len(text):
+        return False
+    before, kind = _kind(text[at - 1]), _kind(text[at])
+    if kind == "mark":
+        return True
+    if "digit" in (before, kind):
+        return before in ("digit", "Latn") and kind in ("digit", "Latn")
+    return before == kind != "" and kind not in NO_SPACE_SCRIPTS
 
 
 @cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern at its first use: those of all languages would take 0.4 s of every start."""
-    return re.compile(pattern, re.IGNORECASE)
+def _kind(char: str) -> str:
+    if unicodedata.category(char)[0] == "M":
+        return "mark"
+    return "digit" if char.isdecimal() else script(char) or ""
 
 
-def words_of(*fields: str, languages: Iterable[str] = WORDING) -> list[str]:
-    """Return the words of some fields in the given languages, longest first."""
-    listed = {word for code in languages for field in fields for word in map(nfkc, getattr(WORDING[code].words, field))}
-    return sorted(listed, key=lambda word: (-len(word), word))
-
-
-def alternatives(words: Iterable[str], *, attached: bool = False) -> str:
-    """Return a regular expression for any of some words, which are not parts of longer words.
-
-    ``attached``: they may follow a letter, as particles do. A label may follow a word of another script ("답B").
-    """
-    groups: dict[tuple[str, str], list[str]] = {}
-    for word in words:
-        stem = word.rstrip("~")
-        last = script(stem[-1])
-        before = "" if attached or script(stem[0]) in NO_SPACE_SCRIPTS else rf"(?<!{_PART})"
-        if last in NO_SPACE_SCRIPTS or (attached and last == "Hang"):
-            after = ""
-        elif word.endswith("~"):
-            after = f"{_PART}*"
-        else:
-            after = rf"(?!{_PART})" if last == "Latn" else rf"(?![^\W\d_A-H]|[{marks()}])"
-        groups.setdefault((before, after), []).append(re.escape(stem).replace(r"\ ", r"\s+"))
-    parts = (f"{before}(?:{'|'.join(stems)}){after}" for (before, after), stems in groups.items())
-    return f"(?:{'|'.join(parts)})"
-
-
-def _denials() -> str:
-    """Return a pattern of announcements behind a negation of their own language: "no elijo", "nie wybieram"."""
-    parts = []
-    for code, known in WORDING.items():
-        if known.words.rejects and known.words.answer:
-            negation, link, answer = (
-                alternatives(words_of(*fields, languages=[code]))
-                for fields in (["rejects"], ["filler", "option"], ["answer"])
-            )
-            # a space ends a clause in Thai
-            gap = "" if script(known.words.rejects[0][0]) in NO_SPACE_SCRIPTS else r"[^\S\n]{0,3}"
-            parts.append(rf"{negation}(?:{gap}{link}){{0,3}}{gap}{answer}")
-    return "|".join(parts)
-
-
-def _denied_praise() -> str:
-    """Return a pattern of "is not right" in languages that negate at the end: "सही उत्तर नहीं", "정답이 아닙"."""
-    parts = []
-    for code in ("am", "as", "az", "bn", "fa", "hi", "ja", "ko", "tr", "ur"):
-        right, particle, wrong = (
-            alternatives(words_of(field, languages=[code]), attached=True) for field in ("right", "particle", "wrong")
-        )
-        parts.append(rf"{right}{particle}?\s{{0,3}}{wrong}")
-    return "|".join(parts)
-
-
-def _rows() -> dict[str, int]:
-    rows = [row.split() for code in WORDING for row in map(nfkc, WORDING[code].labels)]
-    return {label: index for row in rows for index, label in enumerate(row) if label != "-"}
-
-
-# Labels other than Latin letters. Omitted where two orders compete: the third letter of the Arabic alphabet (abjad or
-# modern), Cyrillic В (third, or a Latin B in disguise).
-LOCAL_LABELS: Final[dict[str, int]] = _rows()
-
-_OPEN: Final = r"[\s\"'(\[*_«“「『‘`]{0,4}"
-_CLOSE: Final = r"[\s\"')\]*_»”」』’`]{0,4}"
-# One letter is a word only before a label: "é a B".
-_LETTER_WORDS: Final = r"(?-i:[ao])(?=\s+(?:[A-Z](?!\w)|$))"
-_FILLER: Final = rf"(?:{alternatives(words_of('filler'))}|{_LETTER_WORDS})"
-# Few words, because there are many ways to divide a run of short ones.
-_LINKS: Final = rf"(?:\s{{0,3}}(?:{alternatives(words_of('filler', 'option'))}|{_LETTER_WORDS})){{0,6}}{_OPEN}"
-_OPTION: Final = alternatives(words_of("option"))
-_AFTER: Final = alternatives(words_of("option_after"), attached=True)
-# Endings behind an apostrophe or a hyphen: "B'dir", "ক-ৰ".
-_ENDING: Final = rf"(?:[dt][ıiuü]r(?:l[ae]r)?|[yn]?[ıiuüaeə]n?|[dn][ae]n?|ৰ|ক)(?!{_PART})"
-_PARTICLES: Final = alternatives(words_of("particle"), attached=True)
-_BEHIND: Final = rf"{_CLOSE}(?:['-]{_ENDING})?{_CLOSE}{_AFTER}?{_PARTICLES}?\s{{0,3}}"
-
-MARKER: Final = alternatives(words_of("answer"))
-FILLER: Final = _FILLER
-RIGHT: Final = _BEHIND + alternatives(words_of("right"), attached=True)
-WRONG: Final = rf"{_BEHIND}(?:[—–]\s{{0,3}})?(?:{alternatives(words_of('wrong'), attached=True)}|{_denied_praise()})"
-_NEGATION: Final = rf"(?:{_denials()}|{alternatives(words_of('rejects'))})"
-# Announcements in it announce nothing: "No elijo la A".
-DENIED: Final = _NEGATION
-NOT: Final = rf"(?:{_NEGATION}|n't){_LINKS}$"
-_JOIN: Final = alternatives(words_of("joins"), attached=True)
-# Between two labels that are both proposed: a word, or a mark alone.
-JOINED: Final = rf"{_BEHIND}[,،、፣]?\s{{0,3}}{_JOIN}{_LINKS}|{_CLOSE}[/&+]{_LINKS}"
-LISTED: Final = rf"{_BEHIND}[,;、،፣]{_LINKS}"
-# Between a label that is taken back and the one that replaces it: "A — no, B", "A. Sorry, I meant B".
-_GAP: Final = r"[\s.,;:!?…—–\-*_\"'«»“”、。，؛،۔።፣፤।()]"
-_RETRACTION: Final = alternatives(words_of("corrects"), attached=True)
-CORRECTED: Final = (
-    rf"{_BEHIND}{_GAP}{{0,6}}{_RETRACTION}"
-    rf"(?:{_GAP}{{0,4}}{alternatives(words_of('corrects', 'filler', 'option', 'joins'), attached=True)}){{0,4}}"
-    rf"{_GAP}{{0,4}}"
-)
-
-_locals = sorted(LOCAL_LABELS, key=len, reverse=True)
-_LOCAL: Final = "|".join(_locals)
-_LABEL: Final = f"(?:[A-Za-z]|{_LOCAL})"
-_NUMBERED: Final = rf"([A-Z]|\d{{1,2}}|{_LOCAL})"
-# A label with its own mark: "B)", "(B)", "B.", "B:", "[B]", "**B**", "option B", "B variantı".
-MARKED: Final = re.compile(
-    rf"(?<![\w'])\(({_LABEL})\)|\[({_LABEL})\]|\*\*({_LABEL})\*\*|(?<!{_PART})(?<!['.])({_LABEL})\)|"
-    rf"(?:^|(?<=\n))[ \t>*_#-]*([A-Z]|{_LOCAL})[.:](?=\s|\*|$)|"
-    rf"\b[Oo](?:ption|pción|psi)\s+\**([A-Za-z])\b|"
-    rf"(?i:{_OPTION})[\s:#]{{0,3}}[\"'(\[*«“]{{0,4}}{_NUMBERED}(?!{_PART}|['.:]\w)|"
-    rf"(?<!{_PART}){_NUMBERED}[\"')\]*»”]{{0,4}}\s?(?i:{_AFTER})"
-)
-# A label without one: a capital, or a letter that is neither a word nor a syllable in its script.
-_alone = "|".join(
-    label for label in _locals if script(label[0]) not in ("Hang", "Hani", "Kana") and not label.islower()
-)
-_CASED: Final = r"A-Za-z0-9_&\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
-BARE: Final = re.compile(
-    rf"(?<![{_CASED}'.°-])([A-Z])(?![{_CASED}]|'(?!{_ENDING}))|"
-    # no numeral of kings: "Β'"
-    rf"(?<!{_PART})(?<!['.&-])({_alone})(?!{_PART}|&|'\w|(?<![א-ת])\s?['\u0301\u0384\u0374])"
-)
-LABEL_ENDING: Final = re.compile(rf"['-]{_ENDING}")
-# The copula, directly behind a label that is a syllable.
-SYLLABLE_ENDING: Final = re.compile("です|でし|だ[。、]|が正|が答|입니다|이다|이에요|예요|번|가 정답|가 맞")
+def starts_word(text: str, at: int) -> bool:
+    """Return whether a word starts at a position, the letters aside that a script joins to it."""
+    if not continues(text, at):
+        return True
+    joined = _PROCLITICS.get(script(text[at]) or "")
+    start = at
+    while joined and continues(text, start) and at - start <= _LONGEST_PROCLITIC:
+        start -= 1
+    return joined is not None and joined.fullmatch(text[start:at]) is not None

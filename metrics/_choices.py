@@ -1,89 +1,92 @@
-"""Option chosen by a free-text response."""
+"""Option chosen by a free-text reply."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics._choice_mentions import Mention, first_proposed, mentions, says_right
+from mrag_eval.metrics._choice_labels import Mention, opens_line
+from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
-from mrag_eval.metrics._choice_texts import occurrences, plain_text, starts_with
-from mrag_eval.metrics._choice_words import (
-    DENIED,
-    FILLER,
-    LABEL_ENDING,
-    LOCAL_LABELS,
-    MARKER,
-    SYLLABLE_ENDING,
-    compiled,
-)
-from mrag_eval.text import script
+from mrag_eval.metrics._choice_statements import SEVERAL, stated
+from mrag_eval.metrics._choice_texts import plain_text
+from mrag_eval.metrics._choice_words import lexicon
+from mrag_eval.metrics._refusal_words import refuses, takes_back
 
-# Circled and squared labels become "(1)", "(B)" (NFKC would leave a bare 1 or B); marks without width are removed.
-_PREPARE: dict[int, str | None] = {ord(char): f"({i + 1})" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
+# Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
+_PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
 for _first in (0x24B6, 0x24D0, 0x1F130, 0x1F150, 0x1F170):
-    _PREPARE.update({_first + i: f"({chr(65 + i)})" for i in range(26)})
+    _PREPARE.update({_first + i: f"⟦{chr(65 + i)}⟧" for i in range(26)})
 _PREPARE.update(dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x061C, *range(0x202A, 0x202F))))
 _PREPARE.update(dict.fromkeys(map(ord, "፦፡∶꞉"), ":"))
 _PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
+
+_SPECIAL: Final = frozenset(map(chr, _PREPARE))
 
 # The tatweel, unless it sets off a preposition, which is no label: "بـ 24".
 _TATWEEL = re.compile(r"ـ(?=\w)|(?<![بكلف])ـ|(?<=\w[بكلف])ـ")
 _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
-_OPENING: Final = " \t*_`\"'“”‘’«»<>[](){}$#「」『』【】《》〈〉|~"
-_SEPARATORS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:]*")
+# A label with the marks around it, and the words of no reply that is one.
+_LONGEST_LABEL: Final = 40
+_RIGHT_MARK: Final = re.compile("[✅✔☑✓]")
+_MARKED_LINE: Final = re.compile("^[^\\n✅✔☑✓❌✗✘✖]*[✅✔☑✓❌✗✘✖][^\\n]*$", re.MULTILINE)
 
-_NOTHING: Final = -1  # text that is not an option
-_OPEN: Final = -2  # no text that could be an option
 
+def extract_choice(
+    response: str, n_choices: int, options: Sequence[str] | None = None, lang: str | None = None
+) -> int | None:
+    """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
-def extract_choice(response: str, n_choices: int, options: Sequence[str] | None = None) -> int | None:
-    """Return the 0-based index of the option that a response chooses, or None if it chooses none or several.
+    The first of these that says something decides:
 
-    The following are tried in order; the first one found decides:
+    1. the reply as a whole: a label, or exactly one option's text;
+    2. structured forms and statements, the last one: ``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``,
+       ``B is correct``; two objects that disagree are ambiguous;
+    3. a list with marks: the only option with ✅, or the only one without ❌;
+    4. a label that opens the reply: ``B) Morocco, not A) Spain``;
+    5. elimination: the only option that is not ruled out;
+    6. the only option in the last sentence that names one, else in the first; none if the reply declines.
 
-    1. announced answers: ``Answer: B``, ``정답: B``, ``答案是B``, ``\\boxed{B}`` and similar forms in 32 languages, or
-       an object ``{"answer_choice": "B"}``; the LAST announcement wins, two objects that disagree are ambiguous;
-    2. the response as a whole: one letter (either case, full-width too), or exactly one option's text;
-    3. a label that opens the response: ``B) Morocco, not A) Spain``;
-    4. the only option that the words behind it call right: ``B is correct``, ``B가 정답``, ``گزینه ۲ درست است``;
-    5. the only marked label anywhere: ``(B)``, ``**B**``, ``Option B``, ``B variantı``;
-    6. the only option text contained in the response (longest first, so ``South Sudan`` is not ``Sudan``) and the only
-       bare label: either alone, or both if they agree.
-
-    Options that the words before or behind them rule out (``not A``, ``A deyil``, ``A — no, B``) do not count. Two
-    options that are proposed at once (``A or B``) give None, as do two different ones without an announcement, and a
-    letter beyond ``n_choices``. Labels are A, B, C, ... and the letters that exams use locally (가 나 다, أ ب ج, ሀ ለ ሐ,
-    ক খ গ, Α Β Γ, 甲 乙 丙, ...); if announced or set off, also 1, 2, 3 and the circled forms. A reasoning block
-    (``<think>``) is ignored; a cut-off one is ignored to the end of the response.
-    Option texts are compared after NFKC and case folding, punctuation aside.
+    Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
+    count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
+    C, ..., the letters of the language (가 나 다, أ ب ج, ক খ গ, ...), and numbers if announced or set off. A reasoning
+    block (``<think>``) is ignored; a cut-off one is ignored to the end. Texts of options are compared after NFKC and in
+    lower case, punctuation aside; they may take endings.
 
     Args:
         response: the model's answer.
         n_choices: the number of options, 1 to 26.
         options: their texts in order; without them only labels are found.
+        lang: the reply's language (BCP 47). Its words and those of English count; those of English alone, beside what
+            needs no words, for None and for a language without a file.
 
     Raises:
         MetricError: ``response`` is not a string, ``n_choices`` is out of range or differs from ``len(options)``.
+        ConfigError: ``lang`` is no language code.
     """
     _check(response, n_choices, options)
-    text = response.rpartition("</think>")[2].partition("<think>")[0].translate(_PREPARE)
-    text = _LATEX.sub(r"\1", _TATWEEL.sub("", unicodedata.normalize("NFKC", text))).strip()
+    text = _prepared(response)
     texts = [plain_text(option) for option in options] if options is not None else []
-
-    for attempt in (_announced, _whole, _leading):
-        index = attempt(text, n_choices, texts)
-        if index != _OPEN:
-            return index if 0 <= index < n_choices else None
-    found = mentions(text, n_choices, texts)
-    for choice in (_confirmed(text, found), _only_marked(found), _mentioned(found)):
-        if choice != _OPEN:
-            return choice if 0 <= choice < n_choices else None
+    for found in _readings(text, n_choices, texts, lang):
+        if found is not None:
+            return found if 0 <= found < n_choices else None
     return None
+
+
+def _prepared(response: str) -> str:
+    text = response.rpartition("</think>")[2].partition("<think>")[0]
+    if not text.isascii():
+        if not _SPECIAL.isdisjoint(text):
+            text = text.translate(_PREPARE)
+        text = unicodedata.normalize("NFKC", text)
+        if "ـ" in text:
+            text = _TATWEEL.sub("", text)
+    return (_LATEX.sub(r"\1", text) if "\\" in text else text).strip()
 
 
 def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None:
@@ -95,233 +98,198 @@ def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None
         raise MetricError(f"{len(options)} option texts for {n_choices} choices")
 
 
-def _announced(text: str, n: int, texts: Sequence[str]) -> int:
-    """Return the last announced answer; an announcement without any content does not count."""
-    objects = [(match.span(), claim) for match in OBJECT.finditer(text) for claim in object_claims(match[0])]
-    objects = [(span, claim) for span, claim in objects if claim.strip()]
-    blanked = list(text)
-    for (start, end), _ in objects:
-        blanked[start:end] = " " * (end - start)
-    prose = "".join(blanked)
-    boxes = list(_BOXED.finditer(prose))
-    boxed = boxes[-1] if boxes else None
-    last = _last_marker_claim(prose, boxed.start() if boxed else -1, n, texts)
-    if last is None:
-        last = (boxed.start(), _value(boxed[1], n, texts)) if boxed else (-1, _OPEN)
-    later = {_value(claim, n, texts) for (start, _), claim in objects if start > last[0]}
+def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iterator[int | None]:
+    """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
+    text, structured = _structured(text, n, texts, lang)
+    yield _whole(text, n, texts, lang)
+    reply = read(text, n, texts, lang)
+    position, said = stated(reply)
+    later = [index for at, index in structured if at > position]
     if later:
-        return later.pop() if len(later) == 1 else _NOTHING
-    return last[1]
+        yield _only(later)
+    yield None if said is not None and takes_back(reply, position) else said
+    yield _marked(reply, n)
+    yield _leading(reply, n)
+    yield _eliminated(reply, n)
+    if not refuses(reply):
+        yield _by_place(reply, n)
 
 
-def _last_marker_claim(text: str, after: int, n: int, texts: Sequence[str]) -> tuple[int, int] | None:
-    """Return the position and the option of the last announcement behind a position; None if all are open.
-
-    Every part of the text is read a fixed number of times: announcements that run into the same words share them.
-    """
-    behind: dict[int, tuple[int, bool]] = {}
-    open_at: set[tuple[int, bool]] = set()
-    markers = [match for match in compiled(MARKER).finditer(text) if match.start() > after]
-    denied = {at for match in compiled(DENIED).finditer(text) for at in range(*match.span())} if markers else set()
-    for match in reversed(markers):
-        if match.start() in denied:
-            continue
-        gap = _SEPARATORS.match(text, match.end())
-        assert gap is not None
-        position, colon = _behind_fillers(text, gap.end(), behind)
-        explicit = colon or ":" in gap[0] or "=" in gap[0] or "→" in gap[0]
-        if (position, explicit) in open_at:
-            continue
-        line_end = text.find("\n", position)
-        stop = len(text) if line_end < 0 else line_end
-        if explicit:
-            said = _value(text[position:stop], n, texts)
-        elif _opens(text, position, stop, texts):
-            said = _opening_value(text[position:stop], n, texts)
-        else:
-            said = _OPEN
-        if said != _OPEN:
-            return match.start(), said
-        open_at.add((position, explicit))
-    return None
+def _only(indices: Sequence[int]) -> int:
+    return indices[0] if len(set(indices)) == 1 else SEVERAL
 
 
-def _behind_fillers(text: str, position: int, behind: dict[int, tuple[int, bool]]) -> tuple[int, bool]:
-    """Return the position after the fillers that begin there, and whether a colon follows one of them.
-
-    ``behind`` holds what is known already, by position, and is extended.
-    """
-    passed: list[tuple[int, bool]] = []
-    while position not in behind:
-        word = compiled(FILLER).match(text, position) if position < len(text) else None
-        gap = _SEPARATORS.match(text, word.end()) if word else None
-        if gap is None or gap.end() == len(text):
-            behind[position] = (position, False)
-        else:
-            passed.append((position, ":" in gap[0]))
-            position = gap.end()
-    end, colon = behind[position]
-    for start, own in reversed(passed):
-        colon = colon or own
-        behind[start] = (end, colon)
-    return end, colon
-
-
-def _opens(text: str, start: int, stop: int, texts: Sequence[str]) -> bool:
-    """Return whether a part of a text starts with a label or an option's text, reading no more of it than needed."""
-    while start < stop and text[start] in _OPENING:
-        start += 1
-    enough = max(map(len, texts), default=0) + 8
-    length = 2 * enough
-    while True:
-        end = min(start + length, stop)
-        # no cut between characters that normalisation joins
-        while end < stop and (unicodedata.category(text[end])[0] == "M" or "\u1100" <= text[end] <= "\u11ff"):
-            end += 1
-        plain = plain_text(text[start:end])
-        if len(plain) >= enough or end == stop:
-            value = text[start:end].strip(_OPENING)
-            return _label(value) is not None or any(option and starts_with(plain, option) for option in texts)
-        length *= 2
+def _structured(text: str, n: int, texts: Sequence[str], lang: str | None) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text without its objects and boxes, and the positions and options of those that give an answer."""
+    if "{" not in text:
+        return text, []
+    found: list[tuple[int, int]] = []
+    blanked = list(text)
+    for match in OBJECT.finditer(text):
+        for claim in filter(str.strip, object_claims(match[0], lexicon(lang).words["answer"])):
+            found.append((match.start(), _value(claim, n, texts, lang)))
+            blanked[match.start() : match.end()] = " " * len(match[0])
+    boxes = list(_BOXED.finditer("".join(blanked)))
+    if boxes:
+        last = boxes[-1]
+        found = [(at, index) for at, index in found if at > last.start()] or [
+            (last.start(), _value(last[1], n, texts, lang))
+        ]
+        for box in boxes:
+            blanked[box.start() : box.end()] = " " * len(box[0])
+    return "".join(blanked), found
 
 
-def _value(value: str, n: int, texts: Sequence[str]) -> int:
-    """Return the option of an answer text: a label first, then an option's text."""
-    value = value.strip(_OPENING)
-    if not value:
-        return _OPEN
-    opening = _opening_value(value, n, texts)
-    if opening != _OPEN:
-        return opening
-    index = _mentioned(mentions(value, n, texts))
-    return index if index != _OPEN else _NOTHING
+def _value(value: str, n: int, texts: Sequence[str], lang: str | None) -> int:
+    """Return the option that an answer in a structured form gives."""
+    whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, lang)
+    if whole is not None:
+        return whole
+    named = {mention.index for mention in read(value, n, texts, lang).mentions if not mention.out}
+    return named.pop() if len(named) == 1 else SEVERAL
 
 
-def _opening_value(value: str, n: int, texts: Sequence[str]) -> int:
-    """Return the option proposed by a value that starts with a label or option text; open if it starts otherwise."""
-    value = value.strip(_OPENING)
-    plain = plain_text(value)
-    exact = [i for i, option in enumerate(texts) if option and option == plain]
-    label = _label(value)
-    lead = None
-    if label is not None:
-        index, rest, doubtful = label
-        if exact and (doubtful or index >= n):
-            return exact[0] if len(exact) == 1 else _NOTHING
-        others = {i for i, _, _ in occurrences(rest, texts)} if doubtful else set()
-        if len(others) == 1 and index not in others:
-            return others.pop()
-        lead = Mention(index, 0, len(value) - len(rest), marked=True)
-    elif exact:
-        return exact[0] if len(exact) == 1 else _NOTHING
-    elif not any(option and starts_with(plain, option) for option in texts):
-        return _OPEN
-    found = first_proposed(mentions(value, n, texts, lead))
-    return found.index if found is not None and found.index < n else _NOTHING
-
-
-def _label(value: str) -> tuple[int, str, bool] | None:
-    """Return a leading label: its index, the text after it, and whether it may be a word or number instead."""
-    value = value.lstrip(_OPENING)
-    if not value:
+def _whole(text: str, n: int, texts: Sequence[str], lang: str | None) -> int | None:
+    """Return the option of a reply that is nothing but a label or an option's text."""
+    if len(text) > _LONGEST_LABEL + 2 * max(map(len, texts), default=0):
         return None
-    for length in (3, 1):
-        local = LOCAL_LABELS.get(value[:length])
-        if local is not None and (_ends(value, length) or SYLLABLE_ENDING.match(value, length)):
-            return local, value[length:], False
-    first = value[0]
-    if first.isascii() and first.isalpha():
-        follower = value[1:2]
-        if (
-            LABEL_ENDING.match(value, 1) is None
-            and follower
-            and (follower in "'_&" or (follower.isalnum() and script(follower) in ("Latn", None)))
-        ):
-            return None
-        word_follows = re.match(r"\s+[^\W\d_]{2}", value[1:]) is not None
-        if word_follows and first.islower():
-            return None
-        return ord(first.upper()) - 65, value[1:], word_follows and first in "AEIOUY"
-    number = re.match(r"(\d{1,2})(?![\d]|[.,:/]\d)", value)
-    if number is not None and int(number[1]) >= 1:
-        rest = value[number.end() :]
-        if re.match(r"\s*(?:$|[).\]:,;*]|번|号|號|番)", rest):
-            return int(number[1]) - 1, rest, True
-    return None
-
-
-def _ends(value: str, at: int) -> bool:
-    """Return whether a label ends there: "ক'ব" is a word, "ב'" a label."""
-    at += value[at : at + 1] == "'" and value[at + 1 : at + 2].isalpha()
-    return at >= len(value) or unicodedata.category(value[at])[0] not in "LMN"
-
-
-def _whole(text: str, n: int, texts: Sequence[str]) -> int:
-    """Return the option of a response that is nothing but a label or an option's text."""
-    bare = text.strip(_OPENING + ".,:;。、!？?")
     plain = plain_text(text)
-    label = _label(bare) if bare else None
-    if label is not None and not label[1].strip(_OPENING + ".,:;)。") and not bare.isdecimal():
-        if label[0] < n:
-            return label[0]
-        if plain not in texts:
-            return _NOTHING
-    circled = re.fullmatch(r"\W*\((\d{1,2})\)\W*", text)
-    if circled and plain not in texts:
-        return int(circled[1]) - 1
     exact = [i for i, option in enumerate(texts) if option and option == plain]
-    if exact:
-        return exact[0] if len(exact) == 1 else _NOTHING
-    return _OPEN
+    if exact and not (len(plain) == 1 and plain.isascii() and plain.isalpha() and ord(plain) - 97 < n):
+        return _only(exact)
+    bare = text.strip(" \t\n*_`\"'“”‘’«»<>[](){}$#「」『』【】《》〈〉|~.,:;。、！？?!⟦⟧")
+    if len(bare) == 1 and bare.isascii() and bare.isalpha():
+        return ord(bare.upper()) - 65
+    if bare.isdecimal() and len(bare) <= 2 and re.search(r"[(⟦]", text):
+        return int(bare) - 1
+    return lexicon(lang).labels.get(bare)
 
 
-def _leading(text: str, n: int, texts: Sequence[str]) -> int:
-    """Return a set-off label at the very start, unless others are also proposed or all options are listed."""
-    start = re.match(r"[\s*_`\"'“#>]*[(\[]?(\w{1,3}?)[)\].:](?!\w)", text)
-    found = _label(text) if start else None
-    if start is None or found is None or found[0] >= n:
-        return _OPEN
-    if text[start.start(1)].isdecimal() and "(" not in start[0]:
-        return _OPEN
-    listed = [_label(line) for line in text.splitlines() if re.match(r"[\s*_#>-]*[(\[]?\w{1,3}[)\].:]", line)]
-    if n > 1 and [entry[0] for entry in listed if entry is not None][:n] == list(range(n)):
-        return _OPEN
-    first_line = text.splitlines()[0]
-    proposed = [mention for mention in mentions(first_line, n, texts) if not mention.out]
-    if not proposed or proposed[0].index != found[0]:
-        return _OPEN
-    rivals = any(mention.marked and mention.index != found[0] for mention in proposed)
-    return _NOTHING if rivals or first_proposed(proposed) is None else found[0]
+def _leading(reply: Reply, n: int) -> int | None:
+    """Return a label that opens the reply, set off from what explains it; None where all options are listed."""
+    first = next(iter(reply.mentions), None)
+    if first is None or not first.label or first.out or first.start > 12 or not opens_line(reply.text, first.start):
+        return None
+    if not re.match(r"\w{1,3}(?:\.(?!\.)|[⟧)\]:*]|\s*(?:\n|$))", reply.text[first.start :][:8]):
+        return None
+    if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
+        return SEVERAL
+    if n > 1 and list(_items(reply))[:n] == list(range(n)):
+        return None
+    return first.index
 
 
-def _confirmed(text: str, found: Sequence[Mention]) -> int:
-    """Return the only option that the words behind it call right."""
-    confirmed: set[int] = set()
-    for at, mention in enumerate(found):
-        if not mention.out and says_right(text, mention):
-            confirmed.add(mention.index)
-            if mention.joined and not found[at - 1].out:
-                confirmed.add(found[at - 1].index)
-    return _only(confirmed)
+def _items(reply: Reply) -> dict[int, Mention]:
+    """Return the options whose labels open a line or a sentence each: a list that goes through them."""
+    found: dict[int, Mention] = {}
+    for named in reply.named.values():
+        first = named[0]
+        if first.label and reply.opens(first):
+            found.setdefault(first.index, first)
+    return found
 
 
-def _only_marked(found: Sequence[Mention]) -> int:
-    """Return the only label with its own mark."""
-    return _only({mention.index for mention in found if mention.marked and not mention.out})
+def _marked(reply: Reply, n: int) -> int | None:
+    """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
+    right: set[int] = set()
+    wrong: set[int] = set()
+    for match in _MARKED_LINE.finditer(reply.text):
+        at = bisect_left(reply.mentions, match.start(), key=lambda mention: mention.start)
+        if at < len(reply.mentions) and reply.mentions[at].start < match.end():
+            (right if _RIGHT_MARK.search(match[0]) else wrong).add(reply.mentions[at].index)
+    if right:
+        return _only(sorted(right))
+    rest = set(range(n)) - wrong
+    return rest.pop() if len(rest) == 1 and n > 2 else None
 
 
-def _mentioned(found: Sequence[Mention]) -> int:
-    """Return the only option text and the only label that a text proposes."""
-    proposed = [mention for mention in found if not mention.out]
-    options = {mention.index for mention in proposed if mention.is_text}
-    letters = {mention.index for mention in proposed if not mention.is_text}
-    if options and letters and len(options) == 1 and options != letters:
-        return _NOTHING
-    return _only(letters or options)
+def _eliminated(reply: Reply, n: int) -> int | None:
+    """Return the option that is left where all others are ruled out, one by one or together."""
+    if n < 3:
+        return None
+    items = set(_items(reply))
+    if len(items) > 1 and len(items & set(range(n))) == n - 1:
+        return (set(range(n)) - items).pop()
+    live = {m.index for m in reply.mentions if m.label and not m.out}
+    out = {m.index for m in reply.mentions if m.out and m.label and m.index < n} - live
+    if len(out) == n - 1:
+        return (set(range(n)) - out).pop()
+    if n > 3:
+        run: list[int] = []
+        for mention in reply.mentions:
+            run = [*run[1 - n :], mention.index] if mention.joined and mention.label else [mention.index]
+            if len(set(run)) == n - 1 and len(run) == n - 1:
+                return (set(range(n)) - set(run)).pop()
+    return _left_over(reply, n)
 
 
-def _only(found: set[int]) -> int:
-    """Return the only element of a set; open if it is empty."""
-    if not found:
-        return _OPEN
-    return found.pop() if len(found) == 1 else _NOTHING
+def _left_over(reply: Reply, n: int) -> int | None:
+    """Return the option that a reply does not name, if it denies the first and the last of all others.
+
+    A reply that denies the first only may have found its answer at the end: it is not read, unless it concludes there.
+    """
+    named = {m.index for m in reply.mentions if m.index < n}
+    if len(named) != n - 1:
+        return None
+    denied = {m.index for m in reply.mentions if m.out}
+    for number, group in reply.named.items():
+        if any(clause in reply.denied for clause in reply.clauses_of(number)):
+            denied |= {m.index for m in group} if len({m.index for m in group}) == 1 else set()
+    first, last = reply.mentions[0], reply.mentions[-1]
+    if first.index not in denied:
+        return None
+    if last.index in denied:
+        return (set(range(n)) - named).pop()
+    concluded = reply.concludes_in(reply.sentence(last.start)) or (last.label and _closes(reply, last))
+    return None if concluded else SEVERAL
+
+
+def _by_place(reply: Reply, n: int) -> int | None:
+    """Return the option that the end of a reply names alone, else its beginning."""
+    if _pair(reply):
+        return SEVERAL
+    items = _items(reply)
+    listed = {reply.sentence(m.start) for m in items.values()} if len(items) >= max(n - 1, 2) else set()
+    numbers = [number for number in reply.named if number not in listed]
+    claims = [(number, mention) for number in numbers if (mention := _claim(reply, number)) is not None]
+    if not claims:
+        return None
+    (first_at, first), (last_at, last) = claims[0], claims[-1]
+    named = {m.index for m in reply.mentions if m.label}
+    if len(named) == n - 1 > 1 and (first.index != last.index or first_at > numbers[0]) and not _closes(reply, last):
+        return None
+    final = last_at == reply.sentence(len(reply.text.rstrip()) - 1)
+    if last_at == numbers[-1] and (final or last.label):
+        if first.index == last.index or first_at > numbers[0] or reply.concludes_in(last_at):
+            return last.index
+        if last.label and _closes(reply, last):
+            return last.index
+        if not first.label or last.label or _closes(reply, last):
+            return None
+    return first.index if first_at == numbers[0] else None
+
+
+def _pair(reply: Reply) -> bool:
+    """Return whether a reply names two labels only, and those together: "A and C"."""
+    labels = [m for m in reply.mentions if m.label]
+    together = any(m.joined or m.beside for m in labels if not m.out)
+    return together and len({m.index for m in labels}) == 2 and not any(m.out for m in labels)
+
+
+def _claim(reply: Reply, number: int) -> Mention | None:
+    """Return the only option that a sentence names and does not deny; a label goes before texts."""
+    out = {m.index for m in reply.named[number] if m.out}
+    named = [m for m in reply.named[number] if not m.out and (m.label or m.index not in out)]
+    if len({m.index for m in named}) != 1:
+        return None
+    labels = [m for m in named if m.label and reply.clause(m.start) not in reply.denied]
+    if labels:
+        return labels[-1]
+    denied = any(clause in reply.denied for clause in reply.clauses_of(number))
+    return None if denied else named[-1]
+
+
+def _closes(reply: Reply, mention: Mention) -> bool:
+    """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
+    rest = reply.text[mention.end : mention.end + 40]
+    return re.fullmatch(r"[\W_]*[^\W\d_]{0,5}[\W_]*", rest) is not None

@@ -27,7 +27,7 @@ SHARES: dict[str, Share] = {
 _LETTER = re.compile(r"(?<![^\W_])([A-H])\)|^\W*(?:\w+\W+){0,5}?([A-H])\W*$", re.IGNORECASE)
 
 
-def reply_outcome(reply: str, options: Sequence[str], index: int) -> Outcome:
+def reply_outcome(reply: str, options: Sequence[str], index: int, lang: str | None = None) -> Outcome:
     """Return the relation of a reply, read as option ``index`` (-1: none), to the options that it names.
 
     An option is named by its letter or by its name, in any case; a name inside a longer option's name does not count
@@ -35,9 +35,11 @@ def reply_outcome(reply: str, options: Sequence[str], index: int) -> Outcome:
     others too. If none was read:
 
     - ``unread``: it names exactly one option (the reading rule missed it); ``beyond``: only a letter without an option;
-    - ``refused``: it declines to choose, in words of a language that :func:`~mrag_eval.metrics.declines` knows. Other
-      refusals are not recognised, so their number is a lower bound;
+    - ``refused``: it declines to choose, in words that :func:`~mrag_eval.metrics.declines` knows of its language or of
+      English. Other refusals are not recognised, so their number is a lower bound;
     - ``several``: it names more than one; ``empty``: it is blank; ``unclear``: none of these.
+
+    ``lang``: the reply's language (BCP 47); None for English.
 
     :data:`SHARES` gives the share of replies that an outcome belongs to: read, refused or unread.
 
@@ -58,7 +60,7 @@ def reply_outcome(reply: str, options: Sequence[str], index: int) -> Outcome:
         return "unread"
     if letters and not named:
         return "beyond"
-    if declines(rest):
+    if declines(reply, lang, options):
         return "refused"
     if named:
         return "several"

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
-from mrag_eval.core import MetricError, base_language
-from mrag_eval.metrics._choice_words import FILLER, MARKER, WORDING, alternatives, compiled, words_of
+from mrag_eval.core import MetricError
+from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
+from mrag_eval.text import marks
 
 # Marks around a reply and between its words.
 _MARKS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:.,;!?¡¿。、，！；：؟،؛។۔።፣፤፡।॥…]*")
 _LONGEST = 400
+# Words that may stand between an announcement and what it announces.
+_FEW = 2
+_WORD = re.compile(rf"[\w{marks()}]+")
 
 
 def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
@@ -31,22 +36,24 @@ def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
         raise MetricError(f"reply must be a string, got {type(reply).__name__}")
     text = reply.rpartition("</think>")[2].partition("<think>")[0].strip()[:_LONGEST]
     text = unicodedata.normalize("NFKC", text).replace("’", "'")
-    code = "en" if lang is None else base_language(lang)
-    said = _said(text, _skip(text, 0), code)
-    for match in compiled(MARKER).finditer(text):
+    said = _said(text, _skip(text, 0), lang)
+    for _, end in lexicon(lang).spans(fold(text))["answer"]:
         if said is not None:
             break
-        said = _announced(text, match.end(), code)
+        said = _announced(text, end, lang)
     return said
 
 
-def _announced(text: str, position: int, code: str) -> bool | None:
-    """Return what is said behind an announcement and the words that may follow it."""
-    position = _skip(text, position)
-    filler = compiled(FILLER)
-    while (said := _said(text, position, code)) is None and (word := filler.match(text, position)) is not None:
-        position = _skip(text, word.end())
-    return said
+def _announced(text: str, position: int, lang: str | None) -> bool | None:
+    """Return what is said within a few words behind an announcement."""
+    for _ in range(_FEW):
+        position = _skip(text, position)
+        said = _said(text, position, lang)
+        word = _WORD.match(text, position)
+        if said is not None or word is None:
+            return said
+        position = word.end()
+    return None
 
 
 def _skip(text: str, position: int) -> int:
@@ -54,9 +61,9 @@ def _skip(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _said(text: str, start: int, code: str) -> bool | None:
+def _said(text: str, start: int, lang: str | None) -> bool | None:
     """Return what a text says that has yes or no at a position."""
-    agrees, disagrees, unsettled, joins = _patterns(code)
+    agrees, disagrees, unsettled, joins = _patterns(lexicon(lang))
     first = _longest(text, start, agrees, disagrees)
     if first is None:
         return None
@@ -67,6 +74,9 @@ def _said(text: str, start: int, code: str) -> bool | None:
     joined = joins.match(text, end)
     second = _longest(text, joined.end() if joined else _skip(text, end), agrees, disagrees)
     if second is not None and second[0] != says:
+        if not says and not joined and not text[end : _skip(text, end)].strip():
+            # "not right"
+            return False
         behind = text[second[1] :].lstrip()
         if joined or not behind[:1].isalnum():
             return None
@@ -85,18 +95,18 @@ def _longest(text: str, at: int, agrees: re.Pattern[str], disagrees: re.Pattern[
 
 
 @lru_cache(maxsize=64)
-def _patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    languages = list(dict.fromkeys(each for each in (code, "en") if each in WORDING))
-    yes, no, joins = (words_of(field, languages=languages) for field in ("yes", "no", "joins"))
+def _patterns(known: Lexicon) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    words = known.words
+    joins = "|".join(map(re.escape, words["joins"]))
     return (
-        re.compile(_whole_words(yes), re.IGNORECASE),
-        re.compile(_whole_words(no), re.IGNORECASE),
-        re.compile(alternatives(words_of("refuses", "unsettled", languages=languages)), re.IGNORECASE),
+        re.compile(_whole_words(words["yes"]), re.IGNORECASE),
+        re.compile(_whole_words(words["no"]), re.IGNORECASE),
+        re.compile(_whole_words(words["refuses"] + words["unsettled"]), re.IGNORECASE),
         # "and" is written together with the next word in Arabic and Hebrew
-        re.compile(rf"\s*[وו](?=\w)|[\s/,،]*{alternatives(joins, attached=True)}\s*|\s*/\s*", re.IGNORECASE),
+        re.compile(rf"\s*[وו](?=\w)|[\s/,،]*(?:{joins})\s*|\s*/\s*", re.IGNORECASE),
     )
 
 
-def _whole_words(words: list[str]) -> str:
-    """Return a pattern of words that no letter follows, also where a script has no spaces between words."""
-    return rf"(?:{'|'.join(map(re.escape, words))})(?!\w)"
+def _whole_words(words: Sequence[str]) -> str:
+    """Return a pattern of words that no letter follows, also where a script has no spaces, unless they take endings."""
+    return "|".join(re.escape(word.rstrip("~")) + ("" if word.endswith("~") else r"(?!\w)") for word in words)

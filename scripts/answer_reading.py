@@ -1,7 +1,7 @@
 """Measure how well replies are read, by language, and write the tables of docs/answers.md.
 
 python scripts/answer_reading.py            writes the tables
-python scripts/answer_reading.py --misses   prints every phrasing that is not read as it should be
+python scripts/answer_reading.py --misses   prints what is misread in the sets that the reader may be fitted to
 python scripts/answer_reading.py --prose F  counts choices read from paragraphs of XQuAD (files xquad.*.json.gz in F)
 """
 
@@ -11,8 +11,10 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,16 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PHRASINGS = ROOT / "tests" / "metrics" / "phrasings"
+REPLIES = ROOT / "tests" / "metrics" / "replies"
 PAGE = ROOT / "docs" / "answers.md"
-SETS = ("first", "held_out")
+SENTENCES, REASONED = ("first", "held_out"), ("dev", "unseen")
+# The reader is fitted to these: "unseen" stays out, and its replies are not to be read by who changes the reader.
+FITTED = ("first", "held_out", "dev")
+KINDS = ("end", "elimination_last", "discussed_after", "two_answers", "refusal")
 _TABLES = re.compile(r"(<!-- tables -->\n).*(<!-- end of tables -->)", re.DOTALL)
+
+# What is read, the kind of reply, its text, and the expected and the found reading.
+Reading = tuple[str, str, str, object, object]
 
 
 @dataclass
@@ -38,36 +47,30 @@ class Counts:
         self.read += found is not None
         self.right += found is not None and found == expected
 
-    def plus(self, other: Counts) -> Counts:
-        return Counts(self.says + other.says, self.read + other.read, self.right + other.right)
-
     def precision(self) -> str:
-        return f"{100 * self.right / self.read:.0f}" if self.read else "-"
+        return _share(self.right, self.read)
 
     def recall(self) -> str:
-        return f"{100 * self.right / self.says:.0f}" if self.says else "-"
+        return _share(self.right, self.says)
+
+    def cells(self) -> str:
+        return f"{self.says} | {self.precision()} | {self.recall()}"
 
 
-@dataclass
-class Figures:
-    """Counts of a language in one set of phrasings."""
+def _share(part: int, whole: int) -> str:
+    """Return a share in percent with its interval."""
+    from mrag_eval.metrics import wilson
 
-    choices: Counts = field(default_factory=Counts)
-    refusals: Counts = field(default_factory=Counts)
-    yes_no: Counts = field(default_factory=Counts)
-
-    def plus(self, other: Figures) -> Figures:
-        return Figures(
-            self.choices.plus(other.choices), self.refusals.plus(other.refusals), self.yes_no.plus(other.yes_no)
-        )
+    if not whole:
+        return "-"
+    found = wilson(part, whole)
+    return f"{100 * part / whole:.1f} [{100 * (found.low or 0):.1f}, {100 * (found.high or 0):.1f}]"
 
 
-def languages() -> list[str]:
-    """Return the languages with phrasings: those of CORAL first."""
-    from mrag_eval.core import CORAL_POOL
-
-    found = sorted(path.stem for path in (PHRASINGS / "first").glob("*.yaml"))
-    return sorted(found, key=lambda code: code not in CORAL_POOL)
+def languages(which: str) -> list[str]:
+    """Return the languages of a set."""
+    folder = PHRASINGS if which in SENTENCES else REPLIES
+    return sorted(path.stem for path in (folder / which).iterdir())
 
 
 def phrasings(which: str, code: str) -> dict[str, Any]:
@@ -76,92 +79,74 @@ def phrasings(which: str, code: str) -> dict[str, Any]:
     return found
 
 
-def readings(which: str, code: str) -> Iterator[tuple[str, str, object, object]]:
-    """Yield each phrasing: what is read from it, its text, and the expected and the found reading.
+def _cases(which: str, code: str) -> Iterator[dict[str, Any]]:
+    """Yield the cases of a set: kind, options, reply, and the index, "refusal", "yes", "no" or None expected."""
+    if which in REASONED:
+        yield from map(json.loads, (REPLIES / which / f"{code}.jsonl").read_text("utf-8").splitlines())
+        return
+    entry = phrasings(which, code)
+    for label, replies in entry["choices"].items():
+        expected = None if label == "unreadable" else "ABCD".index(label)
+        kind = "two_answers" if expected is None else "end"
+        yield from ({"kind": kind, "options": entry["options"], "reply": r, "expected": expected} for r in replies)
+    refused = {"kind": "refusal", "options": entry["options"], "expected": "refusal"}
+    yield from (refused | {"reply": reply} for reply in entry["refusals"])
+    for word, says in (("yes", "yes"), ("no", "no"), ("neither", None)):
+        yield from ({"kind": "yes_no", "options": [], "reply": reply, "expected": says} for reply in entry[word])
 
-    A refusal is a reply that chooses nothing and declines, as :func:`mrag_eval.metrics.reply_outcome` has it.
+
+def readings(which: str, code: str) -> Iterator[Reading]:
+    """Yield the readings of a language in a set.
+
+    A refusal is a reply that no choice is read from and that declines, as :func:`mrag_eval.metrics.declines` has it.
     """
     from mrag_eval.metrics import declines, extract_choice, read_yes_no
 
-    entry = phrasings(which, code)
-    options: Sequence[str] = entry["options"]
-    for label, replies in entry["choices"].items():
-        expected = None if label == "unreadable" else "ABCD".index(label)
-        for reply in replies:
-            found = extract_choice(reply, len(options), options)
-            yield "choices", reply, expected, found
-            yield "refusals", reply, None, True if found is None and declines(reply) else None
-    for reply in entry["refusals"]:
-        found = extract_choice(reply, len(options), options)
-        yield "choices", reply, None, found
-        yield "refusals", reply, True, True if found is None and declines(reply) else None
-    for word, says in (("yes", True), ("no", False), ("neither", None)):
-        for reply in entry[word]:
-            yield "yes_no", reply, says, read_yes_no(reply, code)
+    for case in _cases(which, code):
+        kind, options, reply, expected = case["kind"], case["options"], case["reply"], case["expected"]
+        if kind == "yes_no":
+            says = {"yes": True, "no": False}.get(expected)
+            yield "yes_no", kind, reply, says, read_yes_no(reply, code)
+            continue
+        found = extract_choice(reply, len(options), options, code)
+        yield "choices", kind, reply, expected if isinstance(expected, int) else None, found
+        refused = True if found is None and declines(reply, code, options) else None
+        yield "refusals", kind, reply, True if expected == "refusal" else None, refused
 
 
-def figures(which: str, code: str) -> Figures:
-    """Return the counts of a language in a set."""
-    out = Figures()
-    for what, _, expected, found in readings(which, code):
-        getattr(out, what).add(expected, found)
-    return out
-
-
-def before() -> dict[str, dict[str, Figures]]:
-    """Return the counts of the reader of version 1.0, measured once: set → language → counts."""
-    saved = yaml.safe_load((PHRASINGS / "before.yaml").read_text("utf-8"))
-    return {
-        which: {code: Figures(Counts(*row["choices"]), Counts(*row["refusals"])) for code, row in rows.items()}
-        for which, rows in saved.items()
-    }
+@cache
+def figures(which: str) -> Mapping[tuple[str, str], Counts]:
+    """Return the counts of a set: what is read, and a language, ``all`` or a kind of reply -> counts."""
+    found: dict[tuple[str, str], Counts] = defaultdict(Counts)
+    for code in languages(which):
+        for what, kind, _, expected, read in readings(which, code):
+            for group in (code, "all", f"kind {kind}"):
+                found[what, group].add(expected, read)
+    return found
 
 
 def tables() -> str:
-    """Return the tables in Markdown: choices, then refusals and yes or no."""
-    codes, old = languages(), before()
-    now = {which: {code: figures(which, code) for code in codes} for which in SETS}
-    choices = [
-        "| language | phrasings | precision | recall | held out | precision | recall |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    others = [
-        "| language | refusals | precision | recall | held out | precision | recall "
-        "| yes or no | precision | recall | held out | precision | recall |",
-        "|---|" + "---:|" * 12,
-    ]
-    for name, chosen in _rows(codes):
-        first, held = ({key: _sum(each[which], chosen) for key, each in (("old", old), ("now", now))} for which in SETS)
-        choices.append(f"| {name} | {_moves(first, 'choices')} | {_moves(held, 'choices')} |")
-        said = " | ".join(_cells(each["now"].yes_no) for each in (first, held))
-        others.append(f"| {name} | {_moves(first, 'refusals')} | {_moves(held, 'refusals')} | {said} |")
-    return "\n".join(["### Choices", "", *choices, "", "### Refusals, yes and no", "", *others, ""])
+    """Return the tables in Markdown: all sets, the kinds of reasoned replies, and choices by language."""
+    lines = ["| read | set | replies that say it | precision | recall |", "|---|---|---:|---:|---:|"]
+    for what, name in (("choices", "choices"), ("refusals", "refusals"), ("yes_no", "yes or no")):
+        lines += [
+            f"| {name} | `{which}` | {figures(which)[what, 'all'].cells()} |" for which in (*SENTENCES, *REASONED)
+        ]
+    lines += ["", "| `unseen`, choices by kind | say a choice | read | right |", "|---|---:|---:|---:|"]
+    for kind in KINDS:
+        counts = figures("unseen")["choices", f"kind {kind}"]
+        lines.append(f"| `{kind}` | {counts.says} | {counts.read} | {counts.right} |")
+    lines += ["", "| language | `dev`: choices | precision | recall | `unseen`: choices | precision | recall |"]
+    lines.append("|---|" + "---:|" * 6)
+    for code in languages("unseen"):
+        lines.append(f"| {_name(code)} | " + " | ".join(figures(w)["choices", code].cells() for w in REASONED) + " |")
+    return "\n".join([*lines, ""])
 
 
-def _rows(codes: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    from mrag_eval.core import CORAL_POOL, language_name
+def _name(code: str) -> str:
+    from mrag_eval.core import language_name
 
-    for code in codes:
-        yield f"{language_name(code)} ({code})", [code]
-    yield "**CORAL's 13**", [code for code in codes if code in CORAL_POOL]
-    yield "**all**", codes
-
-
-def _sum(by_language: Mapping[str, Figures], codes: Sequence[str]) -> Figures:
-    total = Figures()
-    for code in codes:
-        total = total.plus(by_language[code])
-    return total
-
-
-def _moves(both: Mapping[str, Figures], what: str) -> str:
-    """Return the cells of a measure: the number of replies that say something, and both figures before and now."""
-    old, now = getattr(both["old"], what), getattr(both["now"], what)
-    return f"{now.says} | {old.precision()} → {now.precision()} | {old.recall()} → {now.recall()}"
-
-
-def _cells(counts: Counts) -> str:
-    return f"{counts.says} | {counts.precision()} | {counts.recall()}"
+    return f"{language_name(code)} ({code})"
 
 
 def page() -> str:
@@ -176,9 +161,10 @@ def prose(folder: Path) -> None:
     options = ["zxqv", "qqwx", "vvxz", "xxqq"]
     total = 0
     for path in sorted(folder.glob("xquad.*.json.gz")):
+        code = path.name.split(".")[1]
         articles = json.loads(gzip.decompress(path.read_bytes()))["data"]
         paragraphs = [paragraph["context"] for article in articles for paragraph in article["paragraphs"]][:240]
-        found = sum(extract_choice(paragraph, len(options), options) is not None for paragraph in paragraphs)
+        found = sum(extract_choice(paragraph, len(options), options, code) is not None for paragraph in paragraphs)
         print(f"{path.name}\t{found} of {len(paragraphs)}")
         total += found
     print(f"all\t{total}")
@@ -187,7 +173,7 @@ def prose(folder: Path) -> None:
 def main() -> None:
     """Write the tables, or print what is misread."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--misses", action="store_true", help="print every phrasing that is not read as it should be")
+    parser.add_argument("--misses", action="store_true", help="print what is misread in the sets that may be fitted to")
     parser.add_argument("--prose", type=Path, help="count choices read from the paragraphs of XQuAD in a folder")
     chosen = parser.parse_args()
     if chosen.prose is not None:
@@ -196,11 +182,11 @@ def main() -> None:
     if not chosen.misses:
         PAGE.write_text(page(), "utf-8")
         return
-    for which in SETS:
-        for code in languages():
-            for what, reply, expected, found in readings(which, code):
+    for which in FITTED:
+        for code in languages(which):
+            for what, kind, reply, expected, found in readings(which, code):
                 if expected != found:
-                    print(f"{which}/{code}\t{what}\texpected {expected}, found {found}\t{reply}")
+                    print(f"{which}/{code}\t{kind}\t{what}: expected {expected}, found {found}\t{reply!r}")
 
 
 if __name__ == "__main__":

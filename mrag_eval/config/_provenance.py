@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.languages import READING_VERSION
 from mrag_eval.text import FOLDING_VERSION
 
 if TYPE_CHECKING:
@@ -66,5 +67,5 @@ def _installed() -> tuple[tuple[str, str], ...]:
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of Python, of the installed packages that can change a number, and of the folding of text."""
-    return {**dict(_installed()), "folding": str(FOLDING_VERSION)}
+    """Return the versions of Python, of packages that can change a number, of folding texts and of reading replies."""
+    return {**dict(_installed()), "folding": str(FOLDING_VERSION), "reading": str(READING_VERSION)}

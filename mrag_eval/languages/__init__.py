@@ -6,6 +6,7 @@ folding or the search for word boundaries, is code, in :mod:`mrag_eval.text`.
 """
 
 from mrag_eval.languages._files import (
+    READING_VERSION,
     Language,
     Words,
     changed_languages,
@@ -29,6 +30,7 @@ __all__ = [
     "BANDS",
     "MEASURED_FROM",
     "PACKAGE",
+    "READING_VERSION",
     "RELIABILITY_FILE",
     "Language",
     "Reliability",

@@ -24,6 +24,8 @@ from mrag_eval.languages._folders import PACKAGE, files_of_languages
 ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
+# Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
+READING_VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +33,15 @@ class Words:
     """Words and phrases around an answer; a trailing ``~`` lets a word take endings.
 
     Attributes:
-        answer: announce an answer: "the answer", "I choose".
-        filler: may stand between an announcement or a negation and a label: "is", "the", "correct".
+        answer: announce an answer or call it right: "the answer", "I choose", "correct".
+        concludes: open or mark a conclusion: "therefore", "that leaves".
+        tentative: mark a first thought or the opinion of others: "at first sight", "one might think".
         option: name the label that follows: "option B".
         option_after: name the label that precedes: "B variantı", "2번".
-        particle: are attached to a label: "B가", "Bは".
-        right: say that the label before them is right.
+        letters: letters that are words at the start of a sentence: "A good question".
         wrong: rule out the label before them.
         rejects: rule out the label behind them.
-        corrects: take back the label before them, in favour of the one behind.
-        joins: propose two labels at once: "A or B".
+        joins: connect two labels: "A or B".
         refuses: decline to answer.
         yes: agree.
         no: disagree.
@@ -48,14 +49,13 @@ class Words:
     """
 
     answer: tuple[str, ...] = ()
-    filler: tuple[str, ...] = ()
+    concludes: tuple[str, ...] = ()
+    tentative: tuple[str, ...] = ()
     option: tuple[str, ...] = ()
     option_after: tuple[str, ...] = ()
-    particle: tuple[str, ...] = ()
-    right: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     rejects: tuple[str, ...] = ()
-    corrects: tuple[str, ...] = ()
     joins: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     yes: tuple[str, ...] = ()

@@ -127,7 +127,7 @@ def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -
         # Equal options count as one: the second's text is never looked for, its letter counts as the first.
         first = [next(j for j, other in enumerate(choices) if other.strip() == text.strip()) for text in choices]
         options = [text if first[i] == i else f"\0{i}" for i, text in enumerate(choices)]
-        picked = extract_choice(row.answer, len(choices), options)
+        picked = extract_choice(row.answer, len(choices), options, row.doc.query_lang)
         out.append(value(None if picked is None else first[picked], first[gold]))
     return out
 

@@ -54,10 +54,10 @@ def read_option(doc: RagDoc, answer: str, form: str) -> tuple[int, Outcome]:
     options = list(doc.choices or ())
     if form != "citation":
         index = parse_borderlines_direct(answer, options)
-        return index, reply_outcome(answer, options, index)
+        return index, reply_outcome(answer, options, index, doc.query_lang)
     index = parse_borderlines_citation(answer, options).index
     chosen = answer.partition("Chosen Option:")[2].partition("Explanation:")[0] or answer
-    return index, reply_outcome(chosen, options, index)
+    return index, reply_outcome(chosen, options, index, doc.query_lang)
 
 
 def task_record(

@@ -103,6 +103,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
 # Found by the test as parsers, but not measured, and why.
 EXEMPT = {
     "metrics._choices._check": "looks at the type only",
+    "metrics._choices._prepared": "measured as extract_choice",
     "metrics._choices_official._check": "looks at the type only",
     "harness._models.parse_arguments": "reads what the user wrote",
     "prompts._render._fenced": "measured as fence, fence_build and defuse",
@@ -114,7 +115,8 @@ TEXTS: dict[str, tuple[str, str, str]] = {
     unit: ("", unit, "")
     for unit in (
         "**A**", "(A)(B)", "A ", "a ", "A) ", "정답: ", "정답", "answer ", "answer: ", "answer is ",
-        "answer foo ", "选", "选 ", "故选", "答案是 ", "Paris ", "Sudan ", "South Sudan ", "south ", "서울",
+        "answer foo ", "Answer: A ", "A and B ", "❌ A\n", "so A ", "if A, ",
+        "选", "选 ", "故选", "答案是 ", "Paris ", "Sudan ", "South Sudan ", "south ", "서울",
         "not A ", "A or ", "or ", "(", "((A", "[", "]", "[1", "[1] ", "[1], ", "[1, 2] > ", "1, ",
         "passage ", "<", "< ", "</", "<answer>", "</answer>", "<answer>x", "<answer>x</answer>",
         "<same_meaning>", "<doc1", "<doc1,", "<think>", "</think>", "</think> ", "{", "}", "{}", "{{",

@@ -25,6 +25,7 @@ from mrag_eval.languages import (
     name_in_prompts,
 )
 from mrag_eval.languages._files import _read
+from mrag_eval.languages._folders import _files
 from mrag_eval.prompts import system_prompts
 
 Write = Callable[..., Path]
@@ -217,3 +218,21 @@ def test_a_relative_folder_starts_at_the_working_folder(tmp_path: Path, monkeypa
     (tmp_path / "own" / "yo.yaml").write_text(YORUBA, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert language("yo") is not None
+
+
+def test_replies_are_read_in_the_words_of_the_users_file(folder: Write) -> None:
+    from mrag_eval.metrics import declines, extract_choice, read_yes_no
+
+    reply, sorry = "A அல்ல. சரியான விடை B என்று நினைக்கிறேன்.", "எனக்குத் தெரியாது."
+    assert (extract_choice(reply, 4, None, "ta"), declines(sorry, "ta"), read_yes_no("ஆம்.", "ta")) == (
+        None,
+        False,
+        None,
+    )
+    folder(ta=(
+        "name: Tamil\nwritten_by: a test\nwords:\n  answer: [சரியான விடை]\n  wrong: [அல்ல]\n"
+        "  refuses: [தெரியாது]\n  yes: [ஆம்]\n"
+    ))  # fmt: skip
+    _files.cache_clear()
+    assert (extract_choice(reply, 4, None, "ta"), declines(sorry, "ta"), read_yes_no("ஆம்.", "ta")) == (1, True, True)
+    assert extract_choice("The answer is B.", 4, None, "ta") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.core import ConfigError
-from mrag_eval.languages import _files, in_sentence, known_languages, language
+from mrag_eval.languages import in_sentence, known_languages, language
 from mrag_eval.text import expected_scripts, script
 
 
@@ -34,28 +34,27 @@ def test_an_answer_is_put_in_as_it_stands() -> None:
     assert in_sentence("Paris", "de-AT") == "Die Antwort lautet Paris."
 
 
-def test_a_language_without_a_sentence_gets_none_and_never_english(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's file of Yoruba, which the package has none of, without a sentence."""
+    (tmp_path / "mrag.yaml").write_text(f"languages: {tmp_path / 'own'}\n", "utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
+    file = tmp_path / "own" / "yo.yaml"
+    file.parent.mkdir()
+    file.write_text("name: Yoruba\nwritten_by: us\n", "utf-8")
+    return file
+
+
+def test_a_language_without_a_sentence_gets_none_and_never_english(own_file: Path) -> None:
+    assert in_sentence("42", "ml") is None
     assert in_sentence("42", "yo") is None
-    (tmp_path / "qq.yaml").write_text("name: Q\nwritten_by: us\nchecked_by:\nwords: {}\n", "utf-8")
-    monkeypatch.setattr(_files, "_FOLDER", tmp_path)
-    _files._read.cache_clear()
-    try:
-        assert _files._read("qq").sentence == ""
-    finally:
-        _files._read.cache_clear()
 
 
 @pytest.mark.parametrize("sentence", ["The answer.", "{answer} is {answer}.", "The answer is {Answer}."])
-def test_a_sentence_without_one_place_for_the_answer_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: str
-) -> None:
-    text = f'name: Q\nwritten_by: us\nchecked_by:\nsentence: "{sentence}"\nwords: {{}}\n'
-    (tmp_path / "qq.yaml").write_text(text, "utf-8")
-    monkeypatch.setattr(_files, "_FOLDER", tmp_path)
-    with pytest.raises(ConfigError, match=r"qq\.yaml: sentence: .* does not hold \{answer\} once"):
-        _files._read.__wrapped__("qq")
+def test_a_sentence_without_one_place_for_the_answer_is_refused(own_file: Path, sentence: str) -> None:
+    own_file.write_text(f'name: Yoruba\nwritten_by: us\nsentence: "{sentence}"\n', "utf-8")
+    with pytest.raises(ConfigError, match=r"yo\.yaml: sentence: .* does not hold \{answer\} once"):
+        language("yo")
 
 
 def test_every_file_bears_the_code_under_which_it_is_found() -> None:

@@ -1,4 +1,4 @@
-"""Phrasings of 32 languages, read as the page on reading answers says."""
+"""Replies in many languages, read as well as the page on reading answers says: bounds for sets, not single replies."""
 
 from __future__ import annotations
 
@@ -14,56 +14,63 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import answer_reading as measured  # noqa: E402
 
-LANGUAGES = measured.languages()
-# Misread phrasings of the first set: an ordinal in words, and "cannot be A", which is taken for a refusal.
-MISSED = {
-    "选第二个。",
-    "A는 정답이 될 수 없습니다.",
-    "La réponse ne peut pas être A.",
-    "La risposta non può essere A.",
-    "Đáp án không thể là A.",
+# Set -> what is read -> the least precision and recall over all languages: what was measured, rounded down.
+BOUNDS = {
+    "first": {"choices": (0.99, 0.94), "refusals": (0.99, 0.99), "yes_no": (0.99, 0.97)},
+    "held_out": {"choices": (0.99, 0.96), "refusals": (0.99, 0.90), "yes_no": (0.99, 0.95)},
+    "dev": {"choices": (0.99, 0.96), "refusals": (0.99, 0.98), "yes_no": (0.99, 0.99)},
+    "unseen": {"choices": (0.963, 0.916), "refusals": (0.97, 0.785), "yes_no": (0.99, 0.95)},
 }
+# The same for the choices of each language in the unseen set.
+EACH_LANGUAGE = (0.84, 0.84)
 
 
 def test_the_page_has_the_tables_of_the_script() -> None:
     assert measured.page() == measured.PAGE.read_text("utf-8"), "run python scripts/answer_reading.py"
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_phrasings_are_read_as_they_are_meant(code: str) -> None:
-    for what, reply, expected, found in measured.readings("first", code):
-        if reply not in MISSED:
-            assert found == expected, f"{what}: {reply}"
+@pytest.mark.parametrize("which", BOUNDS)
+def test_a_set_is_read_as_well_as_it_was(which: str) -> None:
+    for what, (precision, recall) in BOUNDS[which].items():
+        counts = measured.figures(which)[what, "all"]
+        assert counts.right >= precision * counts.read, (what, counts)
+        assert counts.right >= recall * counts.says, (what, counts)
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_no_phrasing_held_out_is_read_wrongly(code: str) -> None:
-    wrong = [
-        reply
-        for _, reply, expected, found in measured.readings("held_out", code)
-        if found is not None and found != expected
-    ]
-    assert wrong == []
+def test_no_language_of_the_unseen_set_falls_behind() -> None:
+    precision, recall = EACH_LANGUAGE
+    for code in measured.languages("unseen"):
+        counts = measured.figures("unseen")["choices", code]
+        assert counts.right >= precision * counts.read, (code, counts)
+        assert counts.right >= recall * counts.says, (code, counts)
 
 
-def test_every_language_of_coral_and_blend_has_twenty_choices_or_more() -> None:
-    assert set(CORAL_POOL) <= set(LANGUAGES)
+@pytest.mark.parametrize(("which", "least"), [("dev", 20), ("unseen", 40)])
+def test_each_of_thirty_languages_has_enough_replies_and_half_do_not_end_with_the_choice(
+    which: str, least: int
+) -> None:
+    assert len(measured.languages(which)) == 30
+    kinds = []
+    for code in measured.languages(which):
+        own = [kind for what, kind, *_ in measured.readings(which, code) if what != "refusals"]
+        assert len(own) >= least, code
+        kinds += own
+    assert kinds.count("end") <= len(kinds) / 2
+
+
+def test_every_language_of_coral_and_blend_has_twenty_phrasings_or_more() -> None:
+    assert set(CORAL_POOL) <= set(measured.languages("first"))
     for code in CORAL_POOL:
-        entry = measured.phrasings("first", code)
-        assert sum(map(len, entry["choices"].values())) >= 20
-        held = measured.phrasings("held_out", code)
-        assert sum(map(len, held["choices"].values())) >= 10
+        assert sum(map(len, measured.phrasings("first", code)["choices"].values())) >= 20
+        assert sum(map(len, measured.phrasings("held_out", code)["choices"].values())) >= 10
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_no_phrasing_is_there_twice(code: str) -> None:
-    seen: dict[str, set[str]] = {"replies": set(), "yes or no": set()}
-    for which in measured.SETS:
-        entry = measured.phrasings(which, code)
-        choices = [reply for replies in entry["choices"].values() for reply in replies]
-        said = entry["yes"] + entry["no"] + entry["neither"]
-        for kind, replies in (("replies", choices + entry["refusals"]), ("yes or no", said)):
-            for reply in replies:
+@pytest.mark.parametrize("sets", [measured.SENTENCES, measured.REASONED])
+def test_no_reply_is_there_twice(sets: tuple[str, ...]) -> None:
+    for code in measured.languages(sets[0]):
+        seen: set[tuple[str, str]] = set()
+        for which in sets:
+            for what, _, reply, *_ in measured.readings(which, code):
                 bare = "".join(char for char in reply.casefold() if unicodedata.category(char)[0] not in "PZ")
-                assert bare not in seen[kind], reply
-                seen[kind].add(bare)
+                assert (what, bare) not in seen, (which, code)
+                seen.add((what, bare))

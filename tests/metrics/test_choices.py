@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
+from mrag_eval.core import ConfigError, MetricError
 from mrag_eval.core import _languages as languages
 from mrag_eval.metrics import extract_choice
 
@@ -126,12 +126,12 @@ def test_the_languages_of_coral_are_there() -> None:
     assert set(languages.CORAL_POOL) <= set(ANNOUNCED)
 
 
-@pytest.mark.parametrize("response", [line for lines in ANNOUNCED.values() for line in lines])
-def test_announced_in_many_languages(response: str) -> None:
+@pytest.mark.parametrize(("lang", "response"), [(lang, line) for lang, lines in ANNOUNCED.items() for line in lines])
+def test_announced_in_many_languages(lang: str, response: str) -> None:
     for options in (OPTIONS, None):
-        assert extract_choice(response, 4, options) == 1
-        assert extract_choice(f"A) bread is common, C) too.\n\n{response}", 4, options) == 1
-        assert extract_choice(response, 1, options and ["bread"]) is None  # beyond the options
+        assert extract_choice(response, 4, options, lang) == 1
+        assert extract_choice(f"A) bread is common, C) too.\n\n{response}", 4, options, lang) == 1
+        assert extract_choice(response, 1, options and ["bread"], lang) is None  # beyond the options
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,6 @@ def test_announced_in_many_languages(response: str) -> None:
         ("Final Answer: \\boxed{B}", 1),
         ("The final answer is $\\boxed{\\text{B}}$.", 1),
         ("Answer: 2", 1),
-        ("Answer: A typical breakfast is porridge", 2),
         ("The correct answer is B because A is wrong.", 1),
         ("I think the answer is eggs, not bread.", 1),
         ("Bread is common. Rice too.\n\nAnswer: eggs", 1),
@@ -170,6 +169,7 @@ def test_announced_in_many_languages(response: str) -> None:
         ("It is eggs, not bread.", 1),
         ("EGGS!", 1),
         ("The answer depends. I'd say D.", 3),
+        ("Answer: A typical breakfast is porridge", None),  # the label, or an article
         # nothing chosen, several chosen, or no such option
         ("", None),
         ("Answer:", None),
@@ -226,6 +226,44 @@ def test_forms(response: str, expected: int | None) -> None:
 )
 def test_option_texts(response: str, options: list[str], expected: int | None) -> None:
     assert extract_choice(response, len(options), options) == expected
+
+
+REASONED = [
+    # the end of a reply before its beginning, a first thought aside
+    ("Bread looks plausible at first sight, but the text says that people prefer eggs. That makes it B.", 1),
+    ("Option A looks plausible at first sight, but the text says that people prefer eggs. That makes it B.", 1),
+    ("Bread is eaten in the evening. Rice is for lunch. So the answer has to be eggs.", 1),
+    # what opens the reply, explained behind
+    ("C\nExplanation: (A) is eaten at night ✗ (B) is not typical ✗", 2),
+    ("B. Bread is for the evening, porridge for children, and rice for lunch.", 1),
+    ("I think it's B, because of the hens. A has no protein. C is for children and D for lunch.", 1),
+    # lists with marks
+    ("- A: bread ❌\n- B: eggs ❌\n- C: porridge ✅\n- D: rice ❌", 2),
+    ("❌ A: too dry\n❌ B: too rich\n❌ D: too late", 2),
+    # elimination, one by one and together
+    ("- A is eaten at night, so no.\n- B is not typical.\n- D is eaten at noon.", 2),
+    ("That rules out A, C and D.", 1),
+    ("Not A, since it is dry. Not B either. D can't be it.", 2),
+    # neither
+    ("Both B and C are eaten there. I can't prefer one of them.", None),
+    ("The text does not say. B would be a guess, so I cannot answer.", None),
+    ("Bread is dry. Eggs are rich.", None),
+]
+
+
+@pytest.mark.parametrize(("response", "expected"), REASONED)
+def test_reasoned_replies_go_by_where_the_answer_stands(response: str, expected: int | None) -> None:
+    assert extract_choice(response, 4, OPTIONS, "en") == expected
+
+
+def test_words_and_labels_are_those_of_the_language_and_of_english() -> None:
+    assert extract_choice("정답: 나", 4, None, "ko") == 1
+    assert extract_choice("정답: 나", 4, None, "de") is None
+    assert extract_choice("The answer is B.", 4, None, "ko") == 1
+    # no file for Tamil: position alone, and English
+    assert extract_choice("விடை: B", 4, None, "ta") == 1
+    with pytest.raises(ConfigError, match="unknown language 'xx'"):
+        extract_choice("It is B.", 4, None, "xx")
 
 
 @given(st.text(max_size=60), st.integers(1, 8), st.booleans())

@@ -27,8 +27,6 @@ OPTIONS = ("South Sudan", "Sudan")
         ("I cannot say whether it is South Sudan or Sudan.", -1, "refused"),
         ("I would rather not say.", -1, "refused"),
         ("Neither", -1, "refused"),
-        ("Не могу ответить на этот вопрос.", -1, "refused"),
-        ("抱歉，我无法回答。", -1, "refused"),
         ("Unknown", -1, "refused"),
         ("", -1, "empty"),
         (" \n", -1, "empty"),
@@ -47,6 +45,13 @@ OPTIONS = ("South Sudan", "Sudan")
 def test_outcomes(reply: str, index: int, expected: str) -> None:
     assert reply_outcome(reply, OPTIONS, index) == expected
     assert SHARES[expected] == ("read" if index >= 0 else "refused" if expected == "refused" else "unread")
+
+
+def test_a_refusal_is_read_in_the_words_of_its_language_and_of_english() -> None:
+    assert reply_outcome("Не могу ответить на этот вопрос.", OPTIONS, -1, "ru") == "refused"
+    assert reply_outcome("I cannot answer this.", OPTIONS, -1, "zh") == "refused"
+    assert reply_outcome("抱歉，我无法回答。", OPTIONS, -1, "zh") == "refused"
+    assert reply_outcome("抱歉，我无法回答。", OPTIONS, -1) == "unclear"
 
 
 def test_an_index_outside_the_options_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -37,6 +38,12 @@ def value(row: Scored, metric: str, **kwargs: object) -> float | str:
 def test_a_reply_without_a_choice_is_wrong_and_counted_separately(reply: str, right: float, parsed: float) -> None:
     assert value(mc(reply), "acc") == right
     assert value(mc(reply), "choice_parsed") == parsed
+
+
+def test_a_reply_is_read_in_the_words_of_its_row() -> None:
+    korean = mc("정답: 나")
+    assert value(replace(korean, doc=replace(korean.doc, query_lang="ko")), "acc") == 1.0
+    assert value(korean, "choice_parsed") == 0.0
 
 
 @pytest.mark.parametrize("reply", ["Answer: A", "Answer: C", "Berg", "Answer: Berg"])

@@ -86,7 +86,7 @@ def _answer(sample: Sample) -> tuple[str | None, str, bool | None]:
     if choices:
         from mrag_eval.metrics import extract_choice
 
-        picked = extract_choice(text, len(choices), choices)
+        picked = extract_choice(text, len(choices), choices, sample.record.query_lang)
         return (None, "(none)", correct) if picked is None else (str(picked), choices[picked], correct)
     from mrag_eval.metrics import normalize_answer
 

@@ -71,9 +71,13 @@ def _same(own: Any, beside: Any) -> bool:
 
 
 def other_versions(leaf: LeafResult) -> dict[str, str | None]:
-    """Return the versions here of mrag-eval and lm-eval, where the run had others."""
+    """Return the versions here of mrag-eval, lm-eval and the reading of replies, where the run had others."""
     here, there = package_versions(), leaf.config.versions
-    return {name: here.get(name) for name in ("mrag-eval", "lm-eval") if there.get(name) not in (None, here.get(name))}
+    return {
+        name: here.get(name)
+        for name in ("mrag-eval", "lm-eval", "reading")
+        if there.get(name) not in (None, here.get(name))
+    }
 
 
 def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
