@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from mrag_eval.core._errors import CorpusError
@@ -45,9 +46,10 @@ def try_lock(file: int, place: int | None = None) -> bool | None:
     return True
 
 
-def has_locks(path: Path) -> bool:
-    """Return whether the file system of an existing file has locks."""
-    with path.open("r+b") as file:
+def has_locks(folder: Path) -> bool:
+    """Return whether the file system of a folder has locks; raise OSError if no file can be made there."""
+    # in a file of its own: closing one would end this process's other locks on it
+    with tempfile.TemporaryFile(dir=folder) as file:
         return try_lock(file.fileno()) is not None
 
 
@@ -79,7 +81,7 @@ def _locked(path: Path, wait: bool) -> tuple[int, Path]:
             os.close(file)
             lock.unlink(missing_ok=True)
             lock, local = _on_this_machine(lock), True
-            log.warning("%s: no locks on this file system: build it from one machine at a time", path)
+            _warn(path.parent)
             continue
         # the holder may have removed the file meanwhile: then the lock is on a file that nobody else will see
         if held is not False and _is_at(file, lock):
@@ -97,6 +99,11 @@ def _locked(path: Path, wait: bool) -> tuple[int, Path]:
             told = True
             log.warning("waiting for %s, which builds %s (if it is stopped: kill -CONT lets it go on)", holder, path)
         time.sleep(_PAUSE if held is False else 0)
+
+
+@cache
+def _warn(folder: Path) -> None:
+    log.warning("%s: no locks on this file system: write there from one machine at a time", folder)
 
 
 def _opened(lock: Path, path: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import json
 import logging
@@ -45,8 +46,6 @@ def _connected(path: Path, durable: bool) -> sqlite3.Connection:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > end:
                 raise
-            if not has_locks(path):
-                raise sqlite3.OperationalError("its file system has no locks") from None
             time.sleep(0.01)
 
 
@@ -92,6 +91,8 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.touch(mode=0o600, exist_ok=True)
             self._inode = self.path.stat().st_ino
+            if not has_locks(self.path.parent):  # SQLite would wait for a minute, and say that it is locked
+                raise OSError(errno.ENOLCK, "its file system has no locks")
             return _connected(self.path, self._durable)
         except (OSError, sqlite3.OperationalError) as error:  # read-only, full, locked: the content may be valid
             raise _not_writable(self.path, error) from None
