@@ -19,7 +19,8 @@ def controls(
         typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option("--limit", "-L", help="Number (or, below 1, the fraction) of rows of each task.")
+        float | None,
+        typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
     ] = None,
     include_path: Annotated[
         str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")

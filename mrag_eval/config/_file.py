@@ -69,6 +69,13 @@ class FileConfig(Block):
             )
         return value
 
+    @field_validator("languages")
+    @classmethod
+    def _is_a_folder(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.expanduser().is_dir():
+            raise PydanticCustomError("languages", "{path} is not a folder; create it", {"path": str(value)})
+        return value
+
     @field_validator("judges")
     @classmethod
     def _named_models_exist(cls, value: tuple[str | ModelSpec, ...], info: ValidationInfo) -> Any:

@@ -90,9 +90,8 @@ def _rest() -> Iterator[Case]:
         yield Case(command, [_SAMPLES, "1, such as"], {_SAMPLES: _first_again}, title=f"{command}: a row twice")
     yield Case(_RUN, ["found/mine.jsonl", "twice"], {"found/mine.jsonl": _first_again}, title="a retrieved row twice")
     for content in ("", "\n\n"):
-        yield Case(
-            "corpus kilt --from wrong.json", ["wrong.json", "no page"], {"wrong.json": content}, title="no pages"
-        )
+        title = f"no pages in {len(content)} characters"
+        yield Case("corpus kilt --from wrong.json", ["wrong.json", "no page"], {"wrong.json": content}, title=title)
     yield Case("retrieve --include_path tasks --tasks mine -o full", ["full", "results"], title="rows among results")
     empty = {"wrong.jsonl.gz": _EMPTY_LINES}
     yield Case("index build wrong.jsonl.gz new --kind bm25", ["wrong.jsonl.gz, line 1", "empty lines"], empty)
