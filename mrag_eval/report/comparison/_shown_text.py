@@ -11,8 +11,10 @@ _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # What Markdown reads as more than text inside a line: an underscore only at the edge of a word, a colon and a dot only
 # in an address.
 _MARKUP = re.compile(r"[\\`*\[\]<>&#|~$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.", re.IGNORECASE)
-# The same for cells whose brackets and signs are to stay readable: tags, entities, code, links, images and addresses.
-_CELL_MARKUP = re.compile(r"[`\\]|<(?=[a-z/!?])|&(?=[#\w]+;)|(?<=\])[(\[]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+# The same for cells whose brackets and signs are to stay readable: tags, entities, code, emphasis, links, addresses.
+_CELL_MARKUP = re.compile(
+    r"[`\\*~]|(?<![^\W_])_|_(?![^\W_])|<(?=[a-z/!?])|&(?=[#\w]+;)|(?<=\])[(\[]|:(?=//)|(?<=www)\.", re.IGNORECASE
+)
 # References and names of emoji that GitHub looks for in the text of the finished page, where entities do not help.
 _REFERENCES = re.compile(r"@|&#35;|(?<=\bGH)-(?=\d)|:(?=[\w+-]*[a-z+-][\w+-]*:)", re.IGNORECASE)
 # Text that is kept before the first difference of two texts.
