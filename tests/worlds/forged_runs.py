@@ -96,7 +96,7 @@ class Run:
         config["scores"] = scores.to_dict()
         self.write()
         file = read_result_file(self.path)
-        samples = read_samples(self.file(task))
+        samples = read_samples(self.file(task), repeated=True)
         here = TaskHere.of(file.leaves[task])
         directions = directions_of(here, samples)
         self.content["results"][task] = reported_again(

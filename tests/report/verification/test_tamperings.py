@@ -197,7 +197,7 @@ SAMPLES: dict[str, tuple[str, Edit, bool, str]] = {
         "small", lambda r: r[0]["rows"].update(row="mine") or r[0]["doc"].update(id="mine"), True,
         "1 row that the benchmark does not have, 'mine' first",
     ),
-    "a row twice": ("small", lambda r: r.__setitem__(1, r[0]), False, "1 repeated row"),
+    "a row twice": ("small", lambda r: r.__setitem__(1, r[0]), True, "1 repeated row"),
     "a row under another number": ("small", lambda r: r[0].update(doc_id=7), False, "doc_id of"),
     "a row's hash": ("small", lambda r: r[0].update(doc_hash="0" * 64), False, "doc_hash of"),
     "a prompt's hash": ("small", lambda r: r[0].update(prompt_hash="0" * 64), False, "prompt_hash of"),
