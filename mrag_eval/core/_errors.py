@@ -74,7 +74,8 @@ def fault_in(error: Exception) -> str:
         return f"no key {error.args[0]!r:.80}"
     if isinstance(error, TypeError | AttributeError):
         return "a key or a value that it does not have"
-    return f"{error.strerror if isinstance(error, OSError) else error!s:.200}"
+    said = error.message if isinstance(error, MragError) else error.strerror if isinstance(error, OSError) else error
+    return f"{said!s:.200}"
 
 
 def close_match(wrong: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
