@@ -34,6 +34,7 @@ _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 # A label with the marks around it, and the words of no reply that is one.
 _LONGEST_LABEL: Final = 40
 _RIGHT_MARK: Final = re.compile("[✅✔☑✓]")
+_MARK: Final = re.compile("[✅✔☑✓❌✗✘✖]")
 _MARKED_LINE: Final = re.compile("^[^\\n✅✔☑✓❌✗✘✖]*[✅✔☑✓❌✗✘✖][^\\n]*$", re.MULTILINE)
 
 
@@ -193,10 +194,16 @@ def _marked(reply: Reply, n: int) -> int | None:
     """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
     right: set[int] = set()
     wrong: set[int] = set()
-    for match in _MARKED_LINE.finditer(reply.text):
-        at = bisect_left(reply.mentions, match.start(), key=lambda mention: mention.start)
-        if at < len(reply.mentions) and reply.mentions[at].start < match.end():
-            (right if _RIGHT_MARK.search(match[0]) else wrong).add(reply.mentions[at].index)
+    starts = [mention.start for mention in reply.mentions]
+    for line in _MARKED_LINE.finditer(reply.text):
+        first, end = bisect_left(starts, line.start()), bisect_left(starts, line.end())
+        marks = list(_MARK.finditer(reply.text, *line.span()))
+        for mark in marks if first < end else ():
+            # one mark is of the line's option; several follow theirs, or precede them if a mark comes first
+            before = bisect_left(starts, mark.start())
+            at = first if len(marks) == 1 else before - (marks[0].start() > starts[first])
+            if first <= at < end:
+                (right if _RIGHT_MARK.match(mark[0]) else wrong).add(reply.mentions[at].index)
     if right:
         return _only(sorted(right))
     rest = set(range(n)) - wrong

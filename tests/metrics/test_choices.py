@@ -316,3 +316,18 @@ def test_a_reading_does_not_depend_on_the_process() -> None:
         for seed in "0123"
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("A ❌ B ❌ C ✅ D ❌", 2),
+        ("❌ A ❌ B ✅ C ❌ D", 2),
+        ("A) tea ❌, B) coffee ✅, C) milk ❌, D) juice ❌", 1),
+        ("tea ✗ coffee ✗ milk ✓ juice ✗", 2),
+        ("A ✅ B ✅ C ❌ D ❌", None),
+        ("A: ❌\nB: ✅ coffee, not tea ❌\nC: ❌", 1),
+    ],
+)
+def test_marks_in_one_line_are_each_of_their_option(reply: str, expected: int | None) -> None:
+    assert extract_choice(reply, 4, ["tea", "coffee", "milk", "juice"], "en") == expected
