@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import IncludePath, Limit, Metadata
+
 
 def controls(
     tasks: Annotated[str, typer.Argument(metavar="TASK", help="Names of tasks, groups or tags, separated by commas.")],
@@ -14,17 +16,9 @@ def controls(
         list[str] | None,
         typer.Option("--language", "-l", help="Only rows whose question is in this language. May be repeated."),
     ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
-    ] = None,
-    limit: Annotated[
-        float | None,
-        typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
-    ] = None,
-    include_path: Annotated[
-        str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
-    ] = None,
+    metadata: Metadata = None,
+    limit: Limit = None,
+    include_path: IncludePath = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the controls as JSON, with unrounded values.")] = False,
     judge: Annotated[
         bool, typer.Option("--judge", help="Ask the judges about the replies of the controls, too, which costs calls.")

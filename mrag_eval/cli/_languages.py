@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import IncludePath
+
 
 def languages(
     codes: Annotated[list[str] | None, typer.Argument(help="Languages, such as ml or zh-Hant.")] = None,
@@ -15,9 +17,7 @@ def languages(
         str | None,
         typer.Option("--tasks", "-t", help="Those of tasks instead: names, groups or tags, as in `mrag-eval plan`."),
     ] = None,
-    include_path: Annotated[
-        str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
-    ] = None,
+    include_path: IncludePath = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show what is done for a language: words for reading replies, the detector and how reliable it is, stems, prompts.

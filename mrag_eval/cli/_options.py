@@ -14,6 +14,18 @@ from mrag_eval.core import check_output_file, write_whole
 TracePlaces = Annotated[
     list[Path], typer.Argument(metavar="PLACE...", help="Output folders or sample files of runs (--log_samples).")
 ]
+# What commands that load tasks take, as `mrag-eval run` does.
+Metadata = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
+]
+Limit = Annotated[
+    float | None,
+    typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
+]
+IncludePath = Annotated[
+    str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
+]
 FORMS = ("md", "csv", "json")
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mrag_eval.cli._options import IncludePath, Limit, Metadata
+
 if TYPE_CHECKING:
     from mrag_eval.planning import Pilot, PlannedTask
 
@@ -19,21 +21,13 @@ def plan(
         str | None,
         typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, wildcards or files, as in `run`."),
     ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
-    ] = None,
+    metadata: Metadata = None,
     model: Annotated[str | None, typer.Option("--model", "-M", help="The type of the evaluated model.")] = None,
     model_args: Annotated[
         list[str] | None, typer.Option("--model_args", "-a", help="Its arguments, as in `mrag-eval run`.")
     ] = None,
-    include_path: Annotated[
-        str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
-    ] = None,
-    limit: Annotated[
-        float | None,
-        typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
-    ] = None,
+    include_path: IncludePath = None,
+    limit: Limit = None,
     pilot: Annotated[
         str | None,
         typer.Option(

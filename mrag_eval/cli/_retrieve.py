@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mrag_eval.cli._options import was_given
+from mrag_eval.cli._options import IncludePath, Limit, Metadata, was_given
 
 if TYPE_CHECKING:
     from mrag_eval.retrieval import Push, RunFolder
@@ -27,20 +27,12 @@ def retrieve(
     tasks: Annotated[
         str | None, typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, separated by commas.")
     ] = None,
-    metadata: Annotated[
-        list[str] | None,
-        typer.Option("--metadata", help="Settings of the tasks, as in `mrag-eval run --help`. May be repeated."),
-    ] = None,
-    limit: Annotated[
-        float | None,
-        typer.Option("--limit", "-L", min=0, help="Number (or, below 1, the fraction) of rows of each task."),
-    ] = None,
+    metadata: Metadata = None,
+    limit: Limit = None,
     samples: Annotated[
         str | None, typer.Option("--samples", "-E", help="The rows of each task by number, as JSON or a JSON file.")
     ] = None,
-    include_path: Annotated[
-        str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
-    ] = None,
+    include_path: IncludePath = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Retrieve again what the folder already contains of these tasks.")
     ] = False,
