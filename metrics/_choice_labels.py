@@ -46,7 +46,7 @@ def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
     local = "".join(f"|{re.escape(label)}" for label in sorted(labels, key=len, reverse=True))
     return re.compile(
         rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})"
-        # a longer word, a name ("B's"), a number, and a numeral of kings ("Β΄") are none
+        # no label: part of a longer word, a name ("B's"), a number, a Greek numeral of kings ("Β΄")
         rf"(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374])"
     )
 
@@ -71,7 +71,7 @@ def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence
 
 
 class _Around:
-    """What stands around the candidates for labels in a text."""
+    """The text around candidate labels."""
 
     def __init__(self, text: str, words: Lexicon, spans: Mapping[str, Sequence[Span]]) -> None:
         self._text, self._words = text, words
@@ -92,7 +92,7 @@ class _Around:
         return self.gap_start(start) in self._answers
 
     def names(self, start: int, end: int) -> bool:
-        """Return whether a word for an option stands beside a label: "option B"."""
+        """Return whether a label is called an option: "option B"."""
         gap = end
         while gap < len(self._text) and self._text[gap] in " *_)\"'”»":
             gap += 1
@@ -123,7 +123,7 @@ class _Around:
 
 
 def _in_word(text: str, start: int, end: int) -> bool:
-    """Return whether a letter of the same script, or a hyphen and a letter, stands beside a label."""
+    """Return whether a label is part of a word: next to a letter of its script, or to a hyphen and a letter."""
     own = script(text[start])
     beside = text[start - 1 : start], text[end : end + 1]
     joined = text[end : end + 1] == "-" and text[end + 1 : end + 2].isalpha()

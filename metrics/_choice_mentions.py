@@ -16,7 +16,7 @@ _SENTENCE_END: Final = re.compile(r"[。！？।॥።۔\n]|[.!?؟…]+(?=[\"'�
 # Thai separates clauses by spaces.
 _THAI: Final = re.compile(r"(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2})")
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–]|\s-\s")
-# What connects two labels in any language.
+# A short word between two labels, such as "or", in any language.
 _SHORT_WORD: Final = re.compile(r"\W?[^\W\d_]{1,4}[\s(]+\W?|[^\W\d_]{1,3}")
 # More mentions than a sentence of a sound reply has.
 _MANY: Final = 32

@@ -1,4 +1,4 @@
-"""What a reply states: the sentences that announce an answer or call one right."""
+"""Statements of an answer in a reply: sentences that announce it or call it right."""
 
 from __future__ import annotations
 

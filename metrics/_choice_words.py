@@ -31,7 +31,7 @@ _RUN: Final = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
-    """What a reply is read by.
+    """The words and labels that a reply is read with.
 
     Attributes:
         words: words of a language and of English, folded, by field.
@@ -130,7 +130,7 @@ def normal(text: str) -> str:
 
 
 def continues(text: str, at: int) -> bool:
-    """Return whether the word before a position goes on there; a letter of another script does not continue it."""
+    """Return whether a word continues at a position. A letter of another script does not continue it."""
     if not 0 < at < len(text):
         return False
     before, kind = _kind(text[at - 1]), _kind(text[at])
