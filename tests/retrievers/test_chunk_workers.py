@@ -107,10 +107,10 @@ def test_a_script_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "print('begins', flush=True)\n"
-        "from tests.retrievers.faulty_build import documents\n"
-        "from mrag_eval.retrievers import build_index\n"
+        "from mrag_eval.retrievers import Document, build_index\n"
+        "documents = (Document(f'd{number}', 'en', f'text {number}') for number in range(30))\n"
         "settings = dict(kind='bm25', chunker='paragraphs', progress=False)\n"
-        f"print(len(build_index(documents(30), {str(tmp_path / 'i')!r}, workers=2, **settings)))\n",
+        f"print(len(build_index(documents, {str(tmp_path / 'i')!r}, workers=2, **settings)))\n",
         encoding="utf-8",
     )
     root = Path(__file__).parents[2]
