@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from mrag_eval.metrics._bounded import Bounds, Means, score_limits
 from mrag_eval.metrics._resampling import Array
@@ -103,7 +104,7 @@ def _normal_groups(sizes: tuple[float, ...], counts: tuple[int, ...], confidence
         turned = 2 * np.outer(_FREQUENCIES, values / np.abs(values).max())
         size = np.exp(-0.25 * np.log1p(turned**2) @ times)
         angle = 0.5 * np.arctan(turned) @ times
-        return 0.5 + float(np.trapezoid(np.sin(angle) * size, np.log(_FREQUENCIES))) / np.pi > 1 - confidence
+        return 0.5 + float(trapezoid(np.sin(angle) * size, np.log(_FREQUENCIES))) / np.pi > 1 - confidence
 
     if not narrow(least):
         return least

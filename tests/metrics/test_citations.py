@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any
 
 import pytest
@@ -115,6 +117,13 @@ def counted(pairs: list[tuple[Counter[str], Counter[str]]]) -> dict[str, Languag
     return table
 
 
+def assert_same(found: Mapping[str, LanguageCitations], expected: Mapping[str, LanguageCitations]) -> None:
+    """Compare but for the last digit: the sums of Python 3.12 are compensated."""
+    assert found.keys() == expected.keys()
+    for language, row in found.items():
+        assert astuple(row)[1:] == pytest.approx(astuple(expected[language])[1:], rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_rates_of_random_rows_are_those_of_a_loop(seed: int) -> None:
     rng = random.Random(seed)
@@ -132,10 +141,10 @@ def test_rates_of_random_rows_are_those_of_a_loop(seed: int) -> None:
         if found and responses[-1] is not None:
             rows.append((named[-1], Counter(named[:-1]), Counter(named[n] for n in numbers if n < len(found))))
     rates = citation_rates(responses, documents, query_languages=queries)
-    assert rates.by_language == counted([row[1:] for row in rows])
+    assert_same(rates.by_language, counted([row[1:] for row in rows]))
     assert list(rates.by_query_language) == sorted({row[0] for row in rows})
     for asked, table in rates.by_query_language.items():
-        assert table == counted([row[1:] for row in rows if row[0] == asked])
+        assert_same(table, counted([row[1:] for row in rows if row[0] == asked]))
     assert (rates.queries, rates.citing) == (len(rows), sum(bool(row[2]) for row in rows))
     assert rates.unanswered == responses.count(None)
     assert rates.queries + rates.unanswered + rates.without_documents == 120

@@ -36,7 +36,7 @@ def test_a_pair_is_tested_as_by_the_permutation_test() -> None:
     for grouped in (None, groups):
         change = np.bincount(grouped or range(60), weights=a - b)
         zeros = np.zeros(len(change))
-        flips = {"permutation_type": "samples", "n_resamples": 40_000, "vectorized": True, "rng": 0}
+        flips = {"permutation_type": "samples", "n_resamples": 40_000, "vectorized": True, "random_state": 0}
         expected = permutation_test((change, zeros), lambda x, y, axis: (x - y).mean(axis), **flips).pvalue
         found = paired_ranks([a, b], cells, groups=grouped, n_resamples=40_000, seed=3)
         assert found.p_values[0][1] == pytest.approx(expected, abs=0.01)
