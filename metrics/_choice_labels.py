@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from mrag_eval.metrics._choice_words import Lexicon, Span, normal
-from mrag_eval.text import script
+from mrag_eval.text import marks, script
 
 _LINE_START: Final = re.compile(r"[ \t>*_#•(\[-]*(?:[✅✔☑✓❌✗✘✖]\ufe0f?[ *_(]*)?")
 _CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
@@ -43,9 +43,10 @@ class Mention:
 
 @lru_cache(maxsize=64)
 def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
-    local = "".join(f"|{re.escape(label)}" for label in sorted(labels, key=len, reverse=True))
+    local = "|".join(map(re.escape, sorted(labels, key=len, reverse=True))) or "(?!)"
+    letter = rf"[^\W\d_A-Za-z]|[{marks()}]"
     return re.compile(
-        rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})"
+        rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}|(?<!{letter})(?:{local})(?!{letter}|-[^\W\d_]))"
         # no label: part of a longer word, a name ("B's"), a number, a Greek numeral of kings ("Β΄")
         rf"(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374])"
     )
@@ -66,8 +67,7 @@ def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence
                 yield Mention(int(label) - 1 if int(label) else n, start, end, label=True)
         elif marked or around.stands_alone(label, start, end, n, announced):
             local = words.labels.get(label)
-            if local is None or not _in_word(text, start, end):
-                yield Mention(ord(label.upper()) - 65 if local is None else local, start, end, label=True)
+            yield Mention(ord(label.upper()) - 65 if local is None else local, start, end, label=True)
 
 
 class _Around:
@@ -120,14 +120,6 @@ class _Around:
         if not announced and _is_word(text, start, end, self._words.letters) and not self._judged & {end + 1, end + 2}:
             return _two(text, end, self._words) and not _is_initial(text, start, end)
         return not _is_initial(text, start, end)
-
-
-def _in_word(text: str, start: int, end: int) -> bool:
-    """Return whether a label is part of a word: next to a letter of its script, or to a hyphen and a letter."""
-    own = script(text[start])
-    beside = text[start - 1 : start], text[end : end + 1]
-    joined = text[end : end + 1] == "-" and text[end + 1 : end + 2].isalpha()
-    return joined or any(char and own == script(char) for char in beside)
 
 
 def _leads(ends: Sequence[int], at: int, reach: int) -> bool:
