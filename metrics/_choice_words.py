@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import Final
 
-from mrag_eval.languages import Words, language
+from mrag_eval.languages import Language, Words, language
 from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Span = tuple[int, int]
@@ -68,7 +68,7 @@ class Lexicon:
 
 
 def _longest_of(stems: Collection[str]) -> str:
-    """Return a pattern of the longest of some stems that a text has at a place, their common beginnings written once."""
+    """Return a pattern of the longest stem that a text has at a place, with common beginnings written once."""
     by_first: dict[str, set[str]] = defaultdict(set)
     for stem in filter(None, stems):
         by_first[stem[0]].add(stem[1:])
@@ -83,18 +83,17 @@ def fold(text: str) -> str:
 
 def lexicon(lang: str | None) -> Lexicon:
     """Return the words of a language and of English; those of English alone for None or a language without a file."""
-    known = [each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None]
-    return _lexicon(tuple(each.words for each in known), tuple(each.labels for each in known))
+    return _lexicon(*(each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None))
 
 
 @lru_cache(maxsize=64)
-def _lexicon(known: tuple[Words, ...], rows: tuple[tuple[str, ...], ...]) -> Lexicon:
+def _lexicon(*known: Language) -> Lexicon:
     words = {
-        each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own, each.name)))
+        each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own.words, each.name)))
         for each in fields(Words)
     }
     labels: dict[str, int] = {}
-    for row in chain.from_iterable(rows):
+    for row in chain.from_iterable(each.labels for each in known):
         for order, label in enumerate(unicodedata.normalize("NFKC", row).split()):
             if label != "-":
                 labels |= {label: order, label.lower(): order}
@@ -110,7 +109,7 @@ def _lexicon(known: tuple[Words, ...], rows: tuple[tuple[str, ...], ...]) -> Lex
     firsts = "".join(sorted({re.escape(stem[0]) for stem in stems}))
     # the first letter is consumed, so that the search leaps to it; no stem starts inside a word of ASCII letters
     pattern = re.compile(rf"[{firsts}](?<![a-z][a-z])(?<=(?=({_longest_of(stems)})).)")
-    return Lexicon(words, labels, frozenset(known[0].letters), pattern, stems)
+    return Lexicon(words, labels, frozenset(known[0].words.letters), pattern, stems)
 
 
 def normal(text: str) -> str:

@@ -15,7 +15,7 @@ from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
 from mrag_eval.metrics._choice_words import lexicon
-from mrag_eval.metrics._refusal_words import refuses, takes_back
+from mrag_eval.metrics._refusal_words import refuses
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -108,7 +108,7 @@ def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iter
     later = [index for at, index in structured if at > position]
     if later:
         yield _only(later)
-    yield None if said is not None and takes_back(reply, position) else said
+    yield said
     yield _marked(reply, n)
     yield _leading(reply, n)
     yield _eliminated(reply, n)
@@ -253,8 +253,6 @@ def _left_over(reply: Reply, n: int) -> int | None:
 
 def _by_place(reply: Reply, n: int) -> int | None:
     """Return the option that the end of a reply names alone, else its beginning."""
-    if _pair(reply):
-        return SEVERAL
     items = _items(reply)
     listed = {reply.sentence(m.start) for m in items.values()} if len(items) >= max(n - 1, 2) else set()
     numbers = [number for number in reply.named if number not in listed]
@@ -274,13 +272,6 @@ def _by_place(reply: Reply, n: int) -> int | None:
         if not first.label or last.label or _closes(reply, last):
             return None
     return first.index if first_at == numbers[0] else None
-
-
-def _pair(reply: Reply) -> bool:
-    """Return whether a reply names two labels only, and those together: "A and C"."""
-    labels = [m for m in reply.mentions if m.label]
-    together = any(m.joined or m.beside for m in labels if not m.out)
-    return together and len({m.index for m in labels}) == 2 and not any(m.out for m in labels)
 
 
 def _claim(reply: Reply, number: int) -> Mention | None:

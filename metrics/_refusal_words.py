@@ -36,9 +36,3 @@ def refuses(reply: Reply) -> bool:
         return False
     before = {mention.index for mention in reply.mentions if mention.start < found[0][0]}
     return len(before) < 2 and stated(reply)[1] != SEVERAL
-
-
-def takes_back(reply: Reply, position: int) -> bool:
-    """Return whether a reply declines before and behind a position: "It doesn't say. B is a guess. I can't tell."."""
-    found = [start for start, _ in reply.refusals]
-    return bool(found) and found[0] < position < found[-1]

@@ -90,6 +90,9 @@ class Language:
     prompts: Mapping[str, str] = field(default_factory=dict)
     territory: Mapping[str, str] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.code, self.name))
+
 
 # The keys of the mappings.
 _PARTS: Final[Mapping[str, frozenset[str]]] = {
