@@ -10,7 +10,7 @@ from typing import Final
 
 from mrag_eval.metrics._choice_labels import Mention, found_labels
 from mrag_eval.metrics._choice_texts import occurrences
-from mrag_eval.metrics._choice_words import Span, fold, lexicon
+from mrag_eval.metrics._choice_words import Span, fold, inside, lexicon
 
 # The end of a sentence, the first group, or of a clause; Thai separates either by a space. The mark itself is consumed
 # first, so that the search leaps to it.
@@ -59,12 +59,6 @@ class Reply:
         clauses = self.clauses_of(sentence)
         return any(self.clause(at) in clauses and self.clause(at) not in self.denied for at, _ in self.concludes)
 
-    def opens(self, mention: Mention) -> bool:
-        """Return whether a mention opens its sentence, marks aside."""
-        number = self.sentence(mention.start)
-        start = self.sentences[number - 1] if number else 0
-        return mention.start - start <= 12 and not any(map(str.isalnum, self.text[start : mention.start]))
-
     def around(self, at: int) -> list[Mention]:
         """Return the mentions of the sentence at a position, those near to it if there are very many."""
         named = self.named.get(self.sentence(at), [])
@@ -108,12 +102,6 @@ def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
     for mention in reply.mentions:
         reply.named.setdefault(reply.sentence(mention.start), []).append(mention)
     return reply
-
-
-def inside(spans: Sequence[Span], at: int) -> bool:
-    """Return whether a position is inside one of some spans, which are in their order."""
-    before = bisect_right(spans, at, key=lambda span: span[0]) - 1
-    return before >= 0 and at < spans[before][1]
 
 
 def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span], blocked: Sequence[Span]) -> list[Mention]:
@@ -169,7 +157,6 @@ def _rule_out(reply: Reply, wrong: Sequence[Span], rejects: Sequence[Span], tent
             at < len(mentions)
             and mentions[at].start - end <= _BEFORE
             and reply.clause(start) == reply.clause(mentions[at].start)
-            and not _between(reply.answers, end, mentions[at].start)
         ):
             mentions[at].out = True
             used.add(start)

@@ -18,9 +18,6 @@ def stated(reply: Reply) -> tuple[int, int | None]:
     """Return the position and the option of the last statement of an answer: "The answer is B", "B is correct"."""
     found = ((start, _statement(reply, start, end)) for start, end in reply.answers)
     said = [(at, index) for at, index in found if index is not None]
-    final = {index for at, index in said if reply.sentence(at) == reply.sentence(said[-1][0])}
-    if len({index for _, index in said}) > 2 or len(final) > 1:
-        return said[-1][0], SEVERAL
     return said[-1] if said else (-1, None)
 
 
@@ -56,10 +53,9 @@ def _alone(mentions: Sequence[Mention]) -> bool:
 def _with_another(reply: Reply, mention: Mention, around: Sequence[Mention]) -> bool:
     """Return whether another option is proposed with a mention, or its letter may be a word: "Answer: A dog"."""
     at = around.index(mention)
-    pairs = [(mention, around[at - 1])] if at else []
-    pairs += [(around[at + 1], around[at + 1])] if at + 1 < len(around) else []
+    # a join connects the second of two mentions to the first
+    pairs = [(mention, other) for other in around[max(0, at - 1) : at]]
+    pairs += [(other, other) for other in around[at + 1 : at + 2]]
     if any(second.joined and not other.out and other.index != mention.index for second, other in pairs):
         return True
-    word = re.search(r":[\s*_]*[AEO]\s+[a-z]", reply.text[max(0, mention.end - 6) : mention.end + 3])
-    texts = {m.index for m in around if not m.label and reply.clause(m.start) == reply.clause(mention.start)}
-    return word is not None and bool(texts - {mention.index})
+    return re.search(r":[\s*_]*[AEO]\s+[a-z]", reply.text[max(0, mention.end - 6) : mention.end + 3]) is not None

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mrag_eval.metrics._choice_words import continues, fold, starts_word
+from mrag_eval.metrics._choice_words import continues, fold, inside, starts_word
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
 # The fewest letters of an option that is also found with an ending, and the most letters of an ending.
@@ -40,15 +40,11 @@ def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int
         # declension may change the last letter
         stem = option[:-1] if inflects and len(option) > _INFLECTED + 1 and option[-2] != " " else option
         first, *rest = stem.split(" ")
-        hidden = [(start, end) for _, start, end in found]
+        hidden = sorted((start, end) for _, start, end in found)
         at = folded.find(first)
         while at >= 0:
             end = _end(folded, at + len(first), rest)
-            if (
-                end is not None
-                and starts_word(folded, at)
-                and not any(at < last and end > start for start, last in hidden)
-            ):
+            if end is not None and not inside(hidden, at) and not inside(hidden, end - 1) and starts_word(folded, at):
                 whole = end + len(option) - len(stem)
                 ending = _ending(folded, end)
                 if folded.startswith(option[len(stem) :], end) and _ends_word(folded, whole):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from itertools import chain
@@ -145,3 +146,9 @@ def starts_word(text: str, at: int) -> bool:
     while joined and continues(text, start) and at - start <= _LONGEST_PROCLITIC:
         start -= 1
     return joined is not None and joined.fullmatch(text[start:at]) is not None
+
+
+def inside(spans: Sequence[Span], at: int) -> bool:
+    """Return whether a position is inside one of some spans, which are in their order."""
+    before = bisect_right(spans, at, key=lambda span: span[0]) - 1
+    return before >= 0 and at < spans[before][1]

@@ -110,7 +110,9 @@ def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iter
         yield _only(later)
     yield said
     yield _marked(reply, n)
-    yield _leading(reply, n)
+    if _recites(reply, n):
+        return
+    yield _leading(reply)
     yield _eliminated(reply, n)
     if not refuses(reply):
         yield _by_place(reply, n)
@@ -166,8 +168,8 @@ def _whole(text: str, n: int, texts: Sequence[str], lang: str | None) -> int | N
     return lexicon(lang).labels.get(bare)
 
 
-def _leading(reply: Reply, n: int) -> int | None:
-    """Return a label that opens the reply, set off from what explains it; None where all options are listed."""
+def _leading(reply: Reply) -> int | None:
+    """Return a label that opens the reply, set off from what explains it."""
     first = next(iter(reply.mentions), None)
     if first is None or not first.label or first.out or first.start > 12 or not opens_line(reply.text, first.start):
         return None
@@ -175,19 +177,13 @@ def _leading(reply: Reply, n: int) -> int | None:
         return None
     if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
         return SEVERAL
-    if n > 1 and list(_items(reply))[:n] == list(range(n)):
-        return None
     return first.index
 
 
-def _items(reply: Reply) -> dict[int, Mention]:
-    """Return the options whose labels open a line or a sentence each: a list that goes through them."""
-    found: dict[int, Mention] = {}
-    for named in reply.named.values():
-        first = named[0]
-        if first.label and reply.opens(first):
-            found.setdefault(first.index, first)
-    return found
+def _recites(reply: Reply, n: int) -> bool:
+    """Return whether a reply lists all options in their order, a line each, and rules out none."""
+    listed = [m.index for m in reply.mentions if m.label and opens_line(reply.text, m.start)]
+    return n > 1 and listed == list(range(n)) and not any(m.out for m in reply.mentions)
 
 
 def _marked(reply: Reply, n: int) -> int | None:
@@ -214,19 +210,10 @@ def _eliminated(reply: Reply, n: int) -> int | None:
     """Return the option that is left where all others are ruled out, one by one or together."""
     if n < 3:
         return None
-    items = set(_items(reply))
-    if len(items) > 1 and len(items & set(range(n))) == n - 1:
-        return (set(range(n)) - items).pop()
     live = {m.index for m in reply.mentions if m.label and not m.out}
     out = {m.index for m in reply.mentions if m.out and m.label and m.index < n} - live
     if len(out) == n - 1:
         return (set(range(n)) - out).pop()
-    if n > 3:
-        run: list[int] = []
-        for mention in reply.mentions:
-            run = [*run[1 - n :], mention.index] if mention.joined and mention.label else [mention.index]
-            if len(set(run)) == n - 1 and len(run) == n - 1:
-                return (set(range(n)) - set(run)).pop()
     return _left_over(reply, n)
 
 
@@ -253,9 +240,7 @@ def _left_over(reply: Reply, n: int) -> int | None:
 
 def _by_place(reply: Reply, n: int) -> int | None:
     """Return the option that the end of a reply names alone, else its beginning."""
-    items = _items(reply)
-    listed = {reply.sentence(m.start) for m in items.values()} if len(items) >= max(n - 1, 2) else set()
-    numbers = [number for number in reply.named if number not in listed]
+    numbers = list(reply.named)
     claims = [(number, mention) for number in numbers if (mention := _claim(reply, number)) is not None]
     if not claims:
         return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from mrag_eval.metrics._choice_mentions import Reply, inside, read
+from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
+from mrag_eval.metrics._choice_words import inside
 
 _LABELS = 8
 
