@@ -90,8 +90,8 @@ def main() -> None:
     rows = [
         row(work, "lm-eval's multi_choice_regex", ratios, figures={"seconds": min(seconds)}),
         row(
-            f"all {files} files of languages read", "PyYAML's C loader alone", [ours / theirs for ours, theirs in loading],
-            figures={"seconds": min(ours for ours, _ in loading)},
+            f"all {files} files of languages read", "PyYAML's C loader alone",
+            [ours / theirs for ours, theirs in loading], figures={"seconds": min(ours for ours, _ in loading)},
         ),
     ]  # fmt: skip
     write_rows(options.json, rows)

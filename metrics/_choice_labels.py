@@ -15,13 +15,13 @@ from mrag_eval.text import marks, script
 
 _LINE_START: Final = re.compile(r"[ \t>*_#•(\[-]*(?:[✅✔☑✓❌✗✘✖]\ufe0f?[ *_(]*)?")
 _CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
-_OPENERS: Final = frozenset("([{*_«\"“„「『【<`'")
+_OPENERS: Final = frozenset("⟦([{*_«\"“„「『【<`'")
 # Letters of scripts that stand next to each other without a space, as in Japanese.
 _LETTERS: Final = {"Hani": "[\u3400-\u9fff]", "Hira": "[\u3040-\u309f]", "Kana": "[\u30a0-\u30ff]"}
 _DOTS: Final = frozenset(".:、")
 # Marks between a label and the word that announces it.
 _LEFT: Final = frozenset(" *_(:#\"'“«\n：")
-_CLOSERS: Final = frozenset(")]}*_»\"”」』】>`'")
+_CLOSERS: Final = frozenset("⟧)]}*_»\"”」』】>`'")
 
 
 @dataclass(slots=True)
@@ -55,11 +55,11 @@ def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
     local = "".join(
         rf"|(?<!{letters})(?:{'|'.join(group)})(?!{letters}|-[^\W\d_])" for letters, group in by_neighbours.items()
     )
-    return re.compile(
-        rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})"
-        # no label: part of a longer word, a name ("B's"), a number, a Greek numeral of kings ("Β΄")
-        rf"(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374])"
-    )
+    # no label: part of a longer word, a name ("B's"), a number, a Greek numeral of kings ("Β΄")
+    goes_on = rf"[{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374]"
+    firsts = "".join(sorted({re.escape(label[0]) for label in labels}))
+    # the first letter is consumed, so that the search leaps to it
+    return re.compile(rf"[A-Za-z\d{firsts}](?<![{_CASED}'.°&].)(?<=(?=([A-Za-z]|\d{{1,2}}{local})(?!{goes_on})).)")
 
 
 def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence[Span]]) -> Iterator[Mention]:
@@ -73,7 +73,7 @@ def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence
     judged = {start for name in ("answer", "wrong") for start, _ in spans[name]}
     leads = sorted(end for name in ("answer", "concludes") for _, end in spans[name])
     for match in _candidates(tuple(words.labels)).finditer(text):
-        label, (start, end) = match[1] or match[2], match.span()
+        label, (start, end) = match[1], match.span(1)
         before = start
         while before and text[before - 1] in _LEFT:
             before -= 1
@@ -81,12 +81,12 @@ def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence
         # "option B", "B variantı"
         named = before in options or not behind.isdisjoint((end, end + 1, end + 2))
         if label.isdecimal():
-            if match[1] or named or (announced and ":" in text[before:start]):
+            if text[start - 1 : start] == "⟦" or named or (announced and ":" in text[before:start]):
                 yield Mention(int(label) - 1 if int(label) else n, start, end, label=True)
             continue
         local = words.labels.get(label)
         index = ord(label.upper()) - 65 if local is None else local
-        if not (match[1] or named or _set_off(text, start, end)):
+        if not (named or _set_off(text, start, end)):
             if local is not None and script(label[0]) in ("Hang", "Hani", "Kana"):
                 if not (announced or _leads(leads, start, 2)):
                     continue

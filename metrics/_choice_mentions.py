@@ -10,7 +10,7 @@ from typing import Final
 
 from mrag_eval.metrics._choice_labels import Mention, found_labels
 from mrag_eval.metrics._choice_texts import occurrences
-from mrag_eval.metrics._choice_words import Span, fold, inside, lexicon
+from mrag_eval.metrics._choice_words import Lexicon, Span, fold, inside
 
 # The end of a sentence, the first group, or of a clause; Thai separates either by a space. The mark itself is consumed
 # first, so that the search leaps to it.
@@ -68,9 +68,8 @@ class Reply:
         return named[max(0, middle - _MANY // 2) : middle + _MANY // 2]
 
 
-def read(text: str, n: int, texts: Sequence[str], lang: str | None) -> Reply:
+def read(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Reply:
     """Return a reply in NFKC with the options that it names, in their order."""
-    words = lexicon(lang)
     folded = fold(text)
     ends = [(match.end(), match[1]) for match in _END.finditer(text)]
     clauses, sentences = [end for end, _ in ends], [end for end, sentence in ends if sentence is not None]

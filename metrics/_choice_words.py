@@ -120,9 +120,12 @@ def normal(text: str) -> str:
 
 def continues(text: str, at: int) -> bool:
     """Return whether a word continues at a position. A letter of another script does not continue it."""
-    if not 0 < at < len(text):
-        return False
-    before, kind = _kind(text[at - 1]), _kind(text[at])
+    return 0 < at < len(text) and _joined(text[at - 1], text[at])
+
+
+@cache
+def _joined(first: str, second: str) -> bool:
+    before, kind = _kind(first), _kind(second)
     if kind == "mark":
         return True
     if "digit" in (before, kind):
@@ -130,7 +133,6 @@ def continues(text: str, at: int) -> bool:
     return before == kind != "" and kind not in NO_SPACE_SCRIPTS
 
 
-@cache
 def _kind(char: str) -> str:
     if unicodedata.category(char)[0] == "M":
         return "mark"

@@ -14,7 +14,7 @@ from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import lexicon
+from mrag_eval.metrics._choice_words import Lexicon, lexicon
 from mrag_eval.metrics._refusal_words import refuses
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
@@ -73,7 +73,7 @@ def extract_choice(
     _check(response, n_choices, options)
     text = _prepared(response)
     texts = [plain_text(option) for option in options] if options is not None else []
-    for found in _readings(text, n_choices, texts, lang):
+    for found in _readings(text, n_choices, texts, lexicon(lang)):
         if found is not None:
             return found if 0 <= found < n_choices else None
     return None
@@ -99,11 +99,11 @@ def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None
         raise MetricError(f"{len(options)} option texts for {n_choices} choices")
 
 
-def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iterator[int | None]:
+def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterator[int | None]:
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
-    text, structured = _structured(text, n, texts, lang)
-    yield _whole(text, n, texts, lang)
-    reply = read(text, n, texts, lang)
+    text, structured = _structured(text, n, texts, words)
+    yield _whole(text, n, texts, words)
+    reply = read(text, n, texts, words)
     position, said = stated(reply)
     later = [index for at, index in structured if at > position]
     if later:
@@ -122,37 +122,37 @@ def _only(indices: Sequence[int]) -> int:
     return indices[0] if len(set(indices)) == 1 else SEVERAL
 
 
-def _structured(text: str, n: int, texts: Sequence[str], lang: str | None) -> tuple[str, list[tuple[int, int]]]:
+def _structured(text: str, n: int, texts: Sequence[str], words: Lexicon) -> tuple[str, list[tuple[int, int]]]:
     """Return the text without its objects and boxes, and the positions and options of those that give an answer."""
     if "{" not in text:
         return text, []
     found: list[tuple[int, int]] = []
     blanked = list(text)
     for match in OBJECT.finditer(text):
-        for claim in filter(str.strip, object_claims(match[0], lexicon(lang).words["answer"])):
-            found.append((match.start(), _value(claim, n, texts, lang)))
+        for claim in filter(str.strip, object_claims(match[0], words.words["answer"])):
+            found.append((match.start(), _value(claim, n, texts, words)))
             blanked[match.start() : match.end()] = " " * len(match[0])
     boxes = list(_BOXED.finditer("".join(blanked)))
     if boxes:
         last = boxes[-1]
         found = [(at, index) for at, index in found if at > last.start()] or [
-            (last.start(), _value(last[1], n, texts, lang))
+            (last.start(), _value(last[1], n, texts, words))
         ]
         for box in boxes:
             blanked[box.start() : box.end()] = " " * len(box[0])
     return "".join(blanked), found
 
 
-def _value(value: str, n: int, texts: Sequence[str], lang: str | None) -> int:
+def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
     """Return the option that an answer in a structured form gives."""
-    whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, lang)
+    whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, words)
     if whole is not None:
         return whole
-    named = {mention.index for mention in read(value, n, texts, lang).mentions if not mention.out}
+    named = {mention.index for mention in read(value, n, texts, words).mentions if not mention.out}
     return named.pop() if len(named) == 1 else SEVERAL
 
 
-def _whole(text: str, n: int, texts: Sequence[str], lang: str | None) -> int | None:
+def _whole(text: str, n: int, texts: Sequence[str], words: Lexicon) -> int | None:
     """Return the option of a reply that is nothing but a label or an option's text."""
     if len(text) > _LONGEST_LABEL + 2 * max(map(len, texts), default=0):
         return None
@@ -165,7 +165,7 @@ def _whole(text: str, n: int, texts: Sequence[str], lang: str | None) -> int | N
         return ord(bare.upper()) - 65
     if bare.isdecimal() and len(bare) <= 2 and re.search(r"[(⟦]", text):
         return int(bare) - 1
-    return lexicon(lang).labels.get(bare)
+    return words.labels.get(bare)
 
 
 def _leading(reply: Reply) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import inside
+from mrag_eval.metrics._choice_words import inside, lexicon
 
 _LABELS = 8
 
@@ -25,7 +25,7 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
         options: texts of the options; without them only labels are found.
     """
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
-    reply = read(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lang)
+    reply = read(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lexicon(lang))
     return refuses(reply)
 
 
