@@ -1,10 +1,11 @@
-"""Time the reader of choices beside lm-eval's filter ``multi_choice_regex``, on the same replies in one process.
+"""Time the reader of choices beside lm-eval's filter ``multi_choice_regex``, and reading all files of languages.
 
     python benchmarks/answer_reading.py            10,000 replies
     python benchmarks/answer_reading.py --quick    300 replies
 
 The replies are those of tests/metrics/replies/dev in 30 languages, put together to 500 characters. The filter looks for
-a letter in parentheses and then for any option or letter: it answers more replies and reads fewer of them rightly.
+a letter in parentheses and then for any option or letter: it answers more replies and reads fewer of them rightly. The
+files of languages are read beside the C loader of PyYAML alone, on the same files. All in one process.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import yaml
 from lm_eval.filters.extraction import MultiChoiceRegexFilter
 
 from mrag_eval.metrics import extract_choice
@@ -41,6 +43,24 @@ def replies(count: int, seed: int) -> list[dict[str, Any]]:
     return found
 
 
+def languages() -> tuple[int, list[tuple[float, float]]]:
+    """Return the number of files of languages, and the seconds of reading all, ours and the loader's, by round."""
+    from mrag_eval.languages import PACKAGE, known_languages, language
+    from mrag_eval.languages._files import _read
+
+    codes, paths, found = known_languages(), sorted(PACKAGE.glob("*.yaml")), []
+    for _ in range(ROUNDS):
+        _read.cache_clear()
+        start = time.process_time()
+        for code in codes:
+            language(code)
+        middle = time.process_time()
+        for path in paths:
+            yaml.load(path.read_text("utf-8"), Loader=yaml.CBaseLoader)
+        found.append((middle - start, time.process_time() - middle))
+    return len(paths), found
+
+
 def main() -> None:
     """Time both in turn, so that a busy machine slows both alike."""
     from _rows import arguments, row, write_rows
@@ -64,8 +84,17 @@ def main() -> None:
     print(
         f"{len(cases):,} replies of {LENGTH} characters: {min(seconds):.2f} s (CPU), {min(ratios):.2f} x the filter's"
     )
+    files, loading = languages()
+    print(f"{files} files of languages: {min(ours for ours, _ in loading) * 1_000:.1f} ms (CPU)")
     work = f"choices read from {len(cases):,} replies of {LENGTH} characters"
-    write_rows(options.json, [row(work, "lm-eval's multi_choice_regex", ratios, figures={"seconds": min(seconds)})])
+    rows = [
+        row(work, "lm-eval's multi_choice_regex", ratios, figures={"seconds": min(seconds)}),
+        row(
+            f"all {files} files of languages read", "PyYAML's C loader alone",
+            [ours / theirs for ours, theirs in loading], figures={"seconds": min(ours for ours, _ in loading)},
+        ),
+    ]  # fmt: skip
+    write_rows(options.json, rows)
 
 
 if __name__ == "__main__":

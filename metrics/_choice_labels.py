@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from mrag_eval.metrics._choice_words import Lexicon, Span, normal
-from mrag_eval.text import script
+from mrag_eval.text import marks, script
 
 _LINE_START: Final = re.compile(r"[ \t>*_#•(\[-]*(?:[✅✔☑✓❌✗✘✖]\ufe0f?[ *_(]*)?")
 _CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
-_OPENERS: Final = frozenset("([{*_«\"“„「『【<`'")
-_CLOSERS: Final = frozenset(")]}*_»\"”」』】>`'")
+_OPENERS: Final = frozenset("⟦([{*_«\"“„「『【<`'")
+# Letters of scripts that stand next to each other without a space, as in Japanese.
+_LETTERS: Final = {"Hani": "[\u3400-\u9fff]", "Hira": "[\u3040-\u309f]", "Kana": "[\u30a0-\u30ff]"}
+_DOTS: Final = frozenset(".:、")
+# Marks between a label and the word that announces it.
+_LEFT: Final = frozenset(" *_(:#\"'“«\n：")
+_CLOSERS: Final = frozenset("⟧)]}*_»\"”」』】>`'")
 
 
 @dataclass(slots=True)
@@ -28,7 +34,6 @@ class Mention:
         end: the position behind it.
         label: by its label, not by its text alone.
         joined: to the mention before it, by a word such as "and" or a comma.
-        beside: another label, with one short word between them.
         out: ruled out, or only tried.
     """
 
@@ -37,18 +42,24 @@ class Mention:
     end: int
     label: bool
     joined: bool = False
-    beside: bool = False
     out: bool = False
 
 
 @lru_cache(maxsize=64)
 def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
-    local = "".join(f"|{re.escape(label)}" for label in sorted(labels, key=len, reverse=True))
-    return re.compile(
-        rf"⟦(\w+)⟧|(?<![{_CASED}'.°&])([A-Za-z]|\d{{1,2}}{local})"
-        # no label: part of a longer word, a name ("B's"), a number, a Greek numeral of kings ("Β΄")
-        rf"(?![{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374])"
+    by_neighbours: dict[str, list[str]] = defaultdict(list)
+    for label in sorted(labels, key=len, reverse=True):
+        letters = _LETTERS.get(script(label[0]) or "", rf"[^\W\d_A-Za-z]|[{marks()}]")
+        by_neighbours[letters].append(re.escape(label))
+    # a label of its own script's letters is part of a word beside one of them, and before a hyphen
+    local = "".join(
+        rf"|(?<!{letters})(?:{'|'.join(group)})(?!{letters}|-[^\W\d_])" for letters, group in by_neighbours.items()
     )
+    # no label: part of a longer word, a name ("B's"), a number, a Greek numeral of kings ("Β΄")
+    goes_on = rf"[{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374]"
+    firsts = "".join(sorted({re.escape(label[0]) for label in labels}))
+    # the first letter is consumed, so that the search leaps to it
+    return re.compile(rf"[A-Za-z\d{firsts}](?<![{_CASED}'.°&].)(?<=(?=([A-Za-z]|\d{{1,2}}{local})(?!{goes_on})).)")
 
 
 def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence[Span]]) -> Iterator[Mention]:
@@ -56,78 +67,47 @@ def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence
 
     ``spans``: the words of the text by field, as :meth:`Lexicon.spans` gives them.
     """
-    around = _Around(text, words, spans)
+    answers = {end for _, end in spans["answer"]}
+    options = {end for _, end in spans["option"]}
+    behind = {start for start, _ in spans["option_after"]}
+    judged = {start for name in ("answer", "wrong") for start, _ in spans[name]}
+    leads = sorted(end for name in ("answer", "concludes") for _, end in spans[name])
     for match in _candidates(tuple(words.labels)).finditer(text):
-        label, (start, end) = match[1] or match[2], match.span()
-        marked = match[1] is not None or around.marks(start, end)
-        announced = around.announces(start)
+        label, (start, end) = match[1], match.span(1)
+        before = start
+        while before and text[before - 1] in _LEFT:
+            before -= 1
+        announced = before in answers
+        # "option B", "B variantı"
+        named = before in options or not behind.isdisjoint((end, end + 1, end + 2))
         if label.isdecimal():
-            if match[1] or around.names(start, end) or (announced and ":" in text[around.gap_start(start) : start]):
+            if text[start - 1 : start] == "⟦" or named or (announced and ":" in text[before:start]):
                 yield Mention(int(label) - 1 if int(label) else n, start, end, label=True)
-        elif marked or around.stands_alone(label, start, end, n, announced):
-            local = words.labels.get(label)
-            if local is None or not _in_word(text, start, end):
-                yield Mention(ord(label.upper()) - 65 if local is None else local, start, end, label=True)
+            continue
+        local = words.labels.get(label)
+        index = ord(label.upper()) - 65 if local is None else local
+        if not (named or _set_off(text, start, end)):
+            if local is not None and script(label[0]) in ("Hang", "Hani", "Kana"):
+                if not (announced or _leads(leads, start, 2)):
+                    continue
+            elif (index >= n and not announced) or (
+                label.islower() and not (_ends(text, end) and _leads(leads, start, 20))
+            ):
+                continue
+            if not announced and _is_word(text, start, end, words.letters) and judged.isdisjoint((end + 1, end + 2)):
+                if not _two(text, end, words):
+                    continue
+            elif _is_initial(text, start, end):
+                continue
+        yield Mention(index, start, end, label=True)
 
 
-class _Around:
-    """The text around candidate labels."""
-
-    def __init__(self, text: str, words: Lexicon, spans: Mapping[str, Sequence[Span]]) -> None:
-        self._text, self._words = text, words
-        self._options = {end for _, end in spans["option"]}
-        self._behind = {start for start, _ in spans["option_after"]}
-        self._answers = {end for _, end in spans["answer"]}
-        self._leads = sorted(end for name in ("answer", "concludes") for _, end in spans[name])
-        self._judged = {start for name in ("answer", "wrong") for start, _ in spans[name]}
-
-    def gap_start(self, start: int) -> int:
-        """Return where the marks before a label begin."""
-        while start and self._text[start - 1] in " *_(:#\"'“«\n：":
-            start -= 1
-        return start
-
-    def announces(self, start: int) -> bool:
-        """Return whether an announcing word stands directly before a label."""
-        return self.gap_start(start) in self._answers
-
-    def names(self, start: int, end: int) -> bool:
-        """Return whether a label is called an option: "option B"."""
-        gap = end
-        while gap < len(self._text) and self._text[gap] in " *_)\"'”»":
-            gap += 1
-        return self.gap_start(start) in self._options or bool({end, gap} & self._behind)
-
-    def marks(self, start: int, end: int) -> bool:
-        """Return whether a label has a mark of its own: "(B)", "**B**", "B.", "option B"."""
-        before, behind = self._text[start - 1 : start], self._text[end : end + 1]
-        set_off = behind == ")" or (before in _OPENERS and behind in _CLOSERS)
-        opens = behind in (".", ":", "、") and behind != "" and opens_line(self._text, start)
-        return set_off or opens or self.names(start, end)
-
-    def stands_alone(self, label: str, start: int, end: int, n: int, announced: bool) -> bool:
-        """Return whether a letter without a mark is a label, and no word, initial or syllable."""
-        text, local = self._text, self._words.labels.get(label)
-        if local is not None and script(label[0]) in ("Hang", "Hani", "Kana"):
-            if not (announced or _leads(self._leads, start, 2)):
-                return False
-        else:
-            index = ord(label.upper()) - 65 if local is None else local
-            if index >= n and not announced:
-                return False
-            if label.islower() and not (_ends(text, end) and _leads(self._leads, start, 20)):
-                return False
-        if not announced and _is_word(text, start, end, self._words.letters) and not self._judged & {end + 1, end + 2}:
-            return _two(text, end, self._words) and not _is_initial(text, start, end)
-        return not _is_initial(text, start, end)
-
-
-def _in_word(text: str, start: int, end: int) -> bool:
-    """Return whether a label is part of a word: next to a letter of its script, or to a hyphen and a letter."""
-    own = script(text[start])
-    beside = text[start - 1 : start], text[end : end + 1]
-    joined = text[end : end + 1] == "-" and text[end + 1 : end + 2].isalpha()
-    return joined or any(char and own == script(char) for char in beside)
+def _set_off(text: str, start: int, end: int) -> bool:
+    """Return whether a label has a mark of its own: "(B)", "**B**", "B.", "B:"."""
+    before, behind = text[start - 1 : start], text[end : end + 1]
+    if behind == ")" or (behind in _CLOSERS and before in _OPENERS):
+        return True
+    return behind in _DOTS and opens_line(text, start)
 
 
 def _leads(ends: Sequence[int], at: int, reach: int) -> bool:
@@ -170,8 +150,7 @@ def _two(text: str, end: int, words: Lexicon) -> bool:
 
 def _is_initial(text: str, start: int, end: int) -> bool:
     """Return whether a capital is the initial of a name: "Maria C. Tiddeman"."""
-    if re.match(r"\. [^\W\d_]\w", text[end : end + 4]) is None:
-        return False
     return (
-        re.search(r"(?:[A-Z]\w+|[A-Z]\.) $", text[max(0, start - 12) : start]) is not None and text[end + 2].isupper()
+        re.match(r"\. [A-Z]\w", text[end : end + 4]) is not None
+        and re.search(r"(?:[A-Z]\w+|[A-Z]\.) $", text[max(0, start - 12) : start]) is not None
     )

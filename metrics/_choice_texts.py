@@ -4,100 +4,75 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mrag_eval.metrics._choice_words import continues, fold, starts_word
+from mrag_eval.metrics._choice_words import continues, fold, inside, starts_word
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
-
-# The Turkic copula, written together with the noun: "çörəkdir".
-_COPULA = re.compile(r"[dt][ıiuü]r(?!\w)")
 
 # The fewest letters of an option that is also found with an ending, and the most letters of an ending.
 _INFLECTED, _LONGEST_ENDING = 4, 4
 
 
 @lru_cache(maxsize=1)
-def _word() -> re.Pattern[str]:
-    return re.compile(rf"[\w{marks()}]+")
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a word and of what stands between two words."""
+    return re.compile(rf"(?:[^\W_]|[{marks()}])+"), re.compile(rf"(?:_|[^\w{marks()}])+")
 
 
 @lru_cache(maxsize=4096)
 def plain_text(text: str) -> str:
     """Return the text in NFKC, case folded, with every run of punctuation, symbols and spaces as one space."""
-    return " ".join(_word().findall(fold(unicodedata.normalize("NFKC", text)).replace("_", " ")))
+    return " ".join(_patterns()[0].findall(fold(unicodedata.normalize("NFKC", text))))
 
 
 def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int]]:
     """Return each option found in a text, with its start and end; a longer option hides shorter ones inside it.
 
-    ``options`` as :func:`plain_text` gives them; the text in NFKC, folded.
+    ``options`` as :func:`plain_text` gives them; the text in NFKC, folded. One letter or digit, which many texts hold
+    by chance, is not sought.
     """
-    if not any(option and _stem(option).partition(" ")[0] in folded for option in options):
-        return []
-    words = [(match[0], match.start()) for match in _word().finditer(folded.replace("_", " "))]
-    plain = " ".join(word for word, _ in words)
-    starts = [0]
-    for word, _ in words:
-        starts.append(starts[-1] + len(word) + 1)
-
-    def origin(at: int) -> int:
-        word = bisect_right(starts, at) - 1
-        return words[word][1] + at - starts[word]
-
     found: list[tuple[int, int, int]] = []
-    for option in sorted(dict.fromkeys(filter(None, options)), key=len, reverse=True):
-        indices = [i for i, other in enumerate(options) if other == option]
-        spans = []
-        stem = _stem(option)
-        at = plain.find(stem)
+    for option in sorted({*options}, key=lambda option: (-len(option), option)):
+        if len(option) < 2 and (not option or script(option) not in {"Hang", *NO_SPACE_SCRIPTS}):
+            continue
+        inflects = len(option) >= _INFLECTED and script(option[-1]) not in {None, "Hang", *NO_SPACE_SCRIPTS}
+        # declension may change the last letter
+        stem = option[:-1] if inflects and len(option) > _INFLECTED + 1 and option[-2] != " " else option
+        first, *rest = stem.split(" ")
+        hidden = sorted((start, end) for _, start, end in found)
+        at = folded.find(first)
         while at >= 0:
-            end = _word_end(plain, at + len(stem))
-            end = at + len(option) if plain.startswith(option, at) and _ends_word(plain, at + len(option)) else end
-            ending = end - at - len(stem)
-            if (
-                starts_word(plain, at)
-                and ending <= _LONGEST_ENDING
-                and (ending == 0 or stem != option or _inflects(option))
-                and not _single(option)
-            ):
-                spans.append((at, end))
-                found.extend((i, origin(at), origin(end - 1) + 1) for i in indices)
-            at = plain.find(stem, at + len(stem))
-        if spans:
-            # what an option covers is hidden from shorter ones
-            parts, last = [], 0
-            for at, end in spans:
-                parts += [plain[last:at], "\n" * (end - at)]
-                last = end
-            plain = "".join(parts) + plain[last:]
+            end = _end(folded, at + len(first), rest)
+            if end is not None and not inside(hidden, at) and not inside(hidden, end - 1) and starts_word(folded, at):
+                whole = end + len(option) - len(stem)
+                ending = _ending(folded, end)
+                if folded.startswith(option[len(stem) :], end) and _ends_word(folded, whole):
+                    end, ending = whole, 0
+                if ending == 0 or (inflects and ending <= _LONGEST_ENDING):
+                    found.extend((i, at, end + ending) for i, other in enumerate(options) if other == option)
+            at = folded.find(first, at + len(first))
     return found
 
 
-def _inflects(option: str) -> bool:
-    """Return whether an option is long enough, and in a script, to be found with an ending: "Xəzərə" for "Xəzər"."""
-    return len(option) >= _INFLECTED and script(option[-1]) not in {None, "Hang", *NO_SPACE_SCRIPTS}
-
-
-def _stem(option: str) -> str:
-    """Return an option without its last letter, which declension may change, if it is long enough."""
-    return option[:-1] if len(option) > _INFLECTED + 1 and _inflects(option) and option[-2] != " " else option
-
-
-def _word_end(plain: str, at: int) -> int:
-    """Return the end of a word, or a position behind the longest ending."""
-    stop = at + _LONGEST_ENDING + 1
-    while at < min(stop, len(plain)) and continues(plain, at):
-        at += 1
+def _end(folded: str, at: int, rest: Sequence[str]) -> int | None:
+    """Return where the words end that follow the first one, which ends at a position; None if they do not follow."""
+    for word in rest:
+        gap = _patterns()[1].match(folded, at)
+        if gap is None or not folded.startswith(word, gap.end()):
+            return None
+        at = gap.end() + len(word)
     return at
 
 
-def _single(option: str) -> bool:
-    """Return whether an option is one letter or digit, which many texts hold by chance."""
-    return len(option) == 1 and script(option) not in {"Hang", *NO_SPACE_SCRIPTS}
+def _ending(folded: str, at: int) -> int:
+    """Return how many letters continue a word at a position, no more than one above the longest ending."""
+    end = at
+    while end - at <= _LONGEST_ENDING and continues(folded, end):
+        end += 1
+    return end - at
 
 
-def _ends_word(plain: str, end: int) -> bool:
+def _ends_word(folded: str, end: int) -> bool:
     # Korean attaches particles to the noun
-    return not continues(plain, end) or script(plain[end - 1]) == "Hang" or _COPULA.match(plain, end) is not None
+    return not continues(folded, end) or script(folded[end - 1]) == "Hang"

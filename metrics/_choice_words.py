@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Final
 
-from mrag_eval.languages import Words, language
+from mrag_eval.languages import Language, Words, language
 from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Span = tuple[int, int]
@@ -26,7 +27,6 @@ _PROCLITICS = {
     "Ethi": re.compile("[የበለከ]{1,2}"),
 }
 _LONGEST_PROCLITIC = 4
-_RUN: Final = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,61 +37,44 @@ class Lexicon:
         words: words of a language and of English, folded, by field.
         labels: labels other than Latin letters -> index.
         letters: labels that are words at the start of a sentence.
-        index: first three characters of a word, or all of a shorter one -> stems, whether they take endings, fields.
+        pattern: finds the longest stem at each place where a word may start, its group.
+        stems: a stem -> the length of each stem that it begins with, whether that takes endings, its field.
     """
 
     words: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, int]
     letters: frozenset[str]
-    index: Mapping[str, tuple[tuple[str, bool, str], ...]]
+    pattern: re.Pattern[str]
+    stems: Mapping[str, tuple[tuple[int, bool, str], ...]]
 
     def spans(self, folded: str) -> dict[str, list[Span]]:
         """Return where a folded text has words, by field and in their order; a longer word hides those inside it."""
         found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
-        index = self.index
-        for at in _starts(folded):
-            first = folded[at : at + 3]
-            known = first in index or first[:2] in index or first[0] in index
-            if known and starts_word(folded, at):
-                for key in dict.fromkeys((first, first[:2], first[0])):
-                    for stem, endings, field in index.get(key, ()):
-                        if folded.startswith(stem, at):
-                            _add(found[field], at, _end(folded, at + len(stem), endings))
+        for match in self.pattern.finditer(folded):
+            at = match.start()
+            if not at or folded[at - 1] == " " or starts_word(folded, at):
+                for length, endings, field in self.stems[match[1]]:
+                    end = at + length
+                    if endings:
+                        while continues(folded, end):
+                            end += 1
+                    elif continues(folded, end) and script(folded[end - 1]) != "Hang":
+                        continue
+                    spans = found[field]
+                    if not spans or at >= spans[-1][1]:
+                        spans.append((at, end))
+                    elif end - at > spans[-1][1] - spans[-1][0]:
+                        spans[-1] = (at, end)
         return found
 
 
-def _starts(folded: str) -> list[int]:
-    """Return where words may start: with a run of letters, and inside where a script joins words or has no spaces."""
-    found = []
-    for match in _RUN.finditer(folded):
-        start, end = match.span()
-        found.append(start)
-        if end > start + 1 and not match[0].isascii():
-            own = _kind(folded[start])
-            if own in _PROCLITICS:
-                found += range(start + 1, min(end, start + _LONGEST_PROCLITIC + 1))
-            elif own in NO_SPACE_SCRIPTS or folded[start].isascii():
-                found += range(start + 1, end)
-    return found
-
-
-def _end(folded: str, end: int, endings: bool) -> int:
-    """Return the end of a word found in a text; 0 inside a longer word, unless it takes endings."""
-    if endings:
-        while continues(folded, end):
-            end += 1
-        return end
-    return 0 if continues(folded, end) and script(folded[end - 1]) != "Hang" else end
-
-
-def _add(spans: list[Span], start: int, end: int) -> None:
-    if not end:
-        return
-    if spans and start < spans[-1][1]:
-        if end - start > spans[-1][1] - spans[-1][0]:
-            spans[-1] = (start, end)
-    else:
-        spans.append((start, end))
+def _longest_of(stems: Collection[str]) -> str:
+    """Return a pattern of the longest stem that a text has at a place, with common beginnings written once."""
+    by_first: dict[str, set[str]] = defaultdict(set)
+    for stem in filter(None, stems):
+        by_first[stem[0]].add(stem[1:])
+    tails = "|".join(re.escape(first) + _longest_of(rest) for first, rest in by_first.items())
+    return f"(?:{tails})?" if tails and "" in stems else f"(?:{tails})" if tails else ""
 
 
 def fold(text: str) -> str:
@@ -101,27 +84,33 @@ def fold(text: str) -> str:
 
 def lexicon(lang: str | None) -> Lexicon:
     """Return the words of a language and of English; those of English alone for None or a language without a file."""
-    known = [each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None]
-    return _lexicon(tuple(each.words for each in known), tuple(each.labels for each in known))
+    return _lexicon(*(each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None))
 
 
 @lru_cache(maxsize=64)
-def _lexicon(known: tuple[Words, ...], rows: tuple[tuple[str, ...], ...]) -> Lexicon:
+def _lexicon(*known: Language) -> Lexicon:
     words = {
-        each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own, each.name)))
+        each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own.words, each.name)))
         for each in fields(Words)
     }
     labels: dict[str, int] = {}
-    for row in chain.from_iterable(rows):
+    for row in chain.from_iterable(each.labels for each in known):
         for order, label in enumerate(unicodedata.normalize("NFKC", row).split()):
             if label != "-":
                 labels |= {label: order, label.lower(): order}
-    index: dict[str, list[tuple[str, bool, str]]] = defaultdict(list)
+    fields_of: dict[str, list[tuple[int, bool, str]]] = defaultdict(list)
     for field in _SOUGHT:
         for word in words[field]:
             stem = word.rstrip("~")
-            index[stem[:3]].append((stem, stem != word, field))
-    return Lexicon(words, labels, frozenset(known[0].letters), {key: tuple(each) for key, each in index.items()})
+            fields_of[stem].append((len(stem), stem != word, field))
+    stems = {
+        stem: tuple(each for end in range(len(stem)) for each in fields_of.get(stem[: end + 1], ()))
+        for stem in tuple(fields_of)
+    }
+    firsts = "".join(sorted({re.escape(stem[0]) for stem in stems}))
+    # the first letter is consumed, so that the search leaps to it; no stem starts inside a word of ASCII letters
+    pattern = re.compile(rf"[{firsts}](?<![a-z][a-z])(?<=(?=({_longest_of(stems)})).)")
+    return Lexicon(words, labels, frozenset(known[0].words.letters), pattern, stems)
 
 
 def normal(text: str) -> str:
@@ -131,9 +120,12 @@ def normal(text: str) -> str:
 
 def continues(text: str, at: int) -> bool:
     """Return whether a word continues at a position. A letter of another script does not continue it."""
-    if not 0 < at < len(text):
-        return False
-    before, kind = _kind(text[at - 1]), _kind(text[at])
+    return 0 < at < len(text) and _joined(text[at - 1], text[at])
+
+
+@cache
+def _joined(first: str, second: str) -> bool:
+    before, kind = _kind(first), _kind(second)
     if kind == "mark":
         return True
     if "digit" in (before, kind):
@@ -141,7 +133,6 @@ def continues(text: str, at: int) -> bool:
     return before == kind != "" and kind not in NO_SPACE_SCRIPTS
 
 
-@cache
 def _kind(char: str) -> str:
     if unicodedata.category(char)[0] == "M":
         return "mark"
@@ -157,3 +148,9 @@ def starts_word(text: str, at: int) -> bool:
     while joined and continues(text, start) and at - start <= _LONGEST_PROCLITIC:
         start -= 1
     return joined is not None and joined.fullmatch(text[start:at]) is not None
+
+
+def inside(spans: Sequence[Span], at: int) -> bool:
+    """Return whether a position is inside one of some spans, which are in their order."""
+    before = bisect_right(spans, at, key=lambda span: span[0]) - 1
+    return before >= 0 and at < spans[before][1]

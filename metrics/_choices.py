@@ -14,8 +14,8 @@ from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import lexicon
-from mrag_eval.metrics._refusal_words import refuses, takes_back
+from mrag_eval.metrics._choice_words import Lexicon, lexicon
+from mrag_eval.metrics._refusal_words import refuses
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -73,7 +73,7 @@ def extract_choice(
     _check(response, n_choices, options)
     text = _prepared(response)
     texts = [plain_text(option) for option in options] if options is not None else []
-    for found in _readings(text, n_choices, texts, lang):
+    for found in _readings(text, n_choices, texts, lexicon(lang)):
         if found is not None:
             return found if 0 <= found < n_choices else None
     return None
@@ -99,18 +99,20 @@ def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None
         raise MetricError(f"{len(options)} option texts for {n_choices} choices")
 
 
-def _readings(text: str, n: int, texts: Sequence[str], lang: str | None) -> Iterator[int | None]:
+def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterator[int | None]:
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
-    text, structured = _structured(text, n, texts, lang)
-    yield _whole(text, n, texts, lang)
-    reply = read(text, n, texts, lang)
+    text, structured = _structured(text, n, texts, words)
+    yield _whole(text, n, texts, words)
+    reply = read(text, n, texts, words)
     position, said = stated(reply)
     later = [index for at, index in structured if at > position]
     if later:
         yield _only(later)
-    yield None if said is not None and takes_back(reply, position) else said
+    yield said
     yield _marked(reply, n)
-    yield _leading(reply, n)
+    if _recites(reply, n):
+        return
+    yield _leading(reply)
     yield _eliminated(reply, n)
     if not refuses(reply):
         yield _by_place(reply, n)
@@ -120,37 +122,37 @@ def _only(indices: Sequence[int]) -> int:
     return indices[0] if len(set(indices)) == 1 else SEVERAL
 
 
-def _structured(text: str, n: int, texts: Sequence[str], lang: str | None) -> tuple[str, list[tuple[int, int]]]:
+def _structured(text: str, n: int, texts: Sequence[str], words: Lexicon) -> tuple[str, list[tuple[int, int]]]:
     """Return the text without its objects and boxes, and the positions and options of those that give an answer."""
     if "{" not in text:
         return text, []
     found: list[tuple[int, int]] = []
     blanked = list(text)
     for match in OBJECT.finditer(text):
-        for claim in filter(str.strip, object_claims(match[0], lexicon(lang).words["answer"])):
-            found.append((match.start(), _value(claim, n, texts, lang)))
+        for claim in filter(str.strip, object_claims(match[0], words.words["answer"])):
+            found.append((match.start(), _value(claim, n, texts, words)))
             blanked[match.start() : match.end()] = " " * len(match[0])
     boxes = list(_BOXED.finditer("".join(blanked)))
     if boxes:
         last = boxes[-1]
         found = [(at, index) for at, index in found if at > last.start()] or [
-            (last.start(), _value(last[1], n, texts, lang))
+            (last.start(), _value(last[1], n, texts, words))
         ]
         for box in boxes:
             blanked[box.start() : box.end()] = " " * len(box[0])
     return "".join(blanked), found
 
 
-def _value(value: str, n: int, texts: Sequence[str], lang: str | None) -> int:
+def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
     """Return the option that an answer in a structured form gives."""
-    whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, lang)
+    whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, words)
     if whole is not None:
         return whole
-    named = {mention.index for mention in read(value, n, texts, lang).mentions if not mention.out}
+    named = {mention.index for mention in read(value, n, texts, words).mentions if not mention.out}
     return named.pop() if len(named) == 1 else SEVERAL
 
 
-def _whole(text: str, n: int, texts: Sequence[str], lang: str | None) -> int | None:
+def _whole(text: str, n: int, texts: Sequence[str], words: Lexicon) -> int | None:
     """Return the option of a reply that is nothing but a label or an option's text."""
     if len(text) > _LONGEST_LABEL + 2 * max(map(len, texts), default=0):
         return None
@@ -163,11 +165,11 @@ def _whole(text: str, n: int, texts: Sequence[str], lang: str | None) -> int | N
         return ord(bare.upper()) - 65
     if bare.isdecimal() and len(bare) <= 2 and re.search(r"[(⟦]", text):
         return int(bare) - 1
-    return lexicon(lang).labels.get(bare)
+    return words.labels.get(bare)
 
 
-def _leading(reply: Reply, n: int) -> int | None:
-    """Return a label that opens the reply, set off from what explains it; None where all options are listed."""
+def _leading(reply: Reply) -> int | None:
+    """Return a label that opens the reply, set off from what explains it."""
     first = next(iter(reply.mentions), None)
     if first is None or not first.label or first.out or first.start > 12 or not opens_line(reply.text, first.start):
         return None
@@ -175,19 +177,13 @@ def _leading(reply: Reply, n: int) -> int | None:
         return None
     if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
         return SEVERAL
-    if n > 1 and list(_items(reply))[:n] == list(range(n)):
-        return None
     return first.index
 
 
-def _items(reply: Reply) -> dict[int, Mention]:
-    """Return the options whose labels open a line or a sentence each: a list that goes through them."""
-    found: dict[int, Mention] = {}
-    for named in reply.named.values():
-        first = named[0]
-        if first.label and reply.opens(first):
-            found.setdefault(first.index, first)
-    return found
+def _recites(reply: Reply, n: int) -> bool:
+    """Return whether a reply lists all options in their order, a line each, and rules out none."""
+    listed = [m.index for m in reply.mentions if m.label and opens_line(reply.text, m.start)]
+    return n > 1 and listed == list(range(n)) and not any(m.out for m in reply.mentions)
 
 
 def _marked(reply: Reply, n: int) -> int | None:
@@ -214,19 +210,10 @@ def _eliminated(reply: Reply, n: int) -> int | None:
     """Return the option that is left where all others are ruled out, one by one or together."""
     if n < 3:
         return None
-    items = set(_items(reply))
-    if len(items) > 1 and len(items & set(range(n))) == n - 1:
-        return (set(range(n)) - items).pop()
     live = {m.index for m in reply.mentions if m.label and not m.out}
     out = {m.index for m in reply.mentions if m.out and m.label and m.index < n} - live
     if len(out) == n - 1:
         return (set(range(n)) - out).pop()
-    if n > 3:
-        run: list[int] = []
-        for mention in reply.mentions:
-            run = [*run[1 - n :], mention.index] if mention.joined and mention.label else [mention.index]
-            if len(set(run)) == n - 1 and len(run) == n - 1:
-                return (set(range(n)) - set(run)).pop()
     return _left_over(reply, n)
 
 
@@ -253,11 +240,7 @@ def _left_over(reply: Reply, n: int) -> int | None:
 
 def _by_place(reply: Reply, n: int) -> int | None:
     """Return the option that the end of a reply names alone, else its beginning."""
-    if _pair(reply):
-        return SEVERAL
-    items = _items(reply)
-    listed = {reply.sentence(m.start) for m in items.values()} if len(items) >= max(n - 1, 2) else set()
-    numbers = [number for number in reply.named if number not in listed]
+    numbers = list(reply.named)
     claims = [(number, mention) for number in numbers if (mention := _claim(reply, number)) is not None]
     if not claims:
         return None
@@ -274,13 +257,6 @@ def _by_place(reply: Reply, n: int) -> int | None:
         if not first.label or last.label or _closes(reply, last):
             return None
     return first.index if first_at == numbers[0] else None
-
-
-def _pair(reply: Reply) -> bool:
-    """Return whether a reply names two labels only, and those together: "A and C"."""
-    labels = [m for m in reply.mentions if m.label]
-    together = any(m.joined or m.beside for m in labels if not m.out)
-    return together and len({m.index for m in labels}) == 2 and not any(m.out for m in labels)
 
 
 def _claim(reply: Reply, number: int) -> Mention | None:

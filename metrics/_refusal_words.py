@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from mrag_eval.metrics._choice_mentions import Reply, inside, read
+from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_statements import SEVERAL, stated
 from mrag_eval.metrics._choice_texts import plain_text
+from mrag_eval.metrics._choice_words import inside, lexicon
 
 _LABELS = 8
 
@@ -24,7 +25,7 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
         options: texts of the options; without them only labels are found.
     """
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
-    reply = read(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lang)
+    reply = read(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lexicon(lang))
     return refuses(reply)
 
 
@@ -36,9 +37,3 @@ def refuses(reply: Reply) -> bool:
         return False
     before = {mention.index for mention in reply.mentions if mention.start < found[0][0]}
     return len(before) < 2 and stated(reply)[1] != SEVERAL
-
-
-def takes_back(reply: Reply, position: int) -> bool:
-    """Return whether a reply declines before and behind a position: "It doesn't say. B is a guess. I can't tell."."""
-    found = [start for start, _ in reply.refusals]
-    return bool(found) and found[0] < position < found[-1]

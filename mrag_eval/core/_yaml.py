@@ -28,7 +28,8 @@ def read_yaml(path: Path, fix: str = "correct it, and run the same command again
     import yaml
 
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_once(as_text))
+        text = path.read_text(encoding="utf-8")
+        content = yaml.load(text, Loader=_once(as_text, aliases="&" in text))
     except OSError as err:
         raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name a readable YAML file") from None
     except RecursionError:
@@ -39,7 +40,7 @@ def read_yaml(path: Path, fix: str = "correct it, and run the same command again
 
 
 @cache
-def _once(as_text: bool) -> Any:
+def _once(as_text: bool, aliases: bool) -> Any:
     """Return a loader that refuses a key given twice: YAML forbids it, and pyyaml takes the last."""
     import yaml
 
@@ -50,7 +51,7 @@ def _once(as_text: bool) -> Any:
         def get_single_node(self) -> Any:
             nodes: dict[int, float] = {}
             root = super().get_single_node()
-            if root is not None and _values_in(root, nodes) - len(nodes) > _MOST_VALUES:
+            if aliases and root is not None and _values_in(root, nodes) - len(nodes) > _MOST_VALUES:
                 raise yaml.YAMLError(f"its aliases stand for more than {_MOST_VALUES:,} values")
             return root
 

@@ -25,7 +25,7 @@ ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
-READING_VERSION: Final = 2
+READING_VERSION: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,9 @@ class Language:
     labels: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     territory: Mapping[str, str] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.name))
 
 
 # The keys of the mappings.
@@ -191,7 +194,7 @@ def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
         raise ConfigError(f"{path}: {key}: not a mapping of keys", "see docs/languages.md")
     _check_keys(path, f"{key}: ", value, _PARTS[key])
     if key == "words":
-        return {part: tuple(map(_word(path, part), _list(path, part, words))) for part, words in value.items()}
+        return {part: _words(path, part, words) for part, words in value.items()}
     return {part: _text(path, f"{key}: {part}", text) for part, text in value.items()}
 
 
@@ -207,26 +210,23 @@ def _text(path: Path, key: str, value: Any) -> str:
     return value
 
 
-def _list(path: Path, key: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ConfigError(f"{path}: {key}: not a list", f"write {key}: [first, second]")
-    return value
-
-
-def _word(path: Path, part: str) -> Any:
-    def checked(word: Any) -> str:
-        text = _text(path, f"words: {part}", word)
-        if not text.strip("~ ") or "~" in text[:-1]:
+def _words(path: Path, part: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, str):
+        raise ConfigError(f"{path}: words: {part}: not a text", f"write {part}: first, second, without brackets")
+    words = tuple(map(str.strip, value.split(","))) if value.strip() else ()
+    for word in words:
+        if word in ("", "~") or "~" in word[:-1]:
             raise ConfigError(
-                f"{path}: words: {part}: '{text}' cannot be searched for", "write a word; ~ goes at its end, once"
+                f"{path}: words: {part}: '{word}' cannot be searched for",
+                "write words with commas between them; ~ goes at a word's end, once",
             )
-        return text
-
-    return checked
+    return words
 
 
 def _labels(path: Path, value: Any) -> tuple[str, ...]:
-    rows = tuple(_text(path, "labels", row) for row in _list(path, "labels", value))
+    if not isinstance(value, list):
+        raise ConfigError(f"{path}: labels: not a list", "write labels: [first, second]")
+    rows = tuple(_text(path, "labels", row) for row in value)
     places: dict[str, int] = {}
     for row in rows:
         for place, label in enumerate(row.split()):

@@ -33,8 +33,8 @@ YORUBA = """\
 name: Yoruba
 written_by: a test
 words:
-  yes: [bẹ́ẹ̀ ni]
-  no: [rárá, bẹ́ẹ̀ kọ́]
+  yes: bẹ́ẹ̀ ni
+  no: rárá, bẹ́ẹ̀ kọ́
 prompts:
   with_documents: Dáhùn láti inú ìwé.
   without_documents: Dáhùn ní ṣókí.
@@ -121,7 +121,7 @@ def test_a_user_adds_a_language(folder: Write) -> None:
 
 def test_a_user_replaces_the_keys_that_a_file_gives_and_no_others(folder: Write) -> None:
     before = _read("de", (PACKAGE / "de.yaml",))
-    folder(de="name: Deutsch\nwords: {yes: [jo]}\nlabels: [α β]\nchecked_by: a speaker\n")
+    folder(de="name: Deutsch\nwords: {yes: jo}\nlabels: [α β]\nchecked_by: a speaker\n")
     after = language("de")
     assert after is not None
     assert (after.name, after.words.yes, after.labels, after.checked_by) == ("Deutsch", ("jo",), ("α β",), "a speaker")
@@ -135,7 +135,7 @@ def test_a_user_replaces_the_keys_that_a_file_gives_and_no_others(folder: Write)
 
 
 def test_a_script_replaces_keys_of_its_language(folder: Write) -> None:
-    folder(zh="words: {yes: [対]}\nterritory: {between: 或}\n")
+    folder(zh="words: {yes: 対}\nterritory: {between: 或}\n")
     known = language("zh_tw")
     assert known is not None
     assert (known.code, known.words.yes, known.territory["between"]) == ("zh-Hant", ("対",), "還是")
@@ -143,7 +143,7 @@ def test_a_script_replaces_keys_of_its_language(folder: Write) -> None:
 
 
 def test_what_a_file_says_is_hashed_and_who_wrote_it_is_not(folder: Write) -> None:
-    folder(yo=YORUBA, de="words: {yes: [jo]}\n")
+    folder(yo=YORUBA, de="words: {yes: jo}\n")
     first = changed_languages(["yo", "de", "en", "quy"])
     assert set(first) == {"yo", "de"}
     assert changed_languages(["en", "fr"]) == {}
@@ -174,11 +174,13 @@ def test_what_a_file_says_is_hashed_and_who_wrote_it_is_not(folder: Write) -> No
         ("de", "prompts: {with_docs: x}\n", "de.yaml: prompts: unknown key 'with_docs'"),
         ("de", "words: [ja]\n", "de.yaml: words: not a mapping of keys"),
         ("de", "- ja\n", "de.yaml: not a mapping of keys"),
-        ("de", "words: {yes: ja}\n", "de.yaml: yes: not a list"),
-        ("de", "words: {yes: [[ja]]}\n", "de.yaml: words: yes: not a text"),
-        ("de", "words: {yes: [~]}\n", "de.yaml: words: yes: '~' cannot be searched for"),
-        ("de", 'words: {yes: ["ja", " "]}\n', "de.yaml: words: yes: ' ' cannot be searched for"),
-        ("de", "words: {yes: [j~a]}\n", "de.yaml: words: yes: 'j~a' cannot be searched for"),
+        ("de", "labels: α β\n", "de.yaml: labels: not a list"),
+        ("de", "words: {yes: [ja]}\n", "de.yaml: words: yes: not a text"),
+        ("de", "words: {yes: {ja: nein}}\n", "de.yaml: words: yes: not a text"),
+        ("de", "words: {yes: ~}\n", "de.yaml: words: yes: '~' cannot be searched for"),
+        ("de", 'words: {yes: "ja, ,jo"}\n', "de.yaml: words: yes: '' cannot be searched for"),
+        ("de", 'words: {yes: "ja,"}\n', "de.yaml: words: yes: '' cannot be searched for"),
+        ("de", "words: {yes: j~a}\n", "de.yaml: words: yes: 'j~a' cannot be searched for"),
         ("de", "labels: [α β α]\n", "de.yaml: labels: 'α' is used for two options"),
         ("de", "labels: [α β γ, β α]\n", "de.yaml: labels: 'β' is used for two options"),
         ("de", "name: a\nname: b\n", "de.yaml: not readable as YAML: "),
@@ -230,8 +232,8 @@ def test_replies_are_read_in_the_words_of_the_users_file(folder: Write) -> None:
         None,
     )
     folder(ta=(
-        "name: Tamil\nwritten_by: a test\nwords:\n  answer: [சரியான விடை]\n  wrong: [அல்ல]\n"
-        "  refuses: [தெரியாது]\n  yes: [ஆம்]\n"
+        "name: Tamil\nwritten_by: a test\nwords:\n  answer: சரியான விடை\n  wrong: அல்ல\n"
+        "  refuses: தெரியாது\n  yes: ஆம்\n"
     ))  # fmt: skip
     _files.cache_clear()
     assert (extract_choice(reply, 4, None, "ta"), declines(sorry, "ta"), read_yes_no("ஆம்.", "ta")) == (1, True, True)

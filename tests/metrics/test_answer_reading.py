@@ -16,14 +16,14 @@ import answer_reading as measured  # noqa: E402
 
 # Set -> what is read -> the least precision and recall over all languages: what was measured, rounded down.
 BOUNDS = {
-    "first": {"choices": (0.99, 0.94), "refusals": (0.99, 0.99), "yes_no": (0.99, 0.97)},
+    "first": {"choices": (0.99, 0.935), "refusals": (0.99, 0.99), "yes_no": (0.99, 0.97)},
     "held_out": {"choices": (0.99, 0.96), "refusals": (0.99, 0.90), "yes_no": (0.99, 0.95)},
-    "dev": {"choices": (0.99, 0.96), "refusals": (0.99, 0.98), "yes_no": (0.99, 0.99)},
-    "unseen": {"choices": (0.963, 0.916), "refusals": (0.97, 0.785), "yes_no": (0.99, 0.95)},
-    "fresh": {"choices": (0.983, 0.947), "refusals": (0.98, 0.845), "yes_no": (0.98, 0.955)},
+    "dev": {"choices": (0.99, 0.96), "refusals": (0.99, 0.96), "yes_no": (0.99, 0.99)},
+    "unseen": {"choices": (0.974, 0.913), "refusals": (0.97, 0.80), "yes_no": (0.99, 0.95)},
+    "fresh": {"choices": (0.983, 0.936), "refusals": (0.98, 0.855), "yes_no": (0.98, 0.955)},
 }
-# The same for the choices of each language in a set that the reader is not fitted to.
-EACH_LANGUAGE = {"unseen": (0.84, 0.84), "fresh": (0.91, 0.87)}
+# The same for the choices of each language in the two large sets.
+EACH_LANGUAGE = {"unseen": (0.86, 0.82), "fresh": (0.91, 0.87)}
 
 
 def test_the_page_has_the_tables_of_the_script() -> None:

@@ -241,7 +241,7 @@ REASONED = [
     ("- A: bread ❌\n- B: eggs ❌\n- C: porridge ✅\n- D: rice ❌", 2),
     ("❌ A: too dry\n❌ B: too rich\n❌ D: too late", 2),
     # elimination, one by one and together
-    ("- A is eaten at night, so no.\n- B is not typical.\n- D is eaten at noon.", 2),
+    ("- A is wrong, since it is eaten at night.\n- B is wrong.\n- D cannot be it.", 2),
     ("That rules out A, C and D.", 1),
     ("Not A, since it is dry. Not B either. D can't be it.", 2),
     # neither

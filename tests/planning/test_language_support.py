@@ -103,7 +103,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         *("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
     ]
     # a file of the user's is told, with who wrote it
-    (tmp_path / "yo.yaml").write_text("name: Yoruba\nwritten_by: a reader\nwords: {yes: [a], no: [b]}\n", "utf-8")
+    (tmp_path / "yo.yaml").write_text("name: Yoruba\nwritten_by: a reader\nwords: {yes: a, no: b}\n", "utf-8")
     config = tmp_path / "mrag.yaml"
     config.write_text(f"languages: {tmp_path}/own\n", "utf-8")
     (tmp_path / "own").mkdir()

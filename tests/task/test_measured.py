@@ -400,9 +400,9 @@ def test_a_file_of_a_language_of_the_users_is_an_instrument(tasks: Path, monkeyp
 
     without = record("without")
     assert "languages" not in without.instrument
-    one = record("one", de="words: {yes: [jo]}\n", fi="words: {yes: [jo]}\n")
+    one = record("one", de="words: {yes: jo}\n", fi="words: {yes: jo}\n")
     assert set(one.instrument["languages"]) == {"de"}
     assert keys(without, one) == keys(one, without) == {"languages.de"}
-    assert keys(one, record("same", de="written_by: another\nwords: {yes: [jo]}\n")) == set()
-    assert keys(one, record("other", de="words: {yes: [jo, joo]}\n")) == {"languages.de"}
-    assert keys(one, record("english", de="words: {yes: [jo]}\n", en="labels: [z y]\n")) == {"languages.en"}
+    assert keys(one, record("same", de="written_by: another\nwords: {yes: jo}\n")) == set()
+    assert keys(one, record("other", de='words: {yes: "jo, joo"}\n')) == {"languages.de"}
+    assert keys(one, record("english", de="words: {yes: jo}\n", en="labels: [z y]\n")) == {"languages.en"}
