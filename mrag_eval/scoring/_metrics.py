@@ -99,7 +99,8 @@ class Metric:
 
     ``total``: every row gets a value, whatever the reply (then the harness can average it itself). ``needs`` are the
     steps on the way to the metric: a row of which one failed has no value. ``control`` names what shows the metric's
-    range in a language (:mod:`mrag_eval.scoring._control_kinds`).
+    range in a language (:mod:`mrag_eval.scoring._control_kinds`). ``words``: what decides the words of a reply beside
+    the code of the metric, a normaliser of ours or the segmenters of other libraries (:func:`words_of`).
     """
 
     name: str
@@ -111,6 +112,7 @@ class Metric:
     _: KW_ONLY
     needs: frozenset[str]
     control: Control
+    words: tuple[str, ...] = ()
 
 
 _JUDGED = way_to("answer", "judge")
@@ -439,6 +441,7 @@ METRICS: dict[str, Metric] = {
             True,
             "the same, normalised for every script",
             control=HOLDS,
+            words=("normalizer",),
         ),
         _reply("exact_match", _each(exact_match), True, "normalised reply equals an answer", control=EQUALS),
         _reply("match", _each(match), True, "normalised answer is contained in the normalised reply", control=HOLDS),
@@ -459,6 +462,7 @@ METRICS: dict[str, Metric] = {
             True,
             "exact_match for every script",
             control=EQUALS,
+            words=("normalizer",),
         ),
         _reply(
             "match_unicode",
@@ -466,6 +470,7 @@ METRICS: dict[str, Metric] = {
             True,
             "match for every script, of whole words",
             control=HOLDS,
+            words=("normalizer",),
         ),
         _reply(
             "exact_match_mkqa",
@@ -476,7 +481,12 @@ METRICS: dict[str, Metric] = {
         ),
         _reply("f1", _each(word_f1), True, "word F1, best over answers", control=EQUALS),
         _reply(
-            "f1_unicode", _in_language(word_f1, "unicode"), True, "word F1, normalised for every script", control=EQUALS
+            "f1_unicode",
+            _in_language(word_f1, "unicode"),
+            True,
+            "word F1, normalised for every script",
+            control=EQUALS,
+            words=("normalizer",),
         ),
         _reply(
             "f1_words",
@@ -485,6 +495,7 @@ METRICS: dict[str, Metric] = {
             "word F1, normalised for every script; words of scripts without spaces, and of Korean, as dictionaries cut "
             "them (extra segment)",
             control=EQUALS,
+            words=("normalizer", "segmenter"),
         ),
         _reply("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser", control=EQUALS),
         _reply("word_recall", _each(word_recall), True, "word recall, best over answers", control=HOLDS),
@@ -607,8 +618,6 @@ REPLY_METRICS = frozenset(METRICS) - {
     "answered_in_english",
     SHOWN,
 }
-# Metrics whose words a dictionary cuts.
-_BY_SEGMENTER = frozenset({"f1_words"})
 # Every name that a task may list under ``metrics``, except ranking measures.
 METRIC_NAMES = (*METRICS, *TASK_SCORES)
 
@@ -618,13 +627,9 @@ def words_of(metrics: Iterable[str]) -> dict[str, Any]:
 
     A segmenter without a version is not installed, so that the rows that need it are unscored.
     """
-    names = {plain_name(name) for name in metrics}
-    found: dict[str, Any] = {}
-    if any(name in _BY_SEGMENTER or name.endswith("_unicode") for name in names):
-        found["normalizer"] = {"unicode": UNICODE_VERSION}
-    if names & _BY_SEGMENTER:
-        found["segmenter"] = segmenters()
-    return found
+    declared = {METRICS[name].words for name in map(plain_name, metrics) if name in METRICS}
+    known: dict[str, Callable[[], Any]] = {"normalizer": lambda: {"unicode": UNICODE_VERSION}, "segmenter": segmenters}
+    return {key: version() for key, version in known.items() if any(key in words for words in declared)}
 
 
 def scale_of(metric: str) -> Scale:
