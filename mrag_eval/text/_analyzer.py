@@ -18,20 +18,18 @@ from mrag_eval.text._tokenize import (
     Tokenizer,
     ascii_words,
     cut,
-    pairs,
     pairs_and_characters,
     runs,
     with_parts,
-    word_and_pairs,
     word_pairs_and_syllables,
 )
-from mrag_eval.text._tokenize_v1 import normalize_v1
 from mrag_eval.text.folding import FOLDING_VERSION, fold
 
 _logger = logging.getLogger(__name__)
 
 _NAME = "unicode-scripts"
-_VERSIONS = (1, 2)
+# Raised with rules that cut a text into other words
+_VERSION = 2
 # Options of an index, each recorded with its library.
 OPTIONS = ("segment", "stem", "simplified")
 # Stress marks of Cyrillic, which stemmers do not know
@@ -54,13 +52,11 @@ class Analyzer:
             by Kiwi, instead of single letters and pairs: in every language, or in texts of these.
         stem: reduce words to stems: in every language that Snowball knows, or in these.
         simplified: convert traditional Chinese characters to simplified ones.
-        version: 2, or 1 for an index that was built with the first rules.
     """
 
     segment: Chosen = False
     stem: Chosen = False
     simplified: bool = False
-    version: int = 2
 
     @classmethod
     def choose(
@@ -87,14 +83,14 @@ class Analyzer:
         version than the index was built with.
         """
         name, number = record.get("name"), record.get("version")
-        if name != _NAME or number not in _VERSIONS or record.get("folding", FOLDING_VERSION) != FOLDING_VERSION:
+        if name != _NAME or number != _VERSION or record.get("folding") != FOLDING_VERSION:
             raise CorpusError(
                 f"the index was tokenised with '{name}' version {number}, this mrag-eval has "
-                f"'{_NAME}' version {_VERSIONS[-1]}",
+                f"'{_NAME}' version {_VERSION}",
                 "rebuild the index: mrag-eval index build --overwrite ...",
             )
         segment, stem = (_chosen(record.get(key)) for key in ("segment", "stem"))
-        found = cls(segment, stem, "simplified" in record, int(number))
+        found = cls(segment, stem, "simplified" in record)
         own = found.record()
         for key in OPTIONS:
             if record.get(key) != own.get(key):
@@ -106,9 +102,7 @@ class Analyzer:
 
     def record(self) -> dict[str, Any]:
         """Return the entry of a manifest. Raise MissingExtraError for a library that is not installed."""
-        found: dict[str, Any] = {"name": _NAME, "version": self.version}
-        if self.version > 1:
-            found["folding"] = FOLDING_VERSION
+        found: dict[str, Any] = {"name": _NAME, "version": _VERSION, "folding": FOLDING_VERSION}
         if self.segment:
             found["segment"] = {**libraries(), **_languages(self.segment)}
         if self.stem:
@@ -124,7 +118,7 @@ class Analyzer:
 
 
 def _chosen(entry: Mapping[str, Any] | None) -> Chosen:
-    """Return what an entry of a manifest says of an option; an index from before the languages has all."""
+    """Return what an entry of a manifest says of an option; without languages, it holds in all."""
     return False if entry is None else tuple(entry.get("languages", ())) or True
 
 
@@ -155,8 +149,6 @@ def analyzer_text(record: Mapping[str, Any], languages: Iterable[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _tokenizer(analyzer: Analyzer, lang: str | None) -> Tokenizer:
-    if analyzer.version == 1:
-        return lambda text: ascii_words(text) if text.isascii() else cut(normalize_v1(text), word_and_pairs, pairs)
     stem = stemmer(lang) if lang is not None and _holds(analyzer.stem, lang) else None
     segment = _holds(analyzer.segment, lang)
     folded = partial(fold, language=lang, search=True, simplified=analyzer.simplified)
