@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import Final
 
@@ -109,8 +109,8 @@ def _lexicon(*known: Language) -> Lexicon:
     }
     firsts = "".join(sorted({re.escape(stem[0]) for stem in stems}))
     # the first letter is consumed, so that the search leaps to it; no stem starts inside a word of ASCII letters
-    pattern = re.compile(rf"[{firsts}](?<![a-z][a-z])(?<=(?=({_longest_of(stems)})).)")
-    return Lexicon(words, labels, frozenset(known[0].words.letters), pattern, stems)
+    pattern = rf"[{firsts}](?<![a-z][a-z])(?<=(?=({_longest_of(stems)})).)" if stems else "(?!)"
+    return Lexicon(words, labels, frozenset(known[0].words.letters), re.compile(pattern), stems)
 
 
 def normal(text: str) -> str:
@@ -123,7 +123,7 @@ def continues(text: str, at: int) -> bool:
     return 0 < at < len(text) and _joined(text[at - 1], text[at])
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _joined(first: str, second: str) -> bool:
     before, kind = _kind(first), _kind(second)
     if kind == "mark":

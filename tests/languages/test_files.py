@@ -238,3 +238,14 @@ def test_replies_are_read_in_the_words_of_the_users_file(folder: Write) -> None:
     _files.cache_clear()
     assert (extract_choice(reply, 4, None, "ta"), declines(sorry, "ta"), read_yes_no("ஆம்.", "ta")) == (1, True, True)
     assert extract_choice("The answer is B.", 4, None, "ta") == 1
+
+
+def test_a_language_without_words_is_read_by_position(folder: Write) -> None:
+    from mrag_eval.metrics import declines, extract_choice
+
+    nothing = ", ".join(f'{each.name}: ""' for each in fields(Words))
+    folder(en=f"words: {{{nothing}}}\n")
+    _files.cache_clear()
+    assert extract_choice("(B)", 4, None, "en") == 1
+    assert extract_choice("The answer is B, and not A.", 4, None, "en") is None
+    assert not declines("I do not know.", "en")
