@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.integrate import trapezoid
 
 from mrag_eval.metrics._bounded import Bounds, Means, score_limits
 from mrag_eval.metrics._resampling import Array
@@ -85,6 +84,7 @@ def _normal_groups(sizes: tuple[float, ...], counts: tuple[int, ...], confidence
     Args:
         sizes: the distinct numbers of rows of the groups, and ``counts`` how many groups have each.
     """
+    from scipy.integrate import trapezoid
     from scipy.special import stdtrit
 
     n, c = np.array(sizes), np.array(counts, dtype=np.float64)
