@@ -258,12 +258,12 @@ def _name(tables: Tables, name: str, lang: str, found: Mapping[_Wanted, Answered
 
 
 def _indexed(tables: Tables, folder: Path, kind: str, embedder: str, device: str) -> Index:
-    from mrag_eval.retrieval import Page, paragraphs
+    from mrag_eval.retrieval import TitledPage, paragraphs
     from mrag_eval.retrievers import build_index
 
     lines = [json.dumps(page.as_dict(), ensure_ascii=False) for page in tables.pages]
     write_whole(folder / PAGES, "".join(f"{line}\n" for line in lines))
-    passages = list(paragraphs(Page(p.subject, p.lang, p.id, p.title, p.text) for p in tables.pages))
+    passages = list(paragraphs(TitledPage(p.subject, p.lang, p.id, p.title, p.text) for p in tables.pages))
     if not passages:
         raise DataError("no passage is longer than 20 characters", "give the passages more text")
     return build_index(passages, folder / INDEX, kind=kind, embedder=embedder, device=device, overwrite=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mrag_eval.report.comparison._compare import PairedRows, smallest_detectable
-from mrag_eval.report.comparison._gate_cells import Drop
+from mrag_eval.report.comparison._gate_cells import TestedDrop
 from mrag_eval.report.comparison._gate_checks import Check
 from mrag_eval.report.comparison._gate_rules import Rule, Rules
 from mrag_eval.report.comparison._gate_units import groups_of, units_word
@@ -30,7 +30,7 @@ class RuleTest:
     check: Check
     rule: Rule
     rows: PairedRows
-    drop: Drop
+    drop: TestedDrop
 
 
 def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
