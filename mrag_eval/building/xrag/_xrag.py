@@ -14,6 +14,7 @@ from pathlib import Path
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.xrag._articles import article_files
 from mrag_eval.building.xrag._xrag_datasheet import nothing_left, write_sheet_of
+from mrag_eval.building.xrag._xrag_records import XragRow
 from mrag_eval.building.xrag._xrag_rows import write_rows
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.building.xrag._xrag_work import BEFORE_REVIEW, TRANSLATION, XragWork
@@ -82,7 +83,7 @@ def build_xrag(
         work.reviewed()
     if translation_sheets and work.translations is None:
         work.reviewed_translations()
-    rows = list(read_records(step_records(folder / "steps", "rows")))
+    rows = list(read_records(step_records(folder / "steps", "rows"), XragRow))
     if not rows:
         sheet = write_sheet_of(folder, settings, work.facts(), reports, [], work.outcome)
         raise nothing_left(settings, reports, sheet, work.languages())
