@@ -24,7 +24,7 @@ from mrag_eval.building.qa._qa import (
 from mrag_eval.building.qa._qa_config import QaConfig
 from mrag_eval.building.qa._qa_draw import shares_of
 from mrag_eval.building.qa._qa_records import QaDocument, QaQuestion
-from mrag_eval.building.review._review_outcome import Review, review
+from mrag_eval.building.review._review_outcome import Review, review, reviewed, sheet_to_write
 from mrag_eval.building.steps._asking import shown_model
 from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
@@ -81,24 +81,19 @@ def build_qa(
         say(f"note         {note}")
     for model in (plan.writer, plan.checker):
         model.check()
-    absent = next((path for path in sheets if not path.exists()), None)
-    if absent is not None and len(sheets) > 1:
-        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
+    new = sheet_to_write(sheets)
     judged: list[Review] = []
 
     def judge(items: Sequence[QaQuestion]) -> Review:
-        found = review(sheets, review_items(items))
-        if found is None:
-            raise DataError(f"{sheets[0]} was removed during the build", "run the command again")
-        judged[:] = [found]
-        return found
+        judged[:] = [reviewed(sheets, review_items(items))]
+        return judged[0]
 
     before = linked_questions(plan)
-    steps = before if absent is not None else [*before, review_step(sheets, judge), balance_step(config)]
+    steps = before if new is not None else [*before, review_step(sheets, judge), balance_step(config)]
     working = folder / STEPS
     reports = run_steps(steps, working, say=say)
     questions = list(read_records(step_records(working, "distinct"), QaQuestion))
-    if questions and absent is not None:
+    if questions and new is not None:
         review(sheets, review_items(questions))
         return QaBuilt(folder, reports, None, {}, notes)
     rows = list(read_records(step_records(working, "balance"), QaQuestion)) if questions else []

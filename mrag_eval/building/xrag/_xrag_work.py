@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.review._review import ReviewDocument, ReviewItem
-from mrag_eval.building.review._review_outcome import Review, review
+from mrag_eval.building.review._review_outcome import Review, reviewed
 from mrag_eval.building.steps._asking import model_identity
 from mrag_eval.building.steps._records import Outcome, Settle, dropped, each, kept
 from mrag_eval.building.steps._steps import Say, Step, read_records, step_records
@@ -27,7 +27,6 @@ from mrag_eval.building.xrag._translating import settle_translations, translate,
 from mrag_eval.building.xrag._xrag_records import Headline, Question
 from mrag_eval.building.xrag._xrag_rows import make_rows
 from mrag_eval.building.xrag._xrag_settings import PROMPTS, SEATS, XragSettings
-from mrag_eval.core import DataError
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel, behind_api
 from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedder
@@ -281,11 +280,15 @@ class XragWork:
 
     # --- people ------------------------------------------------------------------------------------------------------
 
-    def reviewed(self) -> Review | None:
-        """Return the annotators' review; None if their sheet has only just been written."""
-        records = read_records(step_records(self._steps_folder, BEFORE_REVIEW), Question)
-        self.outcome = review(self.sheets, [self._review_item(record) for record in records])
+    def read_reviews(self) -> Review:
+        """Return the annotators' review of the questions."""
+        self.outcome = reviewed(self.sheets, self.questions_to_review())
         return self.outcome
+
+    def questions_to_review(self) -> list[ReviewItem]:
+        """Return the questions as items of a review sheet."""
+        records = read_records(step_records(self._steps_folder, BEFORE_REVIEW), Question)
+        return [self._review_item(record) for record in records]
 
     def _review_item(self, item: Question) -> ReviewItem:
         articles = map(self.library.article, item.ends)
@@ -296,7 +299,7 @@ class XragWork:
         if not self.sheets or not items:
             each(items, lambda item: kept(replace(item, a_type="original")), settle)
             return
-        found = self._read(self.reviewed(), self.sheets)
+        found = self._said(self.read_reviews())
         for item in items:
             decision = found.decisions[item.id]
             if decision.answer is None:
@@ -308,21 +311,24 @@ class XragWork:
             else:
                 settle(item.id, with_people(replace(item, a_type="original")))
 
-    def reviewed_translations(self) -> Review | None:
-        """Return the annotators' review of the translations; None if their sheet has only just been written."""
-        records = read_records(step_records(self._steps_folder, TRANSLATION), Question)
-        self.translations = review(self.translation_sheets, [translation_item(record) for record in records])
+    def read_translation_reviews(self) -> Review:
+        """Return the annotators' review of the translations."""
+        self.translations = reviewed(self.translation_sheets, self.translations_to_review())
         return self.translations
+
+    def translations_to_review(self) -> list[ReviewItem]:
+        """Return the translations as items of a review sheet."""
+        return [
+            translation_item(item) for item in read_records(step_records(self._steps_folder, TRANSLATION), Question)
+        ]
 
     def _review_translations(self, items: Sequence[Question], settle: Settle) -> None:
         if not self.translation_sheets or not items:
             each(items, kept, settle)
             return
-        settle_translations(self._read(self.reviewed_translations(), self.translation_sheets), items, settle)
+        settle_translations(self._said(self.read_translation_reviews()), items, settle)
 
-    def _read(self, found: Review | None, sheets: Sequence[Path]) -> Review:
-        if found is None:
-            raise DataError(f"{sheets[0]} was removed during the build", "run the command again")
+    def _said(self, found: Review) -> Review:
         for line in found.lines():
             self.say(line)
         return found
