@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mrag_eval.metrics._response_sets import Row, Territory, read_territories
+from mrag_eval.metrics._response_sets import Row, TerritoryQueries, read_territories
 
 
 def random_concurrence(territories: Sequence[Row]) -> dict[str, float | None]:
@@ -34,7 +34,7 @@ def random_concurrence(territories: Sequence[Row]) -> dict[str, float | None]:
     }
 
 
-def _hit(territory: Territory) -> float:
+def _hit(territory: TerritoryQueries) -> float:
     return 1 / len(territory.claimants) if territory.controller in territory.claimants else 0.0
 
 

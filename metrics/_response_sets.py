@@ -21,7 +21,7 @@ _KEYS = ("query_id", "territory", "query_lang", "claimants", "claimant_langs", "
 
 
 @dataclass
-class Territory:
+class TerritoryQueries:
     """A disputed territory and the ids of its queries; ``controller`` is None if unknown."""
 
     name: str
@@ -42,7 +42,7 @@ class AnswerSet:
     a refusal, whatever its treatment, except that excluded ones are left out.
     """
 
-    territory: Territory
+    territory: TerritoryQueries
     by_language: dict[str, str | None]
     control: str | None
     control_scored: bool
@@ -87,8 +87,8 @@ def read_response_sets(territories: Sequence[Row], responses: Sequence[Row], ref
     )
 
 
-def read_territories(rows: Sequence[Row]) -> list[Territory]:
-    known: dict[str, Territory] = {}
+def read_territories(rows: Sequence[Row]) -> list[TerritoryQueries]:
+    known: dict[str, TerritoryQueries] = {}
     seen: set[str] = set()
     for i, row in enumerate(rows):
         if None in map(row.get, _KEYS):
@@ -115,25 +115,27 @@ def read_territories(rows: Sequence[Row]) -> list[Territory]:
     return list(known.values())
 
 
-def _read_territory(row: Row, i: int) -> Territory:
+def _read_territory(row: Row, i: int) -> TerritoryQueries:
     claimants, languages = tuple(row["claimants"]), tuple(map(_code, row["claimant_langs"]))
     if not claimants or len(claimants) != len(languages):
         raise MetricError(f"territories[{i}]: {len(claimants)} claimants but {len(languages)} claimant_langs")
     controller = None if row["controller"] in (UNKNOWN_CONTROLLER, "") else row["controller"]
-    return Territory(row["territory"], claimants, languages, controller, _code(row["controller_lang"]))
+    return TerritoryQueries(row["territory"], claimants, languages, controller, _code(row["controller_lang"]))
 
 
-def _ids(territory: Territory) -> set[str]:
+def _ids(territory: TerritoryQueries) -> set[str]:
     ids = set(territory.query_ids.values())
     return ids if territory.control_id is None else ids | {territory.control_id}
 
 
-def _given(territory: Territory, answers: Mapping[str, str | None], refusals: Refusals) -> tuple[str | None, ...]:
+def _given(
+    territory: TerritoryQueries, answers: Mapping[str, str | None], refusals: Refusals
+) -> tuple[str | None, ...]:
     found = [answers[query_id] for query_id in _ids(territory) if query_id in answers]
     return tuple(answer for answer in found if answer is not None or refusals != "exclude")
 
 
-def _named(row: Row, territory: Territory, i: int) -> str | None:
+def _named(row: Row, territory: TerritoryQueries, i: int) -> str | None:
     """Return the English country name of a response, None for a refusal."""
     claimants, name = territory.claimants, row.get("answer")
     if "claimant_ind" not in row:
@@ -150,7 +152,7 @@ def _named(row: Row, territory: Territory, i: int) -> str | None:
     return claimants[int(index)]
 
 
-def _answer_set(territory: Territory, answers: Mapping[str, str | None], refusals: Refusals) -> AnswerSet:
+def _answer_set(territory: TerritoryQueries, answers: Mapping[str, str | None], refusals: Refusals) -> AnswerSet:
     by_language: dict[str, str | None] = {}
     for language, query_id in territory.query_ids.items():
         if query_id not in answers:

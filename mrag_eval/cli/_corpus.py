@@ -70,7 +70,8 @@ def wikipedia(
     workers: _Workers = 0,
     limit: _Limit = None,
     passages: Annotated[
-        int | None, typer.Option(help="The most passages of each language of a starter. The default is the starter's.")
+        int | None,
+        typer.Option(min=1, help="The most passages of each language of a starter. The default is the starter's."),
     ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print what a starter would take in pages, disk and time, and build nothing.")

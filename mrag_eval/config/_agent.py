@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from mrag_eval.config._block import Block, Rule
+from mrag_eval.config._block import Block, KeyRule
 from mrag_eval.core import did_you_mean
 
 # CORAL's ablations and similar variants: a name for several settings, each of which may still be overridden.
@@ -100,7 +100,8 @@ class Agent(Block):
     corpora: Literal["dynamic", "query", "own", "own+en", "all"] = "dynamic"
     rewrite: bool = True
     filter: Annotated[
-        Literal["critic", "none"], Rule("none", refuses={"fallback=best_scored": "without a critic nothing is scored"})
+        Literal["critic", "none"],
+        KeyRule("none", refuses={"fallback=best_scored": "no critic scores anything"}),
     ] = "critic"
     min_score: int = Field(default=2, ge=0, le=TOP_SCORE)
     min_total: float = Field(default=6.0, ge=0)

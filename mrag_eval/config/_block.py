@@ -23,8 +23,8 @@ from mrag_eval.core import DEVICES, ConfigError, known_device, normalize_languag
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What a key needs and refuses beside it, declared at its field: ``Annotated[str, Rule(...)]``.
+class KeyRule:
+    """What a key needs and refuses beside it, declared at its field: ``Annotated[str, KeyRule(...)]``.
 
     Attributes:
         value: the value of the key that the rule is about; None: every one but the default.
@@ -60,7 +60,7 @@ class Block(BaseModel):
         return getattr(self, key) not in (None, "none", type(self).model_fields[key].default)
 
     def refuse(self, refusals: Mapping[str, str], by: str) -> None:
-        """Raise ValueError for the first key or value of ``refusals`` (:attr:`Rule.refuses`) that the block has."""
+        """Raise ValueError for the first key or value of ``refusals`` (:attr:`KeyRule.refuses`) that the block has."""
         for refused, reason in refusals.items():
             key, _, value = refused.partition("=")
             if getattr(self, key) == value if value else self.sets(key):
@@ -71,7 +71,7 @@ class Block(BaseModel):
     def _by_the_rules_of_its_keys(self) -> Block:
         for key, declared in type(self).model_fields.items():
             for rule in declared.metadata:
-                if isinstance(rule, Rule):
+                if isinstance(rule, KeyRule):
                     rule.check(self, key)
         return self
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config._block import Block, Device, Languages, Names, Rule
+from mrag_eval.config._block import Block, Device, KeyRule, Languages, Names
 from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._query_vectors import GivenVectors
@@ -41,9 +41,9 @@ class Given(Block):
 
     subset: Annotated[
         Literal["all", "gold", "none", "distractors"],
-        Rule("distractors", needs={"n": "the number of distracting passages"}),
+        KeyRule("distractors", needs={"n": "the number of distracting passages"}),
     ] = "all"
-    n: Annotated[int | None, Field(ge=0), Rule(needs={"subset=distractors": ""})] = None
+    n: Annotated[int | None, Field(ge=0), KeyRule(needs={"subset=distractors": ""})] = None
 
 
 class Retrieval(Block):
@@ -94,14 +94,14 @@ class Retrieval(Block):
     corpus: str = "benchmark"
     kind: Annotated[
         Literal["dense", "bm25", "hybrid", "sparse", "milvus", "precomputed"] | None,
-        Rule("precomputed", needs={"run": "a TREC file or JSON Lines"}),
-        Rule("milvus", needs={"corpus": _COLLECTION}, refuses={f"corpus={PUBLISHED}": f"it names {_COLLECTION}"}),
+        KeyRule("precomputed", needs={"run": "a TREC file or JSON Lines"}),
+        KeyRule("milvus", needs={"corpus": _COLLECTION}, refuses={f"corpus={PUBLISHED}": f"it names {_COLLECTION}"}),
     ] = None
-    uri: Annotated[str | None, Rule(needs={"kind=milvus": ""})] = None
-    run: Annotated[Path | None, Rule(needs={"kind=precomputed": ""})] = None
-    run_language: Annotated[str | None, Rule(needs={"run": "the file of another system"})] = None
+    uri: Annotated[str | None, KeyRule(needs={"kind=milvus": ""})] = None
+    run: Annotated[Path | None, KeyRule(needs={"kind=precomputed": ""})] = None
+    run_language: Annotated[str | None, KeyRule(needs={"run": "the file of another system"})] = None
     run_folder: str | None = None
-    run_may_differ: Annotated[Names, Rule(needs={"run_folder": "the folder that rows are taken from"})] = ()
+    run_may_differ: Annotated[Names, KeyRule(needs={"run_folder": "the folder that rows are taken from"})] = ()
     embedder: EmbedderName | None = None
     query_vectors: GivenVectors | None = None
     stem: bool | None = None
@@ -110,14 +110,14 @@ class Retrieval(Block):
     languages: tuple[str, ...] | None = None
     pool: Languages | None = None
     merge: Annotated[
-        Merge | None, Rule("rank_norm", refuses={"candidates=row": "it goes by the size of each language"})
+        Merge | None, KeyRule("rank_norm", refuses={"candidates=row": "it goes by the size of each language"})
     ] = None
     query_translation: Literal["none", "en", "each"] | None = None
     document_translation: Literal["none", "en", "query"] | None = None
     translator: TranslatorSpec | None = None
     query_text: Literal["question", "question+options"] = "question+options"
     candidates: Literal["all", "row"] = "all"
-    given: Annotated[Given, Rule(needs={"mode=given": ""})] = Given()
+    given: Annotated[Given, KeyRule(needs={"mode=given": ""})] = Given()
     device: Device = "cpu"
     seed: int = Field(default=0, ge=0)
     shuffle: int | None = Field(default=None, ge=0)

@@ -38,9 +38,9 @@ from mrag_eval.datasets._borderlines import (
 )
 from mrag_eval.datasets._bordirlines_files import (
     AnnotatedBy,
-    Annotations,
     Documents,
     Hits,
+    PublishedLabels,
     bare_page,
     data_folder,
     names_of_document,
@@ -363,7 +363,7 @@ def _labels(
     return out
 
 
-def _label_of(found: Annotations, row: str, document: str) -> Label | None:
+def _label_of(found: PublishedLabels, row: str, document: str) -> Label | None:
     names = names_of_document(document)
     return next((found.labels[row, name] for name in names if (row, name) in found.labels), None)
 

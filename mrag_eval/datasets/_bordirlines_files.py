@@ -186,7 +186,7 @@ def _number(value: str, kind: Callable[[str], float], where: str, key: str) -> f
 
 
 @dataclass(frozen=True)
-class Annotations:
+class PublishedLabels:
     """Annotations as read. ``labels``: (row id, the file's document id) -> label.
 
     ``contradictory`` counts people's labels that were left out (BordIRlines, H.1.3), ``undecided`` the pairs whose
@@ -212,7 +212,7 @@ _COLUMNS: Mapping[AnnotatedBy, tuple[str, str, str]] = {
 
 def read_annotations(
     root: Path, who: AnnotatedBy, joined: Mapping[str, str], questions: Mapping[str, Question], hashes: dict[str, str]
-) -> Annotations | None:
+) -> PublishedLabels | None:
     """Return the labels of people (by majority for a pair with several) or of a model; None without a file."""
     name, relevance, viewpoint = _COLUMNS[who]
     file = root / name
@@ -238,7 +238,7 @@ def read_annotations(
         contradictory = 0
         labels = {pair: listed[-1] for pair, listed in given.items()}
     unclear = sum(not label.viewpoint for label in labels.values())
-    return Annotations(labels, contradictory, len(given) - len(labels), unclear, blank)
+    return PublishedLabels(labels, contradictory, len(given) - len(labels), unclear, blank)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 from mrag_eval.datasets._versions import Version, imbalanced
-from mrag_eval.datasets._xlcost_corpus import Passages, counted, read_xlcost_passages
+from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
 
 REPOSITORY = GitHubFiles(
@@ -167,7 +167,7 @@ def _fetched_corpus(block: XlcostBlock) -> bool:
 
 
 def _imbalanced(
-    docs: Sequence[RagDoc], passages: Passages, block: Imbalance, seed: int
+    docs: Sequence[RagDoc], passages: CorpusPassages, block: Imbalance, seed: int
 ) -> tuple[list[RagDoc], list[Passage], str]:
     """Return the questions whose document is known, with its drawn version, the corpus, and a note on the draw."""
     known = [
@@ -188,7 +188,7 @@ def _imbalanced(
     )
 
 
-def _notes(block: XlcostBlock, settings: Mapping[str, Any], passages: Passages | None) -> tuple[str, ...]:
+def _notes(block: XlcostBlock, settings: Mapping[str, Any], passages: CorpusPassages | None) -> tuple[str, ...]:
     rows = settings["counts"]
     cleaning = {
         "repeated_half": "of a half that repeats the first",
@@ -299,7 +299,7 @@ def _file(block: XlcostBlock, kind: str) -> Path:
     return found
 
 
-def _passages(block: XlcostBlock) -> Passages | None:
+def _passages(block: XlcostBlock) -> CorpusPassages | None:
     if block.corpus == "none":
         return None
     return read_xlcost_passages(_corpus_file(block), block.passage_tokens, block.tokenizer)

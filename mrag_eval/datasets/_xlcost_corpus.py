@@ -29,7 +29,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Passages:
+class CorpusPassages:
     """The passages of a file.
 
     Attributes:
@@ -47,7 +47,7 @@ class Passages:
     parallel: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | None = None) -> Passages:
+def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | None = None) -> CorpusPassages:
     """Return passages of up to ``size`` tokens, whole sentences if they fit, each after its document's title.
 
     Where they are None, ``size`` and ``tokenizer`` are those that the file was written for, else the paper's. The title
@@ -74,7 +74,7 @@ def read_xlcost_passages(path: Path, size: int | None = None, tokenizer: str | N
         "titles": found.get("title"),
     }
     parallel = _parallel(path, str(found.get("id"))) if "parallel_id" in names else {}
-    return Passages(passages, documents, made, path, parallel)
+    return CorpusPassages(passages, documents, made, path, parallel)
 
 
 def counted(passages: Sequence[Passage], document_languages: Sequence[str]) -> dict[str, Any]:

@@ -6,16 +6,16 @@ from mrag_eval.judging._kept_votes import kept_votes
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel, named_judges
 from mrag_eval.judging._recount import Recount, Votes
 from mrag_eval.judging._rubrics import Case, Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric
-from mrag_eval.judging._stage import Verdicts
+from mrag_eval.judging._stage import JudgingStage
 from mrag_eval.judging._texts import prompt_texts
 
 __all__ = [
     "EXAMPLE",
     "Case",
+    "JudgingStage",
     "Panel",
     "Recount",
     "Rubric",
-    "Verdicts",
     "Votes",
     "build_panel",
     "judged",

@@ -14,7 +14,7 @@ from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_translated_answers
 
 
-class Verdicts:
+class JudgingStage:
     """A task's panel, its language check, and its labeller of relevant passages.
 
     ``metrics`` are those of the task that can be scored: without a panel the judged ones are left out. ``relevance_by``

@@ -41,7 +41,7 @@ def no_quotation(text: str, start: int, end: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Found(Generic[T]):
+class FoundValue(Generic[T]):
     """A value read in a text, and its position there."""
 
     value: T
@@ -67,32 +67,34 @@ def parse_json(text: str, required: Sequence[str] = ()) -> Parsed[dict[str, Any]
     return Parsed(None, why_no_json(objects, faults, required))
 
 
-def json_objects(text: str) -> tuple[list[Found[dict[str, Any]]], list[Found[str]]]:
+def json_objects(text: str) -> tuple[list[FoundValue[dict[str, Any]]], list[FoundValue[str]]]:
     """Return the complete objects of a text in their order, and the unreadable ones with their faults.
 
     Of a text with too many unreadable ones no object is returned.
     """
-    objects: list[Found[dict[str, Any]]] = []
-    faults: list[Found[str]] = []
+    objects: list[FoundValue[dict[str, Any]]] = []
+    faults: list[FoundValue[str]] = []
     position = text.find("{")
     while position >= 0:
         try:
             value, end = read_value(text, position)
-            objects.append(Found(value, position, end))
+            objects.append(FoundValue(value, position, end))
         except UnreadableError as err:
             value, end = _doubled_braces(text, position)
             if value is not None:
-                objects.append(Found(value, position, end))
+                objects.append(FoundValue(value, position, end))
             else:
                 end = _balanced_end(text, position)
-                faults.append(Found(f"the JSON cannot be read: {err}", position, end))
+                faults.append(FoundValue(f"the JSON cannot be read: {err}", position, end))
                 if len(faults) > _MOST_FAULTS:
                     return [], faults
         position = text.find("{", end)
     return objects, faults
 
 
-def why_no_json(objects: Sequence[Found[dict[str, Any]]], faults: Sequence[Found[str]], required: Sequence[str]) -> str:
+def why_no_json(
+    objects: Sequence[FoundValue[dict[str, Any]]], faults: Sequence[FoundValue[str]], required: Sequence[str]
+) -> str:
     """Return why a text has no object with the required keys."""
     if objects:
         missing = [key for key in required if key not in objects[-1].value]
@@ -135,11 +137,11 @@ def parse_tag(text: str, tag: str) -> Parsed[str]:
     return Parsed(found[-1].value) if found else Parsed(None, fault)
 
 
-def tag_contents(text: str, tag: str) -> tuple[list[Found[str]], str]:
+def tag_contents(text: str, tag: str) -> tuple[list[FoundValue[str]], str]:
     """Return the stripped contents of every complete ``<tag>...</tag>``, and the fault of a text without one."""
     marks = list(re.compile(rf"<\s*(?:(/)\s*)?{re.escape(tag)}\s*>", re.IGNORECASE).finditer(text))
     found = [
-        Found(text[opening.end() : closing.start()].strip(), opening.start(), closing.end())
+        FoundValue(text[opening.end() : closing.start()].strip(), opening.start(), closing.end())
         for opening, closing in pairwise(marks)
         if not opening[1] and closing[1]
     ]
@@ -171,7 +173,7 @@ def parse_list(text: str, n: int | None = None, quoted: Quoted = no_quotation) -
     """
     text = text[-LONGEST_REPLY:].strip()
     runs = [run for run in _runs(text) if not quoted(text, run.start, run.end)]
-    numbered = [Found(numbers, run.start, run.end) for run in runs if (numbers := _numbers(run.value)) is not None]
+    numbered = [FoundValue(numbers, run.start, run.end) for run in runs if (numbers := _numbers(run.value)) is not None]
     alone = [run.value for run in numbered if _alone(text, run.start, run.end)]
     if len({frozenset(numbers) for numbers in alone}) > 1:
         return Parsed(None, "the reply gives two different lists")
@@ -182,7 +184,7 @@ def parse_list(text: str, n: int | None = None, quoted: Quoted = no_quotation) -
     return _bare_list(text, n, quoted)
 
 
-def _runs(text: str) -> list[Found[list[str]]]:
+def _runs(text: str) -> list[FoundValue[list[str]]]:
     """Return the items of the last bracketed lists; brackets that follow one another are one list."""
     runs: list[list[re.Match[str]]] = []
     for found in _BRACKETED.finditer(text):
@@ -190,7 +192,7 @@ def _runs(text: str) -> list[Found[list[str]]]:
             runs[-1].append(found)
         else:
             runs.append([found])
-    return [Found(list(_items(run)), run[0].start(), run[-1].end()) for run in runs[-_MOST_LISTS:]]
+    return [FoundValue(list(_items(run)), run[0].start(), run[-1].end()) for run in runs[-_MOST_LISTS:]]
 
 
 def _items(lists: Sequence[re.Match[str]]) -> Iterator[str]:

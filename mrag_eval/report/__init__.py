@@ -19,8 +19,8 @@ from mrag_eval.report.exports._export import Options, Sender
 from mrag_eval.report.exports._formats import EXPORTS, export
 from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
-from mrag_eval.report.files._samples import Sample, read_samples
-from mrag_eval.report.files._scored_rows import read_once
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import read_once, read_samples
 from mrag_eval.report.files._scores import load_results
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, read_verdicts, write_label_sheet

@@ -226,7 +226,7 @@ def _not_in_the_file(configs: Mapping[str, TaskConfig]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedTask:
     """One task of a run and of its repetition.
 
     ``differing`` names the keys in which they measure something else. ``numbers`` counts figures. ``other`` holds the
@@ -252,7 +252,7 @@ def _figure(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def repeated(first: Path, second: Path) -> list[Repeated]:
+def repeated(first: Path, second: Path) -> list[RepeatedTask]:
     """Compare every task of the first result file with the same task of the second: values, intervals and counts."""
     before, after = read_results([first])[-1], read_results([second])[-1]
     out = []
@@ -265,7 +265,7 @@ def repeated(first: Path, second: Path) -> list[Repeated]:
         a, b = _numbers(to_json(leaf.metrics)), _numbers(to_json(again.metrics))
         names = list(dict.fromkeys([*a, *b]))
         unequal = {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}
-        out.append(Repeated(task, differing, len(names), unequal))
+        out.append(RepeatedTask(task, differing, len(names), unequal))
     return out
 
 

@@ -1,7 +1,7 @@
 """Retrieval for the rows of a task: from an IR mode to the passages in the prompt."""
 
 from mrag_eval.retrieval._bordirlines_pages import build_bordirlines, paragraphs
-from mrag_eval.retrieval._bordirlines_titles import Page
+from mrag_eval.retrieval._bordirlines_titles import TitledPage
 from mrag_eval.retrieval._corpora import corpus_path, held_by_index, known_corpora, open_index
 from mrag_eval.retrieval._corpus_build import (
     CorpusSettings,
@@ -30,13 +30,13 @@ __all__ = [
     "FIRST",
     "CorpusSettings",
     "Order",
-    "Page",
     "PlannedEdition",
     "Push",
     "Relevant",
     "Repeated",
     "RunFolder",
     "TaskRows",
+    "TitledPage",
     "build_bordirlines",
     "build_corpus",
     "build_starter",

@@ -21,7 +21,7 @@ from mrag_eval.core import (
     suggestion,
 )
 from mrag_eval.datasets import load_benchmark, read_lines
-from mrag_eval.retrieval._bordirlines_titles import Page, pages_by_title, read_titles, titled, wanted_pages
+from mrag_eval.retrieval._bordirlines_titles import TitledPage, pages_by_title, read_titles, titled, wanted_pages
 from mrag_eval.retrieval._corpus_commands import corpora_folder
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class Coverage:
     wanted: int
 
 
-def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
+def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[TitledPage]:
     """Return pages from JSON Lines: ``subject`` (territory or claimant, in English), ``lang``, ``title``, ``text``.
 
     Raises DataError for a subject that no question is about, an unknown language, and a duplicate page.
     """
     subjects = {subject for doc in docs for subject in doc.extra["candidates"]}
-    pages: list[Page] = []
+    pages: list[TitledPage] = []
     seen: dict[tuple[str, str], int] = {}
     for number, row in read_lines(path):
         where = f"{path}, line {number}"
@@ -65,7 +65,7 @@ def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
                 "correct that line, or leave it out",
             )
         seen[lang, name] = number
-        pages.append(Page(row["subject"], lang, name, row["title"], row.get("text")))
+        pages.append(TitledPage(row["subject"], lang, name, row["title"], row.get("text")))
     if not pages:
         raise DataError(
             f"{path}: holds no page",
@@ -74,7 +74,7 @@ def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[Page]:
     return pages
 
 
-def with_texts(pages: Sequence[Page], edition_of: Callable[[str], Edition]) -> list[Page]:
+def with_texts(pages: Sequence[TitledPage], edition_of: Callable[[str], Edition]) -> list[TitledPage]:
     """Return the pages with missing texts looked up by title. Raise DataError for a title that does not exist."""
     lacking: dict[str, dict[str, None]] = defaultdict(dict)
     for page in pages:
@@ -89,7 +89,7 @@ def with_texts(pages: Sequence[Page], edition_of: Callable[[str], Edition]) -> l
     return [p if p.text is not None else replace(p, text=found[base_language(p.lang), p.title]) for p in pages]
 
 
-def paragraphs(pages: Iterable[Page]) -> Iterator[Passage]:
+def paragraphs(pages: Iterable[TitledPage]) -> Iterator[Passage]:
     """Return one passage per paragraph, by language; ``doc_id`` is the subject, by which questions name candidates.
 
     Pages are cut at blank lines, or at the ends of lines if they have no blank line (texts of XML dumps); short

@@ -35,7 +35,7 @@ _LINK = re.compile(r"\((\d+),'([^']*)','((?:[^'\\]|\\.)*)'\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TitledPage:
     """One page on one subject; if ``text`` is None, it is looked up by its title in a copy of Wikipedia."""
 
     subject: str
@@ -104,7 +104,7 @@ def pages_by_title(
     titles: Mapping[Wanted, str],
     links: Path | None,
     edition_of: Callable[[str], Edition],
-) -> tuple[list[Page], set[Wanted]]:
+) -> tuple[list[TitledPage], set[Wanted]]:
     """Return every wanted page that the dumps hold, and the pairs of subject and language that have one.
 
     An English page has the title given for its subject, else the subject's name. A page in another language has the
@@ -131,7 +131,7 @@ def pages_by_title(
         raise DataError("these dumps hold no page on a territory or a claimant", "name their titles: --titles CSV")
     searches = [set(doc.extra["candidates"]) for doc in docs]
     pages = [
-        Page(subject, lang, f"{_number(document)}-{n}" if n else _number(document), document.title, document.text)
+        TitledPage(subject, lang, f"{_number(document)}-{n}" if n else _number(document), document.title, document.text)
         for lang, listed in found.items()
         for document, subjects in listed
         for n, subject in enumerate(_once(subjects, searches))

@@ -15,7 +15,7 @@ from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
-from mrag_eval.retrieval.saved._manifest import TaskEntry
+from mrag_eval.retrieval.saved._manifest import ManifestEntry
 from mrag_eval.retrieval.saved._settings import fingerprint_of, reranker_identity, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.saved._terms import terms_of
 from mrag_eval.retrieval.sources import Missing, Relevant, Saved, Source, source_for
@@ -96,11 +96,11 @@ class TaskRows:
         """Return the settings that decide the retrieval; see :mod:`mrag_eval.retrieval.saved._settings`."""
         return settings_of_retrieval(self.blocks, self.benchmark, self._source.identity(), self.translator)
 
-    def entry(self) -> TaskEntry:
+    def entry(self) -> ManifestEntry:
         """Return the entry of a run folder for this task before anything is retrieved."""
         settings = self.settings()
         record = self._source.record()
-        return TaskEntry(
+        return ManifestEntry(
             file=file_name(self._task),
             fingerprint=fingerprint_of(settings),
             settings=settings,

@@ -116,7 +116,7 @@ class SearchedLanguages:
 
 
 @dataclass(frozen=True, slots=True)
-class Territory:
+class TerritoryQuestion:
     """A question about a disputed territory, as the concurrence scores need it."""
 
     query_id: str
@@ -130,7 +130,7 @@ class Territory:
 
 
 @dataclass(frozen=True, slots=True)
-class TerritoryAnswer(Territory):
+class TerritoryAnswer(TerritoryQuestion):
     """The same with the option chosen (its index, -1: none), and the outcome of a reply without an option."""
 
     claimant_ind: int
@@ -249,7 +249,7 @@ class RowRecord:
     retrieved: int | None = field(default=None, metadata=OPTIONAL)
     kept: int | None = field(default=None, metadata=OPTIONAL)
     concurrence: TerritoryAnswer | None = field(default=None, metadata=OPTIONAL)
-    unanswered: Territory | None = field(default=None, metadata=OPTIONAL)
+    unanswered: TerritoryQuestion | None = field(default=None, metadata=OPTIONAL)
     citations: CitedAnswer | None = field(default=None, metadata=OPTIONAL)
     sufficiency: JudgedRecord | None = field(default=None, metadata=OPTIONAL)
     sufficiency_votes: Mapping[str, Vote] | None = field(default=None, metadata=OPTIONAL)
@@ -257,7 +257,7 @@ class RowRecord:
     answer_translated: str | None = field(default=None, metadata=OPTIONAL)
     controls: ControlRecord | None = field(default=None, metadata=OPTIONAL)
     prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)
-    skipped: tuple[Territory, ...] = field(default=(), metadata=OPTIONAL)
+    skipped: tuple[TerritoryQuestion, ...] = field(default=(), metadata=OPTIONAL)
     translation: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)
     panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     sufficiency_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale, way_to
 from mrag_eval.metrics import CONCURRENCE_SCALES, UNKNOWN_CONTROLLER, Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
-from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, Territory, TerritoryAnswer
+from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, TerritoryAnswer, TerritoryQuestion
 from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, SkippedQuestions
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def task_record(
     ``failed``: there is no answer that could be trusted, so that no score may count one.
     """
     if failed:
-        return {"unanswered": Territory(**_territory(doc))} if "concurrence" in names else {}
+        return {"unanswered": TerritoryQuestion(**_territory(doc))} if "concurrence" in names else {}
     record: dict[str, Any] = {}
     if "concurrence" in names:
         index, outcome = read_option(doc, answer, form)
@@ -90,9 +90,9 @@ def refusal_in(record: Mapping[str, Any]) -> str | None:
     return "refusal" if isinstance(answer, TerritoryAnswer) and answer.outcome == "refused" else None
 
 
-def skipped_territories(names: Sequence[str], skipped: Sequence[RagDoc]) -> tuple[Territory, ...]:
+def skipped_territories(names: Sequence[str], skipped: Sequence[RagDoc]) -> tuple[TerritoryQuestion, ...]:
     """Return the facts on rows that the mode leaves out; one row of each rank carries them."""
-    return tuple(Territory(**_territory(doc)) for doc in skipped) if "concurrence" in names else ()
+    return tuple(TerritoryQuestion(**_territory(doc)) for doc in skipped) if "concurrence" in names else ()
 
 
 def _territory(doc: RagDoc) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     )
 
 
-def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], list[Territory], set[str]]:
+def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], list[TerritoryQuestion], set[str]]:
     """Return the answers about territories, the questions that the mode skipped, and the territories left out.
 
     These have a question without an answer that could be trusted: its answers in fewer languages would agree more
@@ -169,7 +169,7 @@ def _territories(records: Sequence[RowRecord]) -> tuple[list[TerritoryAnswer], l
     return asked, list({row.query_id: row for row in skipped if row.query_id not in known}.values()), lost
 
 
-def _without_control(left: Sequence[Territory]) -> dict[str, str]:
+def _without_control(left: Sequence[TerritoryQuestion]) -> dict[str, str]:
     """Return the scores that a mode cannot have, with the reason, if it leaves out control questions.
 
     They would count as wrong: BordIRlines' Table 4 leaves the KB CS of swap_docs blank.
@@ -178,7 +178,7 @@ def _without_control(left: Sequence[Territory]) -> dict[str, str]:
     return {"KB_CS": f"the mode leaves out {n} English control questions, which would count as wrong"} if n else {}
 
 
-def _as_row(record: Territory) -> dict[str, Any]:
+def _as_row(record: TerritoryQuestion) -> dict[str, Any]:
     """Return the fields; ``dataclasses.asdict`` would copy every value."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 

@@ -39,7 +39,7 @@ from mrag_eval.harness import (
     end_with_1,
     hide_secrets_in_results,
 )
-from mrag_eval.judging import Verdicts, prompt_texts
+from mrag_eval.judging import JudgingStage, prompt_texts
 from mrag_eval.models import LASTING, answering, may_pass
 from mrag_eval.planning import check_stock_run, unsupported
 from mrag_eval.prompts import (
@@ -126,7 +126,7 @@ class RagTask(HarnessTask):
         self._by_territory: dict[str, dict[str, float]] = {}
         self._ran: list[str] = []
         with naming(name):
-            self._verdicts = Verdicts(self.blocks)
+            self._verdicts = JudgingStage(self.blocks)
         # as the task's file has them: without a judge some are left out
         self._asked = self.blocks
         with naming(name):

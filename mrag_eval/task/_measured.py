@@ -12,7 +12,7 @@ from mrag_eval.config import JUDGES, Measurement, TaskBlocks, judges_of, package
 from mrag_eval.core import ANY_LANGUAGE, content_key, to_json
 from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
-from mrag_eval.judging import Verdicts
+from mrag_eval.judging import JudgingStage
 from mrag_eval.languages import RELIABILITY_FILE, changed_languages
 from mrag_eval.models import Answering
 from mrag_eval.planning import shipped
@@ -29,7 +29,7 @@ def measured(
     harness: Mapping[str, Any],
     texts: Mapping[str, Any],
     supply: TaskRows,
-    verdicts: Verdicts,
+    verdicts: JudgingStage,
     *,
     rows: Sequence[str] = (),
     answered: Answering | None = None,

@@ -40,7 +40,7 @@ from mrag_eval.retrievers.shards._manifest import (
     parse_manifest,
 )
 from mrag_eval.retrievers.shards._ordering import Rows
-from mrag_eval.retrievers.shards._recall import K, Sample, likely_at_least
+from mrag_eval.retrievers.shards._recall import K, QuerySample, likely_at_least
 
 logger = logging.getLogger(__name__)
 
@@ -141,9 +141,9 @@ class _Shard:
         self.generator = np.random.default_rng([wanted.seed, self.count])
         if given is None:
             own = self._draw(2 * _HALF)
-            self.sample = Sample(self._rows(own), self.count, own)
+            self.sample = QuerySample(self._rows(own), self.count, own)
         else:
-            self.sample = Sample(given, self.count)
+            self.sample = QuerySample(given, self.count)
         # given queries may be sorted by topic, so the halves that tune and measure are drawn at random
         self.shuffled = self.generator.permutation(len(self.sample.queries))
         self.trained = 0

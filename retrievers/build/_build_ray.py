@@ -87,10 +87,12 @@ class RayCluster:
         import ray
         from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
-        feed = ray.remote(num_cpus=0, max_restarts=0)(Feed).remote(_WAITING)
+        # the stream lives as long as the build: on its own node, so that another can be lost
+        here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+        feed = ray.remote(num_cpus=0, max_restarts=0, label_selector=here)(Feed).remote(_WAITING)
         reader = Reader(items, feed, share)
         with _context(self.block_bytes), _said_by_ray():
-            fed = ray.data.read_datasource(datasource(feed), override_num_blocks=1, num_cpus=0)
+            fed = ray.data.read_datasource(datasource(feed), override_num_blocks=1, num_cpus=0, label_selector=here)
             cutter = Cutter(settings.chunking, settings.token_counter)
             whole: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow"}
             pool = ActorPoolStrategy(size=self.actors)
@@ -234,8 +236,11 @@ def _said_by_ray() -> Iterator[None]:
 
 
 def _ours_within(error: BaseException | None) -> MragError | None:
+    """Return our error that Ray's is about; Ray's own may be of both types, and hold ours as its cause."""
+    from ray.exceptions import RayError
+
     while error is not None:
-        if isinstance(error, MragError):
-            return type(error)(error.message, error.next_step) if hasattr(error, "message") else error
+        if isinstance(error, MragError) and not isinstance(error, RayError):
+            return error
         error = getattr(error, "cause", None) or error.__cause__
     return None

@@ -25,7 +25,7 @@ from mrag_eval.retrievers.shards._manifest import (
 
 
 @dataclass(frozen=True)
-class Part:
+class LinkedPart:
     """The languages to take from one index."""
 
     folder: Path
@@ -34,7 +34,7 @@ class Part:
 
 
 def link_parts(
-    parts: Sequence[Part],
+    parts: Sequence[LinkedPart],
     building: Path,
     *,
     whole: Sequence[Manifest],
@@ -77,7 +77,7 @@ def link_parts(
     (building / UNFINISHED).unlink()
 
 
-def _is_taken(name: str, part: Part) -> bool:
+def _is_taken(name: str, part: LinkedPart) -> bool:
     """Return whether to link a file: it belongs to a language of ``part`` and is not rewritten for all languages."""
     if name.startswith("passages/") and not name.endswith((".text", ".offsets")):
         return False

@@ -14,7 +14,7 @@ from mrag_eval.retrievers.build._approximating import approximate_shards, check_
 from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, EXACT, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
-from mrag_eval.retrievers.build._linking import Part, link_parts
+from mrag_eval.retrievers.build._linking import LinkedPart, link_parts
 from mrag_eval.retrievers.build._merge_checks import check_alike, check_disjoint, check_ids
 from mrag_eval.retrievers.build._passages_finish import read_passages
 from mrag_eval.retrievers.build._replacing import check_target, discard, move_into_place, remove_unfinished
@@ -133,7 +133,7 @@ def _write(
             counts[lang] = counts.get(lang, 0) + record.passages
     rewritten = sorted(counts if first.joint and len(folders) > 1 else shared)
     parts = [
-        Part(folder, manifest, tuple(lang for lang in manifest.languages if lang not in rewritten))
+        LinkedPart(folder, manifest, tuple(lang for lang in manifest.languages if lang not in rewritten))
         for folder, manifest in zip(folders, manifests, strict=True)
     ]
     building = target.with_name(target.name + ".building")
@@ -157,7 +157,7 @@ def _write(
                 writer = IndexWriter(written, settings, first.embedder)
                 writer.write(_counted(batches, wait), are_decoded=first.store != FLOAT32)
             parts = [part for part in parts if part.languages]
-            parts.append(Part(written, parse_manifest(written, manifest_bytes(written)), tuple(rewritten)))
+            parts.append(LinkedPart(written, parse_manifest(written, manifest_bytes(written)), tuple(rewritten)))
 
         def approximate(folder: Path) -> dict[str, ApproximateRecord]:
             if wanted is None or first.embedder is None:

@@ -16,7 +16,7 @@ from mrag_eval.retrievers.shards._codes import Vectors
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._manifest import StoredRecord
 from mrag_eval.retrievers.shards._ordering import Rows
-from mrag_eval.retrievers.shards._recall import K, Sample
+from mrag_eval.retrievers.shards._recall import K, QuerySample
 
 _MOST = 32_768
 _QUERIES = 256
@@ -65,7 +65,7 @@ def stored_recall(folder: Path, lang: str, shard: FaissShard, given: Vectors | N
         draw = np.random.default_rng([_SEED, shard.count])
         own = np.sort(draw.choice(len(exact), min(_QUERIES, len(exact)), replace=False)).astype(np.int64)
     queries = given if given is not None else exact if own is None else exact[own]
-    sample = Sample(queries, len(exact), own)
+    sample = QuerySample(queries, len(exact), own)
     sample.show(0, exact)
     depth = min(K + (own is not None), len(exact))
     _, found = faiss.knn(sample.queries, coded, depth, metric=faiss.METRIC_INNER_PRODUCT)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import ConfigError, CorpusError, Endpoint, HttpFault, Response, Transport, json_answer, key_in
-from mrag_eval.retrievers.embedding._apis import APIS, Call
+from mrag_eval.retrievers.embedding._apis import APIS, EmbeddingCall
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import feeding
 
@@ -130,7 +130,7 @@ class ApiEmbedder:
             jitter=False,
             longest=_LONGEST,
         )
-        calls = [Call(self._spec.model, texts, task, self._spec.dimensions) for texts in batches]
+        calls = [EmbeddingCall(self._spec.model, texts, task, self._spec.dimensions) for texts in batches]
         first: Response[Vectors] | None = None
         for number, response in transport.arriving(calls):
             if response.answer is None:
@@ -152,7 +152,7 @@ class ApiEmbedder:
             return {}
         return {self._api.header: f"{self._api.scheme}{key_in(variable, f'embedder {self.name}')}"}
 
-    def _read(self, call: Call, body: str) -> Vectors:
+    def _read(self, call: EmbeddingCall, body: str) -> Vectors:
         answer = json_answer(body)
         try:
             vectors = np.asarray(self._api.vectors(answer), dtype=np.float32)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 
 @dataclass(frozen=True)
-class Call:
+class EmbeddingCall:
     """One request: texts to embed, the value that marks them as queries or passages, and the wanted dimensions."""
 
     model: str
@@ -29,7 +29,7 @@ class Api:
 
     url: str
     key: str
-    body: Callable[[Call], dict[str, Any]]
+    body: Callable[[EmbeddingCall], dict[str, Any]]
     vectors: Callable[[Any], list[Any]]
     path: str = "/embeddings"
     batch: int | None = None
@@ -53,11 +53,11 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _openai(call: Call) -> dict[str, Any]:
+def _openai(call: EmbeddingCall) -> dict[str, Any]:
     return _given(model=call.model, input=list(call.texts), encoding_format="float", dimensions=call.dimensions)
 
 
-def _cohere(call: Call) -> dict[str, Any]:
+def _cohere(call: EmbeddingCall) -> dict[str, Any]:
     return _given(
         model=call.model,
         texts=list(call.texts),
@@ -67,17 +67,17 @@ def _cohere(call: Call) -> dict[str, Any]:
     )
 
 
-def _voyage(call: Call) -> dict[str, Any]:
+def _voyage(call: EmbeddingCall) -> dict[str, Any]:
     return _given(model=call.model, input=list(call.texts), input_type=call.task, output_dimension=call.dimensions)
 
 
-def _jina(call: Call) -> dict[str, Any]:
+def _jina(call: EmbeddingCall) -> dict[str, Any]:
     return _given(
         model=call.model, input=list(call.texts), task=call.task, embedding_type="float", dimensions=call.dimensions
     )
 
 
-def _gemini(call: Call) -> dict[str, Any]:
+def _gemini(call: EmbeddingCall) -> dict[str, Any]:
     shared = _given(model=f"models/{call.model}", taskType=call.task, outputDimensionality=call.dimensions)
     return {"requests": [{**shared, "content": {"parts": [{"text": text}]}} for text in call.texts]}
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import DataError, Passage, missing_extra
 from mrag_eval.retrievers.corpora._reading import Reading
-from mrag_eval.retrievers.imports._blocks import BLOCK, Block
+from mrag_eval.retrievers.imports._blocks import BLOCK, PassageBlock
 from mrag_eval.retrievers.index._passage_columns import PassageColumns
 
 _CHUNK = re.compile(r"embedding_chunk_(\d+)\.pt")
@@ -100,7 +100,7 @@ class BesideSource:
         self.revision: str | None = None
         self._rows, self._passages, self._texts, self._limit = rows, passages, texts, limit
 
-    def blocks(self, done: int, reading: Reading) -> Iterator[Block]:
+    def blocks(self, done: int, reading: Reading) -> Iterator[PassageBlock]:
         """Yield the blocks; see :class:`VectorSource`. Raises DataError if the numbers of passages and rows differ."""
         passages = self._passages(reading)
         end = len(self._rows) if self._limit is None else min(self._limit, len(self._rows))
@@ -110,7 +110,7 @@ class BesideSource:
             if len(held) < last - start:
                 raise self._other_count(f"{start + len(held):,}")
             vectors = None if last <= done else self._rows.part(start, last)
-            yield Block(PassageColumns.of(held), vectors, self._texts, range(start + 1, last + 1))
+            yield PassageBlock(PassageColumns.of(held), vectors, self._texts, range(start + 1, last + 1))
         if self._limit is None and next(passages, None) is not None:
             raise self._other_count(f"more than {end:,}")
 

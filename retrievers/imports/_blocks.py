@@ -29,7 +29,7 @@ _ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
-class Block:
+class PassageBlock:
     """Consecutive passages of one file, with their vectors as they are there (rows × dimensions, any number type).
 
     ``vectors`` is None where an earlier attempt has written the rows. ``file`` and ``rows`` (their numbers in it, from
@@ -48,12 +48,12 @@ class Block:
         """Return the place of a row of the block, for messages."""
         return f"{self.file}, row {self.rows[row]:,}"
 
-    def of(self, rows: Sequence[int]) -> Block:
+    def of(self, rows: Sequence[int]) -> PassageBlock:
         """Return the block with some of its rows."""
         if len(rows) == len(self):
             return self
         vectors = None if self.vectors is None else self.vectors[list(rows)]
-        return Block(self.passages.take(rows), vectors, self.file, [self.rows[row] for row in rows])
+        return PassageBlock(self.passages.take(rows), vectors, self.file, [self.rows[row] for row in rows])
 
 
 class VectorSource(Protocol):
@@ -62,7 +62,7 @@ class VectorSource(Protocol):
     name: str
     revision: str | None
 
-    def blocks(self, done: int, reading: Reading) -> Iterator[Block]:
+    def blocks(self, done: int, reading: Reading) -> Iterator[PassageBlock]:
         """Yield all blocks in order, those within the first ``done`` rows without vectors; update ``reading``."""
         ...
 
@@ -80,7 +80,7 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
         thread.shutdown(wait=False, cancel_futures=True)
 
 
-def without_empty(block: Block, *, skip: bool) -> Block:
+def without_empty(block: PassageBlock, *, skip: bool) -> PassageBlock:
     """Return a block of passages with text; raise DataError, naming the row, unless ``skip`` leaves the others out."""
     import pyarrow.compute as pc
 
@@ -94,7 +94,7 @@ def without_empty(block: Block, *, skip: bool) -> Block:
     return block.of(np.setdiff1d(np.arange(len(block)), empty).tolist())
 
 
-def check_ids(block: Block, seen: SeenIds) -> None:
+def check_ids(block: PassageBlock, seen: SeenIds) -> None:
     """Raise DataError, naming the row, for an id that is empty, holds a control character or was ``seen``."""
     identifiers, documents = block.passages.ids.to_pylist(), block.passages.doc_ids.to_pylist()
     if not all(identifiers):
@@ -111,7 +111,7 @@ def check_ids(block: Block, seen: SeenIds) -> None:
         )
 
 
-def checked_vectors(block: Block, dimension: int, *, unit: bool) -> tuple[Vectors, Vectors, bool]:
+def checked_vectors(block: PassageBlock, dimension: int, *, unit: bool) -> tuple[Vectors, Vectors, bool]:
     """Return the vectors of a block as float32, their lengths, and whether any was scaled.
 
     With ``unit``, vectors whose length is not 1 are scaled to it. Raises DataError, naming the row, for a vector of

@@ -18,7 +18,7 @@ from mrag_eval.retrievers.index._passage_columns import PassageColumns
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """Where the fields of a passage are.
 
     ``keys`` are the user's or the preset's names of columns; an empty name means that there is none. ``vectors`` is the

@@ -29,7 +29,7 @@ class Drawn:
     vector: NDArray[np.float32]
 
 
-class Sample:
+class PassageSample:
     """The ``count`` passages with the smallest random numbers, one number a passage, in order.
 
     A uniform sample of the stream. Its passages are appended to the file ``path`` before the block is written; an

@@ -11,7 +11,7 @@ import numpy as np
 from mrag_eval.core import ConfigError, CorpusError, DataError, MissingExtraError
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
-from mrag_eval.retrievers.imports._blocks import Block, checked_vectors
+from mrag_eval.retrievers.imports._blocks import PassageBlock, checked_vectors
 from mrag_eval.retrievers.imports._drawn import Drawn
 from mrag_eval.retrievers.imports._verify import VectorCheck, best_form
 from mrag_eval.retrievers.shards._manifest import EmbedderRecord
@@ -36,7 +36,7 @@ class Checked:
     form: str | None
 
 
-def checked_first(first: Block, embedder: Any, *, device: str, unverified: bool) -> Checked:
+def checked_first(first: PassageBlock, embedder: Any, *, device: str, unverified: bool) -> Checked:
     """Return what the first block says; ``embedder`` as in ``load_embedder``, or an object.
 
     Raises DataError for vectors of another dimension and, unless ``unverified``, if none of the rows has the vector
@@ -79,7 +79,7 @@ def refused(verdict: VectorCheck, embedder: str, where: str, otherwise: str) -> 
     )
 
 
-def _spread(first: Block, dimension: int) -> list[Drawn]:
+def _spread(first: PassageBlock, dimension: int) -> list[Drawn]:
     vectors, _, _ = checked_vectors(first, dimension, unit=False)
     rows = np.unique(np.linspace(0, len(first) - 1, _ROWS).astype(int)).tolist()
     return [Drawn(row, first.passages[row], vectors[row]) for row in rows]

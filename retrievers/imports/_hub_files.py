@@ -11,7 +11,7 @@ from mrag_eval.retrievers.corpora._hub_stream import said
 
 
 @dataclass(frozen=True)
-class HubDataset:
+class HubSnapshot:
     """A dataset at one commit; ``files`` are the paths in it."""
 
     name: str
@@ -19,7 +19,7 @@ class HubDataset:
     files: tuple[str, ...]
 
     @classmethod
-    def named(cls, source: str) -> HubDataset:
+    def named(cls, source: str) -> HubSnapshot:
         """Return the dataset of ``hub:ORG/NAME[@REV]``; raise DataError if the hub does not give it."""
         from huggingface_hub import HfApi
 

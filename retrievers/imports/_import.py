@@ -18,8 +18,8 @@ from mrag_eval.retrievers.chunking._chunking import ChunkConfig
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._embedders import Embedder
-from mrag_eval.retrievers.imports._blocks import Block, check_ids, checked_vectors, read_ahead, without_empty
-from mrag_eval.retrievers.imports._drawn import SEED, Drawn, Sample
+from mrag_eval.retrievers.imports._blocks import PassageBlock, check_ids, checked_vectors, read_ahead, without_empty
+from mrag_eval.retrievers.imports._drawn import SEED, Drawn, PassageSample
 from mrag_eval.retrievers.imports._first_rows import UNVERIFIED, Checked, checked_first, refused
 from mrag_eval.retrievers.imports._presets import preset_of
 from mrag_eval.retrievers.imports._sources import ImportRequest, Opened, open_source
@@ -135,7 +135,7 @@ class _Import:
         shown = Progress(f"import {self.target.name}", None, lambda: reading.share, shown=progress)
         writer.run(lambda: self._made(writer, checked, reading, shown), shown)
 
-    def _with_text(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def _with_text(self, blocks: Iterator[PassageBlock]) -> Iterator[PassageBlock]:
         """Yield the blocks with passages that have text."""
         self.left_out = 0
         for block in blocks:
@@ -148,7 +148,7 @@ class _Import:
         """Yield the blocks that are not written yet; then check the sample, and give the writer its record."""
         building = writer.building
         done = building.done
-        sample = None if building.is_complete else Sample(writer.folder / DRAWN, done)
+        sample = None if building.is_complete else PassageSample(writer.folder / DRAWN, done)
         started = False
         seen = SeenIds()
         blocks = self._with_text(read_ahead(self.opened.source.blocks(done, reading)))
@@ -166,9 +166,9 @@ class _Import:
             shown.phase(f"embedding {len(sample.drawn)} passages again")
             writer.imported = (self._record(writer, checked, sample.drawn),)
 
-    def _left(self, writer: IndexWriter, blocks: Iterator[Block], seen: SeenIds) -> Iterator[Block]:
+    def _left(self, writer: IndexWriter, blocks: Iterator[PassageBlock], seen: SeenIds) -> Iterator[PassageBlock]:
         """Yield the rows that are not written yet; raise CorpusError if those before are others than the written."""
-        current: Block | None = None
+        current: PassageBlock | None = None
         row = 0
 
         def before() -> Iterator[Passage]:

@@ -16,9 +16,9 @@ from mrag_eval.core import ConfigError, DataError, JsonFault, is_language, json_
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.imports._blocks import BLOCK
 from mrag_eval.retrievers.imports._columns import vectors_of
-from mrag_eval.retrievers.imports._hub_files import HubDataset
+from mrag_eval.retrievers.imports._hub_files import HubSnapshot
 from mrag_eval.retrievers.imports._presets import VECTORS
-from mrag_eval.retrievers.imports._tables import Table, hub_tables, local_tables
+from mrag_eval.retrievers.imports._tables import ParquetTable, hub_tables, local_tables
 
 _USUAL = {
     "vectors": VECTORS,
@@ -142,7 +142,7 @@ class QueryVectors:
                     raise DataError(f"{where}: no object with a vector: {said(error)}", "correct that line") from None
                 yield where, {name: record[column] for name, column in columns.items() if name != "vectors"}, vector
 
-    def _table(self, table: Table) -> Iterator[tuple[str, dict[str, Any], NDArray[Any]]]:
+    def _table(self, table: ParquetTable) -> Iterator[tuple[str, dict[str, Any], NDArray[Any]]]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -189,8 +189,8 @@ def _fits(lang: Any, query: AskedQuery) -> bool:
 
 # a run asks for it for every task, and the hub would answer each time
 @lru_cache(maxsize=4)
-def _dataset(source: str) -> HubDataset:
-    return HubDataset.named(source)
+def _dataset(source: str) -> HubSnapshot:
+    return HubSnapshot.named(source)
 
 
 @lru_cache(maxsize=4)

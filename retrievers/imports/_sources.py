@@ -10,8 +10,8 @@ from mrag_eval.core import ConfigError, DataError, Passage, normalize_language
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._arrays import BesideSource, rows_of
 from mrag_eval.retrievers.imports._blocks import VectorSource
-from mrag_eval.retrievers.imports._columns import Layout
-from mrag_eval.retrievers.imports._hub_files import HubDataset
+from mrag_eval.retrievers.imports._columns import ColumnLayout
+from mrag_eval.retrievers.imports._hub_files import HubSnapshot
 from mrag_eval.retrievers.imports._presets import preset_of
 from mrag_eval.retrievers.imports._tables import ParquetSource, hub_tables, local_tables
 from mrag_eval.retrievers.imports._texts import LINES, hundred_words, passage_lines
@@ -49,13 +49,13 @@ class ImportRequest:
         return place
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> ColumnLayout:
         """Return the places of the fields: the user's, then the preset's."""
         if self.preset is None:
-            return Layout(self.vectors, dict(self.keys), lang=self.lang)
+            return ColumnLayout(self.vectors, dict(self.keys), lang=self.lang)
         preset = preset_of(self.preset)
         keys = {**preset.keys, **self.keys}
-        return Layout(self.vectors or preset.vectors, keys, preset.page, preset.ids_by_language, self.lang)
+        return ColumnLayout(self.vectors or preset.vectors, keys, preset.page, preset.ids_by_language, self.lang)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Opened:
     """A source that can be read; ``hundred_words`` tells that its passages are cut from documents."""
 
     source: VectorSource
-    layout: Layout
+    layout: ColumnLayout
     hundred_words: bool = False
 
 
@@ -71,7 +71,7 @@ def open_source(asked: ImportRequest) -> Opened:
     """Open the source of an import; raise DataError or ConfigError if there is none of that name."""
     place, layout = asked.place, asked.layout
     if place.startswith("hub:"):
-        dataset = HubDataset.named(place)
+        dataset = HubSnapshot.named(place)
         tables = hub_tables(dataset, asked.langs, asked.lang)
         name = f"hub:{dataset.name}"
         revision = dataset.commit
@@ -90,7 +90,7 @@ def open_source(asked: ImportRequest) -> Opened:
     return Opened(ParquetSource(tables, layout, name=str(path), langs=asked.langs, limit=asked.limit), layout)
 
 
-def _beside_lines(asked: ImportRequest, layout: Layout, path: Path) -> VectorSource:
+def _beside_lines(asked: ImportRequest, layout: ColumnLayout, path: Path) -> VectorSource:
     beside = [path.with_suffix(ending) for ending in LINES]
     texts = Path(asked.texts).expanduser() if asked.texts else next((one for one in beside if one.exists()), beside[0])
     if not texts.is_file():

@@ -13,16 +13,16 @@ import numpy as np
 from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.corpora._reading import Reading
-from mrag_eval.retrievers.imports._blocks import BLOCK, Block, read_ahead
-from mrag_eval.retrievers.imports._columns import Layout, vectors_of
-from mrag_eval.retrievers.imports._hub_files import HubDataset
+from mrag_eval.retrievers.imports._blocks import BLOCK, PassageBlock, read_ahead
+from mrag_eval.retrievers.imports._columns import ColumnLayout, vectors_of
+from mrag_eval.retrievers.imports._hub_files import HubSnapshot
 
 _DUMP = re.compile(r"\d{8}\.")
 _CODE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z-]+)?")
 
 
 @dataclass(frozen=True)
-class Table:
+class ParquetTable:
     """One Parquet file; ``lang`` is its language if its folder names one."""
 
     name: str
@@ -38,8 +38,8 @@ class ParquetSource:
 
     def __init__(
         self,
-        tables: Sequence[Table],
-        layout: Layout,
+        tables: Sequence[ParquetTable],
+        layout: ColumnLayout,
         *,
         name: str,
         revision: str | None = None,
@@ -49,7 +49,7 @@ class ParquetSource:
         self.name, self.revision = name, revision
         self._tables, self._layout, self._langs, self._limit = tables, layout, frozenset(langs), limit
 
-    def blocks(self, done: int, reading: Reading) -> Iterator[Block]:
+    def blocks(self, done: int, reading: Reading) -> Iterator[PassageBlock]:
         """Yield the blocks of all tables; see :class:`VectorSource`."""
         reading.whole = float(len(self._tables))
         taken: dict[str, int] = {}
@@ -65,12 +65,12 @@ class ParquetSource:
                 if self._has_enough(table, taken):
                     break
 
-    def _has_enough(self, table: Table, taken: dict[str, int]) -> bool:
+    def _has_enough(self, table: ParquetTable, taken: dict[str, int]) -> bool:
         """Return whether the row limit of a table is reached."""
         langs = self._langs if table.lang is None else {table.lang}
         return self._limit is not None and bool(langs) and all(taken.get(lang, 0) >= self._limit for lang in langs)
 
-    def _kept(self, block: Block, taken: dict[str, int]) -> Block:
+    def _kept(self, block: PassageBlock, taken: dict[str, int]) -> PassageBlock:
         """Return the rows of wanted languages within the limit."""
         if self._limit is None and not self._langs:
             return block
@@ -83,7 +83,7 @@ class ParquetSource:
                 rows.append(row)
         return block.of(rows)
 
-    def _of(self, table: Table, written: int, reading: Reading) -> Iterator[Block]:
+    def _of(self, table: ParquetTable, written: int, reading: Reading) -> Iterator[PassageBlock]:
         """Yield the blocks of one table; row groups within the first ``written`` rows are read without vectors."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -107,7 +107,7 @@ class ParquetSource:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _cut_off(table.name, row, error) from None
 
-    def _block(self, table: Table, columns: dict[str, str], batch: Any, row: int) -> Block:
+    def _block(self, table: ParquetTable, columns: dict[str, str], batch: Any, row: int) -> PassageBlock:
         # a column of languages is surer than the name of a folder
         lang = self._layout.lang or (None if "lang" in columns else table.lang)
         read = {
@@ -120,7 +120,7 @@ class ParquetSource:
         passages = self._layout.passages(values, lang, numbers, table.name)
         where = f"{table.name}, from row {row + 1:,}"
         vectors = vectors_of(batch.column(columns["vectors"]), where) if "vectors" in columns else None
-        return Block(passages, vectors, table.name, numbers)
+        return PassageBlock(passages, vectors, table.name, numbers)
 
 
 def _batches(file: Any, columns: dict[str, str], written: int) -> Iterator[tuple[dict[str, str], Any]]:
@@ -141,14 +141,14 @@ def _cut_off(name: str, row: int, error: Exception) -> DataError:
     )
 
 
-def local_tables(root: Path, langs: Collection[str], lang: str | None = None) -> list[Table]:
+def local_tables(root: Path, langs: Collection[str], lang: str | None = None) -> list[ParquetTable]:
     """Return the Parquet files of a folder, or one file, that may hold the languages ``langs`` (all if it is empty)."""
     paths = [root] if root.is_file() else sorted(root.rglob("*.parquet"))
     folder = root if root.is_dir() else root.parent
     # of the folders above the files, only the innermost may name a language
     names = {path: f"{folder.resolve().name}/{path.relative_to(folder).as_posix()}" for path in paths}
     held = {path: lang or language_of(name) for path, name in names.items()}
-    tables = [Table(str(path), held[path], lambda path=path: _native(path)) for path in paths]  # type: ignore[misc]
+    tables = [ParquetTable(str(path), held[path], lambda path=path: _native(path)) for path in paths]  # type: ignore[misc]
     return _wanted(tables, langs, str(root))
 
 
@@ -159,11 +159,11 @@ def _native(path: Path) -> Any:
     return pa.OSFile(str(path))
 
 
-def hub_tables(dataset: HubDataset, langs: Collection[str], lang: str | None = None) -> list[Table]:
+def hub_tables(dataset: HubSnapshot, langs: Collection[str], lang: str | None = None) -> list[ParquetTable]:
     """Return the Parquet files of a dataset on the hub, as :func:`local_tables`."""
     names = [name for name in dataset.files if name.endswith(".parquet")]
     tables = [
-        Table(f"{dataset.name}/{name}", lang or language_of(name), lambda name=name: dataset.open(name))  # type: ignore[misc]
+        ParquetTable(f"{dataset.name}/{name}", lang or language_of(name), lambda name=name: dataset.open(name))  # type: ignore[misc]
         for name in names
     ]
     return _wanted(tables, langs, f"hub:{dataset.name}")
@@ -178,7 +178,7 @@ def language_of(name: str) -> str | None:
     return None
 
 
-def _wanted(tables: list[Table], langs: Collection[str], where: str) -> list[Table]:
+def _wanted(tables: list[ParquetTable], langs: Collection[str], where: str) -> list[ParquetTable]:
     if not tables:
         raise DataError(
             f"{where} holds no Parquet files", "name a dataset, a folder or a file with a column of vectors"

@@ -13,14 +13,14 @@ from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
 from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
 from mrag_eval.retrievers.imports._blocks import BLOCK
-from mrag_eval.retrievers.imports._columns import Layout
+from mrag_eval.retrievers.imports._columns import ColumnLayout
 
 # The passages of Retrieval-augmented generation in multilingual settings.
 HUNDRED_WORDS = ChunkConfig(method="words", size=100)
 LINES = (".jsonl", ".jsonl.gz", ".ndjson")
 
 
-def passage_lines(path: Path, layout: Layout, reading: Reading) -> Iterator[Passage]:
+def passage_lines(path: Path, layout: ColumnLayout, reading: Reading) -> Iterator[Passage]:
     """Yield the passages of a JSON Lines file, in order; raise DataError, naming the line, for one that is none."""
     reading.expect([path])
     # one batch has the same fields in every line
@@ -31,7 +31,7 @@ def passage_lines(path: Path, layout: Layout, reading: Reading) -> Iterator[Pass
             yield from layout.passages(values, layout.lang, numbers, str(path), "line")
 
 
-def _lines(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(path: Path, layout: ColumnLayout, reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of every line that is not blank, and its values by field."""
     number = 0
     try:
@@ -43,7 +43,7 @@ def _lines(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[int, 
         raise DataError(f"{path}: cannot be read after line {number:,}: {error}", "it may be cut off") from None
 
 
-def _values(raw: bytes, layout: Layout, where: str) -> dict[str, Any]:
+def _values(raw: bytes, layout: ColumnLayout, where: str) -> dict[str, Any]:
     try:
         record = json_value(raw.decode("utf-8-sig"))
     except (JsonFault, UnicodeDecodeError) as error:

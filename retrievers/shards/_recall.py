@@ -16,7 +16,7 @@ _TIES = 5
 _ONE_SIDED = 1.645
 
 
-class Sample:
+class QuerySample:
     """Sampled queries and their exact best among the vectors shown so far.
 
     Args:

@@ -34,14 +34,14 @@ from mrag_eval.report.labels._documents import _read_yes_no
 from mrag_eval.report.labels._rewrites import read_type
 from mrag_eval.retrieval.agents._coral import _kind
 from mrag_eval.retrieval.agents._critic import read_critique, read_sufficiency
-from mrag_eval.retrieval.agents._planner import Task, read_plan
+from mrag_eval.retrieval.agents._planner import PlanContext, read_plan
 from mrag_eval.scoring import parse_answer
 from mrag_eval.scoring._answers import Answer, outcome_of
 
 OPTIONS = ("Paris", "South Sudan", "Sudan", "서울")
 CASE = Case("1", "Which?", "en", ("Paris",), 'so {"answer": "correct"} and <same_meaning>true</same_meaning> it is')
 VOTED = VotedAnswer(("Paris",), (), 1)
-FIRST_ROUND = Task("en", ("en", "de", "ko"), 2, "Which?")
+FIRST_ROUND = PlanContext("en", ("en", "de", "ko"), 2, "Which?")
 
 
 def _value(text: str) -> None:

@@ -18,7 +18,7 @@ from mrag_eval.cli import main
 from mrag_eval.core import ConfigError, CorpusError, DataError, MragError, Passage
 from mrag_eval.report.labels._rejudge import _check_prompts
 from mrag_eval.retrieval.saved._folder import RunFolder
-from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry
+from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry
 from mrag_eval.retrievers import add_documents, build_index, load_index, merge_indexes
 from mrag_eval.retrievers.shards._manifest import file_record
 from tests.report.test_rerun import results_file
@@ -222,7 +222,7 @@ def test_a_file_of_a_run_folder_is_in_it(tmp_path: Path, file: Any) -> None:
 def test_retrieving_replaces_no_file_of_others(tmp_path: Path, name: str, overwrite: bool) -> None:
     (tmp_path / name).write_text("mine", "utf-8")
     with pytest.raises(ConfigError, match="so it is not replaced"):
-        RunFolder(tmp_path).begin("t", TaskEntry(**entry()), overwrite=overwrite)
+        RunFolder(tmp_path).begin("t", ManifestEntry(**entry()), overwrite=overwrite)
     assert (tmp_path / name).read_text("utf-8") == "mine"
 
 
@@ -231,7 +231,7 @@ def test_retrieving_writes_through_no_link(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine\nand more", "utf-8")
     (tmp_path / "run" / "t.jsonl").symlink_to(tmp_path / "mine")
     with pytest.raises(ConfigError, match="is a link out of the folder"):
-        RunFolder(tmp_path / "run").begin("t", TaskEntry(**entry()))
+        RunFolder(tmp_path / "run").begin("t", ManifestEntry(**entry()))
     assert (tmp_path / "mine").read_text("utf-8") == "mine\nand more"
 
 

@@ -13,7 +13,7 @@ import pytest
 from mrag_eval.building import build_xrag, read_settings
 from mrag_eval.building.steps._steps import read_records, step_records
 from mrag_eval.building.xrag._xrag import Built
-from mrag_eval.building.xrag._xrag_records import Question
+from mrag_eval.building.xrag._xrag_records import LinkedQuestion
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.core import ConfigError, DataError, read_sheet, write_sheet
 from mrag_eval.datasets._xrag import XragBlock, load
@@ -116,7 +116,7 @@ def test_distractors_are_older_on_the_topic_and_without_the_answer(made: tuple[P
 
 def test_supporting_articles_are_related_and_near_in_time(made: tuple[Path, Built]) -> None:
     folder, _ = made
-    pairs = list(read_records(step_records(folder / "out" / "steps", "pairs"), Question))
+    pairs = list(read_records(step_records(folder / "out" / "steps", "pairs"), LinkedQuestion))
     mono = [pair for pair in pairs if pair.setting == "mono"]
     multi = [pair for pair in pairs if pair.setting == "multi"]
     assert all(set(pair.shared) >= {"halden"} and len(pair.shared) == 2 for pair in mono)
@@ -350,7 +350,7 @@ def test_a_copied_summary_is_dropped_unless_that_is_allowed(tmp_path: Path) -> N
     with pytest.raises(DataError, match="summary copies 6"):
         build(tmp_path, Cast(play=Copying()), languages=["de"], settings=["mono"])
     built, _ = build(tmp_path, Cast(play=Copying()), languages=["de"], settings=["mono"], limits={"copied": None})
-    first = next(read_records(step_records(tmp_path / "out" / "steps", "summaries"), Question))
+    first = next(read_records(step_records(tmp_path / "out" / "steps", "summaries"), LinkedQuestion))
     assert first.copied == (1.0, 1.0)
     assert built.rows == 24
 

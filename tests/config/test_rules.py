@@ -9,17 +9,17 @@ import pytest
 from pydantic import ValidationError
 
 from mrag_eval.config import Agent, Retrieval
-from mrag_eval.config._block import Block, Rule
+from mrag_eval.config._block import Block, KeyRule
 from mrag_eval.config._modes import MODES
 from mrag_eval.config._retrieval import Given
 
 
-def rules() -> Iterator[tuple[type[Block], str, Rule]]:
+def rules() -> Iterator[tuple[type[Block], str, KeyRule]]:
     """Yield every rule of the blocks of a task, with its block and key."""
     for block in (Retrieval, Given, Agent):
         for key, declared in block.model_fields.items():
             for rule in declared.metadata:
-                if isinstance(rule, Rule):
+                if isinstance(rule, KeyRule):
                     yield block, key, rule
 
 
@@ -33,7 +33,7 @@ def values(annotation: Any) -> set[Any]:
 
 
 @pytest.mark.parametrize(("block", "key", "rule"), RULES)
-def test_a_rule_names_keys_and_values_that_exist(block: type[Block], key: str, rule: Rule) -> None:
+def test_a_rule_names_keys_and_values_that_exist(block: type[Block], key: str, rule: KeyRule) -> None:
     assert rule.needs or rule.refuses
     named = [(key, rule.value or "")] + [each.partition("=")[::2] for each in (*rule.needs, *rule.refuses)]
     for name, value in named:
@@ -55,7 +55,7 @@ SET: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("block", "key", "rule"), RULES)
-def test_every_rule_is_applied(block: type[Block], key: str, rule: Rule) -> None:
+def test_every_rule_is_applied(block: type[Block], key: str, rule: KeyRule) -> None:
     own = {key: rule.value or SET[key]}
     if rule.needs:
         with pytest.raises(ValidationError, match=r"requires|needs"):

@@ -31,19 +31,33 @@ def test_import_loads_nothing_heavy(module: str) -> None:
     assert done.stdout.split() == []
 
 
-def test_a_room_is_imported_through_its_door_alone() -> None:
+def _files() -> list[tuple[str, Path]]:
+    """Return every module of the package with its room."""
     # metrics and retrievers are links, which a glob does not follow
     rooms = {place.name: place.resolve() for place in (ROOT / "mrag_eval").iterdir() if place.is_dir()}
     files = [(room, file) for room, place in rooms.items() for file in place.rglob("*.py")]
     assert {"metrics", "retrievers"} <= {room for room, _ in files}
+    return files
+
+
+def test_a_room_is_imported_through_its_door_alone() -> None:
     entered = []
-    for room, file in files:
+    for room, file in _files():
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             modules += [name.name for name in node.names] if isinstance(node, ast.Import) else []
             for _, other, *inner in (name.split(".") for name in modules if name.startswith("mrag_eval.")):
                 entered += [f"{file}: {other}.{'.'.join(inner)}"] if inner and other != room else []
     assert entered == []
+
+
+def test_two_classes_do_not_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for _, file in _files():
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 @pytest.mark.parametrize("room", [metrics, retrievers], ids=lambda room: room.__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mrag_eval.core import Hit, RagDoc, Ranked, Retrieved
 from mrag_eval.retrieval import RunFolder
-from mrag_eval.retrieval.saved._manifest import TaskEntry
+from mrag_eval.retrieval.saved._manifest import ManifestEntry
 from mrag_eval.retrieval.saved._settings import fingerprint_of
 
 DOCS = [
@@ -32,7 +32,7 @@ def write_folder(path: Path, task: str = "t", *, found: list[Retrieved] | None =
     settings = changes.pop("settings", SETTINGS)
     entry = {"corpus": None, "dataset": "x", "seeds": {}, "terms": TERMS, "version": "0.1.0", **changes}
     folder = RunFolder(path)
-    folder.begin(task, TaskEntry(f"{task}.jsonl", fingerprint_of(settings), settings, **entry))
+    folder.begin(task, ManifestEntry(f"{task}.jsonl", fingerprint_of(settings), settings, **entry))
     folder.append(task, DOCS, found or FOUND)
     folder.finish(task, single_ranking=True)
     return folder

@@ -13,12 +13,12 @@ import pytest
 from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import ConfigError, CorpusError, DataError
 from mrag_eval.datasets import load_benchmark
-from mrag_eval.retrieval import Page, build_bordirlines, paragraphs
+from mrag_eval.retrieval import TitledPage, build_bordirlines, paragraphs
 from mrag_eval.retrieval._bordirlines_pages import with_texts
 from mrag_eval.retrieval._bordirlines_titles import language_links, read_titles
 from mrag_eval.retrievers import Document, Edition, load_index
 from tests.programs import Programs
-from tests.retrievers.wiki_files import Page as WikiPage
+from tests.retrievers.wiki_files import TitledPage as WikiPage
 from tests.retrievers.wiki_files import write_dump
 from tests.task.test_hook import run
 from tests.worlds.bordirlines import _TEXTS
@@ -101,18 +101,18 @@ def test_the_preference_for_a_language_is_relative_to_the_candidates_of_the_row(
 def test_paragraphs_are_stripped_and_kept_once() -> None:
     long = "A paragraph that is long enough."
     text = f"  {long}  \n\nshort one\n\n{long}\n\nAnother one, also long."
-    found = list(paragraphs([Page("Ceuta", "es", "7", "Ceuta", text)]))
+    found = list(paragraphs([TitledPage("Ceuta", "es", "7", "Ceuta", text)]))
     assert [(p.id, p.doc_id) for p in found] == [("es:7_p0", "Ceuta"), ("es:7_p1", "Ceuta")]
     assert found[0].text == long
 
 
 def test_texts_come_from_a_copy_of_wikipedia() -> None:
-    pages = [Page("Ceuta", "es", "Ceuta", "Ceuta", None), Page("Spain", "es", "9", "España", "given")]
+    pages = [TitledPage("Ceuta", "es", "Ceuta", "Ceuta", None), TitledPage("Spain", "es", "9", "España", "given")]
     documents = [Document("1", "es", "x", "Otra"), Document("2", "es", "text", "Ceuta")]
     edition = Edition("es", "test", lambda: iter(documents))
     assert [page.text for page in with_texts(pages, lambda lang: edition)] == ["text", "given"]
     with pytest.raises(DataError, match="no page 'Melilla' in this copy of the 'es' Wikipedia"):
-        with_texts([Page("Ceuta", "es", "m", "Melilla", None)], lambda lang: edition)
+        with_texts([TitledPage("Ceuta", "es", "m", "Melilla", None)], lambda lang: edition)
 
 
 @pytest.mark.parametrize(

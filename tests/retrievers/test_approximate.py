@@ -23,7 +23,7 @@ from mrag_eval.retrievers import Index, build_index, index_info, load_index, ver
 from mrag_eval.retrievers.build import _approximating, _factory
 from mrag_eval.retrievers.build._factory import approximation, choose, is_mapped, least_vectors, parse_bytes
 from mrag_eval.retrievers.shards._approximate_shard import ApproximateShard
-from mrag_eval.retrievers.shards._recall import Sample, likely_at_least
+from mrag_eval.retrievers.shards._recall import QuerySample, likely_at_least
 
 DIM = 32
 _CENTRES = np.random.default_rng(9).standard_normal((60, DIM))
@@ -126,7 +126,7 @@ def test_the_meaning_of_recall(approximate: Index) -> None:
             for f, b, r in zip(found.tolist(), best.tolist(), rows.tolist(), strict=True)
         ]
     )
-    sample = Sample(queries, 3_000, rows)
+    sample = QuerySample(queries, 3_000, rows)
     for first in range(0, 3_000, 1_000):
         sample.show(first, vectors[first : first + 1_000])
     assert sample.recalls(found, np.arange(30), sample.right()).mean() == pytest.approx(by_hand)

@@ -16,9 +16,10 @@ import pytest
 
 from mrag_eval.core import ConfigError, CorpusError, DataError, MissingExtraError, Passage
 from mrag_eval.retrievers import Document, RayEngine, build_index, index_info, load_index
-from mrag_eval.retrievers.build._build_ray import _check_address
+from mrag_eval.retrievers.build._build_ray import _check_address, _ours_within
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from tests.retrievers.faulty_build import FOLDER, Lengths, documents
+from tests.retrievers.killed_node import COUNT
 
 pytestmark = pytest.mark.slow
 
@@ -101,6 +102,33 @@ def test_an_actor_that_is_killed_is_replaced(tmp_path: Path) -> None:
     by_ray = build_index(documents(200), tmp_path / "ray", embedder=model, engine=ENGINE, **SETTINGS)
     assert model.marker.exists()
     assert by_ray.manifest.fingerprint == builtin.manifest.fingerprint
+
+
+def test_a_node_that_is_killed_costs_at_most_a_resumed_build(tmp_path: Path) -> None:
+    builtin = build_index(documents(COUNT), tmp_path / "builtin", embedder=Lengths(), **SETTINGS)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.retrievers.killed_node", str(tmp_path / "ray")],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "RAY_BACKEND_LOG_LEVEL": "fatal"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    if "error" in found:
+        assert "--resume" in found["next"], found
+        build_index(documents(COUNT), tmp_path / "ray", embedder=Lengths(), resume=True, **SETTINGS)
+    assert load_index(tmp_path / "ray").manifest.fingerprint == builtin.manifest.fingerprint
+
+
+def test_an_error_of_ours_is_found_inside_one_of_ray() -> None:
+    from ray.exceptions import RayTaskError
+
+    ours = CorpusError("a worker was lost", "index build --resume")
+    of_ray = RayTaskError("get", "traceback", ours).as_instanceof_cause()
+    assert isinstance(of_ray, CorpusError)
+    assert _ours_within(of_ray) is ours
 
 
 class _Stops(Exception):

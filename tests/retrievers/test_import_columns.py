@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mrag_eval.core import DataError, Passage
 from mrag_eval.retrievers import import_vectors
 from mrag_eval.retrievers.corpora._reading import Reading
-from mrag_eval.retrievers.imports._columns import Layout
+from mrag_eval.retrievers.imports._columns import ColumnLayout
 from mrag_eval.retrievers.imports._texts import passage_lines
 from mrag_eval.retrievers.index._hashing import passage_id
 
@@ -74,7 +74,7 @@ def test_columns_follow_the_rules_of_a_row(
     if coded:
         values = {name: column.dictionary_encode() for name, column in values.items()}
     numbers = range(7, 7 + len(rows))
-    layout = Layout(page=page, ids_by_language=by_language)
+    layout = ColumnLayout(page=page, ids_by_language=by_language)
     found = layout.passages(values, "ko" if one_language else None, numbers, "here")
     assert list(found) == [
         _expected(row, number, page=page, by_language=by_language, has_ids=has_ids)
@@ -84,17 +84,17 @@ def test_columns_follow_the_rules_of_a_row(
 
 def test_numbers_are_ids_and_titles_but_no_texts() -> None:
     values = {"id": pa.array([3, None]), "title": pa.array([1984, 7]), "text": pa.array(["a", None])}
-    found = Layout().passages(values, "en", [1, 2], "here")
+    found = ColumnLayout().passages(values, "en", [1, 2], "here")
     assert list(found) == [Passage("3", "en", "a", "1984", "1984"), Passage("", "en", "", "7", "7")]
     with pytest.raises(DataError, match="here: the texts are int64") as failed:
-        Layout().passages({"text": pa.array([3])}, "en", [1], "here")
+        ColumnLayout().passages({"text": pa.array([3])}, "en", [1], "here")
     assert failed.value.next_step == "name the column of the texts: --key text=COLUMN"
 
 
 def test_a_language_that_is_none_is_named() -> None:
     values = {"text": pa.array(["a", "b"]), "lang": pa.array(["en", "no such"])}
     with pytest.raises(DataError, match=r"here, line 7: .*no such"):
-        Layout().passages(values, None, [4, 7], "here", "line")
+        ColumnLayout().passages(values, None, [4, 7], "here", "line")
 
 
 def test_text_that_is_not_utf8_names_its_file(tmp_path: Path, token_hash: Any) -> None:
@@ -109,7 +109,7 @@ def test_text_that_is_not_utf8_names_its_file(tmp_path: Path, token_hash: Any) -
 def test_lines_with_other_fields_keep_their_numbers(tmp_path: Path) -> None:
     path = tmp_path / "wiki.jsonl"
     path.write_text('{"text": "a"}\n\n{"id": 5, "text": "b", "title": "T"}\n{"text": "c"}\n', "utf-8")
-    found = list(passage_lines(path, Layout(lang="en"), Reading()))
+    found = list(passage_lines(path, ColumnLayout(lang="en"), Reading()))
     assert found == [
         Passage(passage_id("", "en", 1, "a"), "en", "a"),
         Passage("5", "en", "b", "T", "T"),

@@ -35,7 +35,7 @@ from mrag_eval.scoring import (
     sufficiency_record,
     summarize,
 )
-from mrag_eval.scoring._row_records import CitedAnswer, Territory, TerritoryAnswer
+from mrag_eval.scoring._row_records import CitedAnswer, TerritoryAnswer, TerritoryQuestion
 
 TERRITORY: dict[str, Any] = {
     "claimants": ("South Sudan", "Sudan"),
@@ -103,9 +103,9 @@ def full(number: int) -> RowRecord:
         parts |= {
             "failures": (Failure("translation", "t", "timeout", "3 s", "documents"), Failure("answer", "m", "server")),
             "outcome": "empty",
-            "unanswered": Territory(**{**answer, "query_id": "u", "territory": "U"}),
+            "unanswered": TerritoryQuestion(**{**answer, "query_id": "u", "territory": "U"}),
             "prompts": PromptCounts(4_096, "max_length", 6, 1),
-            "skipped": (Territory(**{**answer, "query_id": "s", "territory": "S"}),),
+            "skipped": (TerritoryQuestion(**{**answer, "query_id": "s", "territory": "S"}),),
             "translation": {"translator": "t", "identity": {"model": "t"}, "counts": {"queries": {"translated": 2}}},
             "panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger, "language by lingua"),
             "sufficiency_panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger),

@@ -12,7 +12,7 @@ import pytest
 from mrag_eval.core import DataError, Failure
 from mrag_eval.report import TaskConfig
 from mrag_eval.report.files._results import LeafResult
-from mrag_eval.scoring import RowRecord, Territory, _reasons, summarize, territory_values
+from mrag_eval.scoring import RowRecord, TerritoryQuestion, _reasons, summarize, territory_values
 from mrag_eval.scoring._row_records import TerritoryAnswer
 from tests.task.test_hook import build, run
 from tests.worlds.small import BASE, ScriptedLM, write_task
@@ -67,7 +67,7 @@ def test_a_question_without_an_answer_takes_its_territory_out_of_the_scores() ->
         record = RowRecord(name, {"query_lang": lang}, {})
         if failed:
             failures = (Failure("answer", "m", "server"),)
-            return replace(record, failures=failures, unanswered=Territory(**about))
+            return replace(record, failures=failures, unanswered=TerritoryQuestion(**about))
         return replace(record, concurrence=TerritoryAnswer(**about, claimant_ind=claimant, outcome="chosen"))
 
     def rows(*, failed: bool) -> list[RowRecord]:

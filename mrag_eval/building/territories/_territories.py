@@ -20,7 +20,7 @@ from mrag_eval.building.steps._records import Drop, Outcome, Settle, dropped, ke
 from mrag_eval.building.steps._steps import Say, Step, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.territories._territory_files import write_borderlines
-from mrag_eval.building.territories._territory_questions import TerritoryQuestion, Wording, builtin_wording, fault_of
+from mrag_eval.building.territories._territory_questions import OwnQuestion, Wording, builtin_wording, fault_of
 from mrag_eval.building.territories._territory_tables import Entity, Tables, read_tables
 from mrag_eval.core import DataError, write_whole
 from mrag_eval.datasets import query_id, sha256_file, subjects
@@ -82,7 +82,7 @@ def build_territories(
         model.check()
     working = folder / STEPS
     reports = run_steps(territory_steps(tables, model, Prompts(PROMPTS, prompts)), working, say=say)
-    questions = list(read_records(step_records(working, "questions"), TerritoryQuestion))
+    questions = list(read_records(step_records(working, "questions"), OwnQuestion))
     if not questions:
         lost = Counter({reason: n for report in reports for reason, n in report.dropped.items()})
         raise DataError(
@@ -214,7 +214,7 @@ def _read_wording(reply: str) -> Parsed[Wording]:
 
 def _questions_of(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answered[Any]]) -> Outcome:
     """Return the territory's questions; a language that lacks something is dropped separately."""
-    made: list[TerritoryQuestion] = []
+    made: list[OwnQuestion] = []
     drops: list[Drop] = []
     for lang in _languages(tables, entity):
         # an index without the language would refuse the run
@@ -231,7 +231,7 @@ def _questions_of(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answer
             drops.append(Drop("options alike", f"{entity.name} in {lang}: {', '.join(options)}"))
             continue
         question = wording.question(names[entity.name], options)
-        made.append(TerritoryQuestion(query_id(entity.name, lang), entity.name, lang, question, tuple(options)))
+        made.append(OwnQuestion(query_id(entity.name, lang), entity.name, lang, question, tuple(options)))
     if made and made[0].lang != "en":
         return Outcome(drops=(*drops, Drop("no control question", entity.name)))
     return Outcome(made, drops)
@@ -258,12 +258,12 @@ def _name(tables: Tables, name: str, lang: str, found: Mapping[_Wanted, Answered
 
 
 def _indexed(tables: Tables, folder: Path, kind: str, embedder: str, device: str) -> Index:
-    from mrag_eval.retrieval import Page, paragraphs
+    from mrag_eval.retrieval import TitledPage, paragraphs
     from mrag_eval.retrievers import build_index
 
     lines = [json.dumps(page.as_dict(), ensure_ascii=False) for page in tables.pages]
     write_whole(folder / PAGES, "".join(f"{line}\n" for line in lines))
-    passages = list(paragraphs(Page(p.subject, p.lang, p.id, p.title, p.text) for p in tables.pages))
+    passages = list(paragraphs(TitledPage(p.subject, p.lang, p.id, p.title, p.text) for p in tables.pages))
     if not passages:
         raise DataError("no passage is longer than 20 characters", "give the passages more text")
     return build_index(passages, folder / INDEX, kind=kind, embedder=embedder, device=device, overwrite=True)

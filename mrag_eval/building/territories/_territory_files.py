@@ -8,14 +8,14 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mrag_eval.building.territories._territory_questions import TerritoryQuestion
+from mrag_eval.building.territories._territory_questions import OwnQuestion
 from mrag_eval.building.territories._territory_tables import Claimant, Entity
 from mrag_eval.core import language_name, write_whole
 from mrag_eval.datasets import OWN_LANGUAGES, UNKNOWN, query_id
 
 
 def write_borderlines(
-    folder: Path, entities: Sequence[Entity], claimants: Mapping[str, Claimant], questions: Sequence[TerritoryQuestion]
+    folder: Path, entities: Sequence[Entity], claimants: Mapping[str, Claimant], questions: Sequence[OwnQuestion]
 ) -> None:
     """Write the tables and, for every language, its questions, options and territory positions.
 

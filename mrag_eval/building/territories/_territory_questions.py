@@ -10,7 +10,7 @@ from mrag_eval.languages import language
 
 
 @dataclass(frozen=True, slots=True)
-class TerritoryQuestion:
+class OwnQuestion:
     """A question on a territory in one language; ``options`` are the names of its claimants there."""
 
     id: str

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from mrag_eval.building.steps._records import Settle, dropped, kept
-from mrag_eval.building.xrag._xrag_records import Question
+from mrag_eval.building.xrag._xrag_records import LinkedQuestion
 
 
-def drop_alike(items: Sequence[Question], threshold: float, settle: Settle) -> None:
+def drop_alike(items: Sequence[LinkedQuestion], threshold: float, settle: Settle) -> None:
     """Drop every question whose set of words is similar to that of an earlier one of its setting and language.
 
     Similar means a Jaccard similarity (shared words by all words) of at least ``threshold``, on normalised words in any

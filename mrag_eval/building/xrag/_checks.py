@@ -15,7 +15,7 @@ from mrag_eval.building.steps._replies import one_of_words
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._linked_questions import is_none
-from mrag_eval.building.xrag._xrag_records import Article, Question
+from mrag_eval.building.xrag._xrag_records import Article, LinkedQuestion
 from mrag_eval.core import at_once
 from mrag_eval.judging import Case, Rubric, verdict_rubric
 from mrag_eval.models import Answered, AuxModel, generate_parsed, parse_tag
@@ -25,7 +25,7 @@ KNOWN = "answered without documents"
 
 
 def closed_book(
-    models: Mapping[str, AuxModel], judge: AuxModel, prompts: Prompts, items: Sequence[Question], settle: Settle
+    models: Mapping[str, AuxModel], judge: AuxModel, prompts: Prompts, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Drop every question that any of the models answers without documents, according to the judge.
 
@@ -51,10 +51,10 @@ def closed_book(
             elif answer.reason not in (None, "unreadable"):
                 lost.setdefault(item.id, failure([answer]))
 
-    def asks(item: Question) -> list[Ask[Any]]:
+    def asks(item: LinkedQuestion) -> list[Ask[Any]]:
         return [_judged(rubric, case) for _, case in cases[item.id]]
 
-    def make(item: Question, verdicts: list[Answered[Any]]) -> Outcome:
+    def make(item: LinkedQuestion, verdicts: list[Answered[Any]]) -> Outcome:
         right = [name for (name, _), v in zip(cases[item.id], verdicts, strict=True) if v.value and v.value.holds]
         if right:
             return dropped(KNOWN, ", ".join(right))
@@ -70,14 +70,14 @@ def _judged(rubric: Rubric[Any], case: Case) -> Ask[Any]:
     return Ask(rubric.conversation(case), rubric.parser(case))
 
 
-def holds_ask(prompts: Prompts, item: Question, article: Article) -> Ask[str]:
+def holds_ask(prompts: Prompts, item: LinkedQuestion, article: Article) -> Ask[str]:
     """Return the question how much of an answer an article contains."""
     texts = {"question": item.question, "answer": item.answer, "text": article.text, "date": article.date}
     return Ask(prompts.conversation("holds", texts), lambda reply: one_of_words(reply, "holds", HOLDS))
 
 
 def what_each_holds(
-    model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Question], settle: Settle
+    model: AuxModel, prompts: Prompts, library: Library, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Label how much of the answer each article contains, and derive XRAG's ``crossdoc_type``.
 
@@ -85,10 +85,10 @@ def what_each_holds(
     article contains nothing and the other does not suffice. Labels of a review then replace the model's.
     """
 
-    def asks(item: Question) -> list[Ask[str]]:
+    def asks(item: LinkedQuestion) -> list[Ask[str]]:
         return [holds_ask(prompts, item, library.article(end)) for end in item.ends]
 
-    def make(item: Question, answers: list[str]) -> Outcome:
+    def make(item: LinkedQuestion, answers: list[str]) -> Outcome:
         found = [next(word for word in HOLDS if word == answer) for answer in answers]
         outcome = with_labels(item, found)
         return with_people(replace(item, holds=tuple(found))) if outcome.made else outcome
@@ -96,7 +96,7 @@ def what_each_holds(
     ask_items(model, items, asks, make, settle, seat="build holds")
 
 
-def with_labels(item: Question, holds: Sequence[Holds]) -> Outcome:
+def with_labels(item: LinkedQuestion, holds: Sequence[Holds]) -> Outcome:
     """Return the item with how much each of its articles contains, and its ``crossdoc_type``; drop it without one."""
     kind = crossdoc_type(holds)
     if kind is None:
@@ -104,7 +104,7 @@ def with_labels(item: Question, holds: Sequence[Holds]) -> Outcome:
     return kept(replace(item, holds=tuple(holds), crossdoc_type=kind))
 
 
-def with_people(item: Question) -> Outcome:
+def with_people(item: LinkedQuestion) -> Outcome:
     """Return the item with its reviewers' label of each article; where they gave none, the model's is kept."""
     labels = zip(item.people_holds or (None, None), item.holds, strict=True)
     return with_labels(item, [people or model for people, model in labels])

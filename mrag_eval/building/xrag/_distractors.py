@@ -13,7 +13,7 @@ from mrag_eval.building.steps._records import Outcome, Settle, dropped
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._checks import holds_ask
-from mrag_eval.building.xrag._xrag_records import Headline, Question
+from mrag_eval.building.xrag._xrag_records import Headline, LinkedQuestion
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.models import AuxModel, generate_parsed
 from mrag_eval.retrievers import Index
@@ -28,7 +28,7 @@ _BATCH = 512
 class _Search:
     """State of one question: the remaining and the accepted candidates by language."""
 
-    item: Question
+    item: LinkedQuestion
     needed: dict[str, int]
     left: dict[str, list[str]] = field(default_factory=dict)
     taken: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -54,7 +54,7 @@ def find_distractors(
     library: Library,
     index: Index,
     articles: Mapping[str, Headline],
-    items: Sequence[Question],
+    items: Sequence[LinkedQuestion],
     settle: Settle,
 ) -> None:
     """Settle every question with its distractors: ids by language, best first; one record per target language.
@@ -79,7 +79,7 @@ def find_distractors(
         going = [search for search in going if search.outcome is None]
 
 
-def needed(item: Question, count: int) -> dict[str, int]:
+def needed(item: LinkedQuestion, count: int) -> dict[str, int]:
     """Return the number of distractors per language; a pair of two languages has half of them in each."""
     return {"en": count} if item.setting == "mono" else {"en": count // 2, item.lang: count // 2}
 

@@ -13,7 +13,7 @@ from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pai
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.steps._words import copied_share, count_words
 from mrag_eval.building.xrag._articles import Library
-from mrag_eval.building.xrag._xrag_records import Question, SimplePair
+from mrag_eval.building.xrag._xrag_records import LinkedQuestion, SimplePair
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.models import AuxModel, Parsed, parse_tag
 
@@ -32,14 +32,14 @@ def is_none(text: str) -> bool:
     return text.strip(" .\"'").casefold() in NONE_WORDS
 
 
-def topic(model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Question], settle: Settle) -> None:
+def topic(model: AuxModel, prompts: Prompts, library: Library, items: Sequence[LinkedQuestion], settle: Settle) -> None:
     """Keep the pairs whose articles a model calls topically related."""
 
-    def asks(item: Question) -> list[Ask[str]]:
+    def asks(item: LinkedQuestion) -> list[Ask[str]]:
         texts = {part: library.article(end).text for part, end in zip(_PARTS, item.ends, strict=True)}
         return [Ask(prompts.conversation("topic", texts), lambda reply: one_of_words(reply, "related", ("yes", "no")))]
 
-    def make(item: Question, answers: list[str]) -> Outcome:
+    def make(item: LinkedQuestion, answers: list[str]) -> Outcome:
         return kept(item) if answers[0] == "yes" else dropped("not related")
 
     ask_items(model, items, asks, make, settle, seat="build topic")
@@ -50,7 +50,7 @@ def summaries(
     prompts: Prompts,
     settings: XragSettings,
     library: Library,
-    items: Sequence[Question],
+    items: Sequence[LinkedQuestion],
     settle: Settle,
 ) -> None:
     """Summarise both articles; ``copied`` is the share of each summary's word 4-grams that occur in its article."""
@@ -75,7 +75,7 @@ def summaries(
 
         return Ask(prompts.conversation("summary", texts, lang=article.lang), read)
 
-    def make(item: Question, answers: list[str]) -> Outcome:
+    def make(item: LinkedQuestion, answers: list[str]) -> Outcome:
         texts = [library.article(end).text for end in item.ends]
         copied = tuple(round(copied_share(*pair), 3) for pair in zip(answers, texts, strict=True))
         return kept(replace(item, summaries=tuple(answers), copied=copied))
@@ -84,7 +84,7 @@ def summaries(
 
 
 def simple_pairs(
-    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Question], settle: Settle
+    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Write question-answer pairs on each summary; settle one record per question type to write."""
     limits = settings.limits
@@ -102,7 +102,7 @@ def simple_pairs(
             return fault("simple pairs too long", f"a question may have at most {most}")
         return Parsed(found)
 
-    def asks(item: Question) -> list[Ask[list[SimplePair]]]:
+    def asks(item: LinkedQuestion) -> list[Ask[list[SimplePair]]]:
         numbers = {
             "question_words": str(limits.simple_question_words),
             "answer_words": str(limits.simple_answer_words),
@@ -110,7 +110,7 @@ def simple_pairs(
         }
         return [Ask(prompts.conversation("simple_qa", {"text": text, **numbers}), read) for text in item.summaries]
 
-    def make(item: Question, answers: list[list[SimplePair]]) -> Outcome:
+    def make(item: LinkedQuestion, answers: list[list[SimplePair]]) -> Outcome:
         drops: list[Drop] = []
         sets = []
         for found in answers:
@@ -125,12 +125,12 @@ def simple_pairs(
 
 
 def questions(
-    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Question], settle: Settle
+    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Write linked questions of the item's type, one record each, with the simple pairs that were selected for it."""
     limits = settings.limits
 
-    def reader(item: Question) -> Callable[[str], Parsed[list[_Asked]]]:
+    def reader(item: LinkedQuestion) -> Callable[[str], Parsed[list[_Asked]]]:
         def read(reply: str) -> Parsed[list[_Asked]]:
             found = all_tags(reply, "question")
             if not found:
@@ -148,7 +148,7 @@ def questions(
 
         return read
 
-    def asks(item: Question) -> list[Ask[list[_Asked]]]:
+    def asks(item: LinkedQuestion) -> list[Ask[list[_Asked]]]:
         texts: dict[str, Any] = {
             "kind": item.type,
             "kind_name": KIND_NAMES[item.type],
@@ -160,7 +160,7 @@ def questions(
             texts[f"{part}_answers"] = [answer for _, answer in pairs]
         return [Ask(prompts.conversation("questions", texts), reader(item))]
 
-    def make(item: Question, answers: list[list[_Asked]]) -> Outcome:
+    def make(item: LinkedQuestion, answers: list[list[_Asked]]) -> Outcome:
         found = answers[0]
         if not found:
             return dropped("no question of this type")
@@ -193,12 +193,12 @@ def answers(
     prompts: Prompts,
     settings: XragSettings,
     library: Library,
-    items: Sequence[Question],
+    items: Sequence[LinkedQuestion],
     settle: Settle,
 ) -> None:
     """Answer every question from both texts and its selected simple pairs; drop one without an answer."""
 
-    def asks(item: Question) -> list[Ask[str]]:
+    def asks(item: LinkedQuestion) -> list[Ask[str]]:
         first, second = map(library.article, item.ends)
         texts = item.summaries if settings.answer_from == "summaries" else (first.text, second.text)
         pairs = [pair for side in item.pairs for pair in side]
@@ -213,7 +213,7 @@ def answers(
         }
         return [Ask(prompts.conversation("answer", given), lambda reply: parse_tag(reply, "answer"))]
 
-    def make(item: Question, given: list[str]) -> Outcome:
+    def make(item: LinkedQuestion, given: list[str]) -> Outcome:
         answer = " ".join(given[0].split())
         return dropped("not answerable") if is_none(answer) else kept(replace(item, answer=answer))
 

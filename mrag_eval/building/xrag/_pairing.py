@@ -12,7 +12,7 @@ from mrag_eval.building.steps._records import Drop, Outcome, Settle
 from mrag_eval.building.xrag._distractors import needed
 from mrag_eval.building.xrag._events import capped, meetings, read_events
 from mrag_eval.building.xrag._pairs import related_pairs
-from mrag_eval.building.xrag._xrag_records import Headline, Question
+from mrag_eval.building.xrag._xrag_records import Headline, LinkedQuestion
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.retrievers import Index
 
@@ -33,7 +33,7 @@ def pair_articles(
     Pairs with too few older articles for their distractors are dropped here, before any paid call is made for them.
     """
     spare = 0
-    pairs: list[Question] = []
+    pairs: list[LinkedQuestion] = []
     if "mono" in settings.settings:
         english = [item for item in items if item.lang == "en"]
         block = settings.pairs
@@ -51,7 +51,7 @@ def pair_articles(
             )
         for pair in found.pairs:
             ends = english[pair.first].id, english[pair.second].id
-            pairs.append(Question(f"p{len(pairs)}", "mono", "en", *ends, shared=pair.shared, days=pair.days))
+            pairs.append(LinkedQuestion(f"p{len(pairs)}", "mono", "en", *ends, shared=pair.shared, days=pair.days))
     if "multi" in settings.settings:
         articles = {item.id: item for item in items}
         events = (
@@ -67,13 +67,13 @@ def pair_articles(
             for meeting in met:
                 ends = meeting.english, meeting.foreign
                 name, event, days = f"p{len(pairs)}", meeting.event, meeting.days
-                pairs.append(Question(name, "multi", meeting.lang, *ends, event=event, days=days))
+                pairs.append(LinkedQuestion(name, "multi", meeting.lang, *ends, event=event, days=days))
     early = _too_early(items, pairs, settings)
     drawn = _drawn([pair for pair in pairs if pair.id not in early], settings.pairs.limit, settings.seed)
     _settle(items, pairs, early, drawn, spare, settle)
 
 
-def _too_early(items: Sequence[Headline], pairs: Sequence[Question], settings: XragSettings) -> set[str]:
+def _too_early(items: Sequence[Headline], pairs: Sequence[LinkedQuestion], settings: XragSettings) -> set[str]:
     """Return the ids of pairs with fewer older articles than distractors, in one of their languages."""
     block = settings.distractors
     days: dict[str, list[str]] = defaultdict(list)
@@ -91,7 +91,7 @@ def _too_early(items: Sequence[Headline], pairs: Sequence[Question], settings: X
     return out
 
 
-def _drawn(pairs: Sequence[Question], limit: int | None, seed: int) -> set[tuple[str, str]]:
+def _drawn(pairs: Sequence[LinkedQuestion], limit: int | None, seed: int) -> set[tuple[str, str]]:
     """Return the selected pairs, by their articles: all, or ``limit`` of each setting and language."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for pair in pairs:
@@ -105,13 +105,13 @@ def _drawn(pairs: Sequence[Question], limit: int | None, seed: int) -> set[tuple
 
 def _settle(
     items: Sequence[Headline],
-    pairs: Sequence[Question],
+    pairs: Sequence[LinkedQuestion],
     early: set[str],
     drawn: set[tuple[str, str]],
     spare: int,
     settle: Settle,
 ) -> None:
-    made: dict[str, list[Question]] = defaultdict(list)
+    made: dict[str, list[LinkedQuestion]] = defaultdict(list)
     left: dict[str, list[Drop]] = defaultdict(list)
     ends: set[str] = set()
     for pair in pairs:

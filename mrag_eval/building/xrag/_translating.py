@@ -12,7 +12,7 @@ from mrag_eval.building.steps._records import Outcome, Settle, dropped, kept
 from mrag_eval.building.steps._replies import tagged_pairs
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._linked_questions import is_none
-from mrag_eval.building.xrag._xrag_records import Question
+from mrag_eval.building.xrag._xrag_records import LinkedQuestion
 from mrag_eval.core import language_name
 from mrag_eval.models import AuxModel, Parsed
 
@@ -21,10 +21,10 @@ from mrag_eval.models import AuxModel, Parsed
 _JUDGED_FROM, _OFF_SCRIPT = 40, 0.95
 
 
-def translate(model: AuxModel, prompts: Prompts, items: Sequence[Question], settle: Settle) -> None:
+def translate(model: AuxModel, prompts: Prompts, items: Sequence[LinkedQuestion], settle: Settle) -> None:
     """Translate question and answer of every item into its ``language``; another language is a fault."""
 
-    def asks(item: Question) -> list[Ask[tuple[str, str]]]:
+    def asks(item: LinkedQuestion) -> list[Ask[tuple[str, str]]]:
         texts, lang = {"question": item.question, "answer": item.answer}, item.language
 
         def read(reply: str) -> Parsed[tuple[str, str]]:
@@ -37,14 +37,14 @@ def translate(model: AuxModel, prompts: Prompts, items: Sequence[Question], sett
 
         return [Ask(prompts.conversation("translation", texts, lang=lang), read)]
 
-    def make(item: Question, answers: list[tuple[str, str]]) -> Outcome:
+    def make(item: LinkedQuestion, answers: list[tuple[str, str]]) -> Outcome:
         question, answer = answers[0]
         return kept(replace(item, translated_question=question, translated_answer=answer))
 
     ask_items(model, items, asks, make, settle, seat="build translation")
 
 
-def translation_item(record: Question) -> ReviewItem:
+def translation_item(record: LinkedQuestion) -> ReviewItem:
     """Return a translation as an item of a review sheet, with the English question and answer as its document.
 
     On this sheet, ``natural`` and ``answerable`` are of the translated question: whether it reads well, and whether it
@@ -55,7 +55,7 @@ def translation_item(record: Question) -> ReviewItem:
     return ReviewItem(record.id, question, answer, record.language, (english,), "translation")
 
 
-def settle_translations(found: Review, items: Sequence[Question], settle: Settle) -> None:
+def settle_translations(found: Review, items: Sequence[LinkedQuestion], settle: Settle) -> None:
     """Settle the items whose translation passed, with corrected answers; drop the others with the reason."""
     for item in items:
         decision = found.decisions[item.id]

@@ -43,7 +43,7 @@ class Article:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LinkedQuestion:
     """A pair of articles, and the question on it as far as the steps have come.
 
     Attributes:

@@ -11,16 +11,16 @@ import numpy as np
 
 from mrag_eval.building.steps._records import Settle, each, kept
 from mrag_eval.building.xrag._articles import Library
-from mrag_eval.building.xrag._xrag_records import Question, XragRow
+from mrag_eval.building.xrag._xrag_records import LinkedQuestion, XragRow
 from mrag_eval.core import replaced, to_json
 
 
-def make_rows(library: Library, seed: int, items: Sequence[Question], settle: Settle) -> None:
+def make_rows(library: Library, seed: int, items: Sequence[LinkedQuestion], settle: Settle) -> None:
     """Settle every item with its row; draw the order of its articles by seed and id."""
     each(items, lambda item: kept(xrag_row(library, seed, item)), settle)
 
 
-def xrag_row(library: Library, seed: int, item: Question) -> XragRow:
+def xrag_row(library: Library, seed: int, item: LinkedQuestion) -> XragRow:
     """Return the row of an item: supporting articles first, English before the other language, and a display order.
 
     ``article_order`` never puts both supporting articles first, so that a model cannot profit from trusting the first

@@ -24,7 +24,7 @@ from mrag_eval.building.xrag._entities import by_model, by_recogniser, described
 from mrag_eval.building.xrag._events import article_index, read_events
 from mrag_eval.building.xrag._pairing import pair_articles
 from mrag_eval.building.xrag._translating import settle_translations, translate, translation_item
-from mrag_eval.building.xrag._xrag_records import Headline, Question
+from mrag_eval.building.xrag._xrag_records import Headline, LinkedQuestion
 from mrag_eval.building.xrag._xrag_rows import make_rows
 from mrag_eval.building.xrag._xrag_settings import PROMPTS, SEATS, XragSettings
 from mrag_eval.datasets import sha256_file
@@ -156,7 +156,7 @@ class XragWork:
                 "duplicates",
                 lambda items, settle: drop_alike(items, s.limits.alike, settle),
                 {"alike": s.limits.alike},
-                kind=Question,
+                kind=LinkedQuestion,
                 whole=True,
             ),
             self._asking("answers", "answer", linked_questions.answers, self._settings_of, self._library_of),
@@ -168,7 +168,7 @@ class XragWork:
             self._distractors(),
             self._asking(TRANSLATION, "translation", translate),
             _of_people("translation_review", self._review_translations, self.translation_sheets),
-            Step("rows", self._rows, {"seed": s.seed}, kind=Question),
+            Step("rows", self._rows, {"seed": s.seed}, kind=LinkedQuestion),
         ]
 
     def _library_of(self) -> Library:
@@ -194,11 +194,11 @@ class XragWork:
         if name == "answers":
             settings["answer_from"] = s.answer_from
 
-        def run(items: Sequence[Question], settle: Settle) -> None:
+        def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
             if items:
                 work(model, self.prompts, *(what() for what in given), items, settle)
 
-        return Step(name, run, settings, kind=Question, models=(model,))
+        return Step(name, run, settings, kind=LinkedQuestion, models=(model,))
 
     def _entities(self) -> Step:
         block = self.settings.entities
@@ -243,7 +243,7 @@ class XragWork:
     def _closed_book(self) -> Step:
         judge = self.seats.get("judge")
 
-        def run(items: Sequence[Question], settle: Settle) -> None:
+        def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
             if judge is None:
                 each(items, lambda item: kept(replace(item, unknown_to=())), settle)
             elif items:
@@ -255,13 +255,13 @@ class XragWork:
             prompts = {**self.prompts.hashes("closed_book"), "judge": self.prompts.judge_sha256()}
             settings |= {"judge": model_identity(judge), "prompts": prompts}
             asked += [judge] if judge not in asked else []
-        return Step("closed_book", run, settings, Question, models=asked)
+        return Step("closed_book", run, settings, LinkedQuestion, models=asked)
 
     def _distractors(self) -> Step:
         s = self.settings
         model = self.seats["holds"] if s.distractors.check else None
 
-        def run(items: Sequence[Question], settle: Settle) -> None:
+        def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
             if items:
                 find_distractors(model, self.prompts, s, self.library, self.index, self.articles, items, settle)
 
@@ -272,9 +272,9 @@ class XragWork:
             "retriever": self._retriever_settings(),
             "languages": list(s.languages),
         }
-        return Step("distractors", run, settings, Question, models=() if model is None else (model,))
+        return Step("distractors", run, settings, LinkedQuestion, models=() if model is None else (model,))
 
-    def _rows(self, items: Sequence[Question], settle: Settle) -> None:
+    def _rows(self, items: Sequence[LinkedQuestion], settle: Settle) -> None:
         if items:
             make_rows(self.library, self.settings.seed, items, settle)
 
@@ -287,15 +287,15 @@ class XragWork:
 
     def questions_to_review(self) -> list[ReviewItem]:
         """Return the questions as items of a review sheet."""
-        records = read_records(step_records(self._steps_folder, BEFORE_REVIEW), Question)
+        records = read_records(step_records(self._steps_folder, BEFORE_REVIEW), LinkedQuestion)
         return [self._review_item(record) for record in records]
 
-    def _review_item(self, item: Question) -> ReviewItem:
+    def _review_item(self, item: LinkedQuestion) -> ReviewItem:
         articles = map(self.library.article, item.ends)
         documents = tuple(ReviewDocument(a.text, a.lang, a.title, a.date) for a in articles)
         return ReviewItem(item.id, item.question, item.answer, "en", documents, linked_questions.KIND_NAMES[item.type])
 
-    def _review(self, items: Sequence[Question], settle: Settle) -> None:
+    def _review(self, items: Sequence[LinkedQuestion], settle: Settle) -> None:
         if not self.sheets or not items:
             each(items, lambda item: kept(replace(item, a_type="original")), settle)
             return
@@ -319,10 +319,11 @@ class XragWork:
     def translations_to_review(self) -> list[ReviewItem]:
         """Return the translations as items of a review sheet."""
         return [
-            translation_item(item) for item in read_records(step_records(self._steps_folder, TRANSLATION), Question)
+            translation_item(item)
+            for item in read_records(step_records(self._steps_folder, TRANSLATION), LinkedQuestion)
         ]
 
-    def _review_translations(self, items: Sequence[Question], settle: Settle) -> None:
+    def _review_translations(self, items: Sequence[LinkedQuestion], settle: Settle) -> None:
         if not self.translation_sheets or not items:
             each(items, kept, settle)
             return
@@ -360,7 +361,7 @@ class XragWork:
 
     def _copied(self) -> dict[str, Any]:
         """Return how much the remaining summaries copy from their articles."""
-        records = read_records(step_records(self._steps_folder, "summaries"), Question)
+        records = read_records(step_records(self._steps_folder, "summaries"), LinkedQuestion)
         shares = [share for record in records for share in record.copied]
         if not shares:
             return {"summaries": 0}
@@ -368,14 +369,14 @@ class XragWork:
         return {"summaries": len(shares), "fourgrams of the article, mean share": mean, "highest": max(shares)}
 
 
-def _of_people(name: str, work: Callable[[Sequence[Question], Settle], None], sheets: Sequence[Path]) -> Step:
-    return Step(name, work, {"sheets": [_hash(path) for path in sheets]}, Question, whole=True)
+def _of_people(name: str, work: Callable[[Sequence[LinkedQuestion], Settle], None], sheets: Sequence[Path]) -> Step:
+    return Step(name, work, {"sheets": [_hash(path) for path in sheets]}, LinkedQuestion, whole=True)
 
 
 def _of_corrections(step: Step) -> Step:
     """Return the step for questions whose answer was corrected in the review; the others pass."""
 
-    def run(items: Sequence[Question], settle: Settle) -> None:
+    def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
         each([item for item in items if item.a_type != "corrected"], kept, settle)
         corrected = [item for item in items if item.a_type == "corrected"]
         if corrected:

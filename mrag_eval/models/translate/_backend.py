@@ -17,7 +17,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Translated:
     """A backend's result for a text: its translation, or None and the ``reason``.
 
     The reason begins with ``missing`` (not in the table), ``unsupported`` (a language that the backend lacks) or
@@ -45,7 +45,7 @@ class Backend(Protocol):
         """
         ...
 
-    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         """Yield ``(position, outcome)`` of every text as it arrives; each is on disk before the next is requested."""
         ...
 

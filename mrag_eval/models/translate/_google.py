@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from mrag_eval.core import ConfigError, Wait, missing_extra, redact
-from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._codes import google
 from mrag_eval.models.translate._pieces import PIECES_VERSION, packed, whole
 
@@ -42,7 +42,7 @@ class GoogleBackend:
     def identity(self) -> dict[str, Any]:
         return {"backend": "google", "model": self._model, "pieces": PIECES_VERSION}
 
-    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         client = self._client = self._client or _official_client()
         order = sorted(range(len(texts)), key=lambda i: (texts[i].source, texts[i].target))
         with Wait("translating with Google", len(texts), "texts") as wait:
@@ -52,7 +52,7 @@ class GoogleBackend:
 
     def _batch(
         self, client: Client, batch: Sequence[tuple[int, list[str]]], source: str, target: str
-    ) -> Iterator[tuple[int, Outcome]]:
+    ) -> Iterator[tuple[int, Translated]]:
         done: list[str] = []
         values = [piece.strip() for _, pieces in batch for piece in pieces]
         try:
@@ -68,11 +68,13 @@ class GoogleBackend:
                 done += [str(entry["translatedText"]) for entry in answer]
         except Exception as error:  # any error of the client library concerns only these texts
             reason = redact(" ".join(str(error).split())[:200])
-            yield from ((position, Outcome(None, f"failed: {type(error).__name__}: {reason}")) for position, _ in batch)
+            yield from (
+                (position, Translated(None, f"failed: {type(error).__name__}: {reason}")) for position, _ in batch
+            )
             return
         found = iter(done)
         for position, pieces in batch:
-            yield position, whole(pieces, [Outcome(next(found)) for _ in pieces], target)
+            yield position, whole(pieces, [Translated(next(found)) for _ in pieces], target)
 
     def cost(self) -> dict[str, Any] | None:
         return {"characters": self._characters}

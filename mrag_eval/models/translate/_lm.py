@@ -17,7 +17,7 @@ from mrag_eval.models._model import AuxModel, OnReply
 from mrag_eval.models._replies import Parsed, parse_tag
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._spec import asked_args, identity
-from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, packed, whole
 from mrag_eval.models.translate._reply_size import expected_tokens, longest_piece, longest_sentence
 from mrag_eval.prompts import Conversation, load_template
@@ -68,7 +68,7 @@ class LmBackend:
             "pieces": PIECES_VERSION,
         }
 
-    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         cut = [self._pieces(text) for text in texts]
         total = sum(map(len, cut))
         with Wait(f"translating with {self._model.name}", total, "texts" if total == len(texts) else "pieces") as wait:
@@ -97,7 +97,7 @@ class LmBackend:
 
         return [replace(text, text=p) for p in packed(text.text, text.source, self._limit, size, alone=self._alone)]
 
-    def _translated(self, pieces: Sequence[Text], wait: Wait) -> list[Outcome]:
+    def _translated(self, pieces: Sequence[Text], wait: Wait) -> list[Translated]:
         """Return the outcome of every piece, after a second attempt in halves at those that were cut off."""
         answers = self._answers(pieces, lambda _, reply: wait.add(before=reply.cached))
         outcomes = [self._outcome(answer) for answer in answers]
@@ -132,10 +132,10 @@ class LmBackend:
         self._ledger += Ledger.of(replies, time.perf_counter() - began)
         return answers
 
-    def _outcome(self, answer: Answered[str]) -> Outcome:
+    def _outcome(self, answer: Answered[str]) -> Translated:
         if answer.value is None and answer.replies[-1].cut_off:
-            return Outcome(None, f"failed: length: a reply was cut off at max_tokens={self._max_tokens}")
-        return Outcome(answer.value, None if answer.value is not None else f"failed: {answer.error}")
+            return Translated(None, f"failed: length: a reply was cut off at max_tokens={self._max_tokens}")
+        return Translated(answer.value, None if answer.value is not None else f"failed: {answer.error}")
 
     def _conversation(self, text: Text) -> Conversation:
         texts = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import ConfigError, Wait, missing_extra, name_of_model, placed
-from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._codes import flores
 from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, sentences, whole
 
@@ -61,14 +61,14 @@ class NllbBackend:
         files = [file for file in sorted(folder.iterdir()) if file.is_file() and file.suffix not in _NOT_THE_MODEL]
         return _files_hash(tuple((str(file), file.stat().st_mtime_ns) for file in files))
 
-    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         able: list[tuple[int, Text]] = []
         for position, text in enumerate(texts):
             lacking = next((code for code in (text.source, text.target) if flores(code) is None), None)
             if lacking is None:
                 able.append((position, text))
             else:
-                yield position, Outcome(None, f"unsupported: {lacking}")
+                yield position, Translated(None, f"unsupported: {lacking}")
         # one pair of languages at a time, as the tokenizer is set to one source
         by_pair = groupby(sorted(able, key=lambda t: (t[1].source, t[1].target)), lambda t: (t[1].source, t[1].target))
         with Wait(f"translating with {self._model}", len(able), "texts") as wait:
@@ -80,7 +80,7 @@ class NllbBackend:
                     wait.add(len(chunk))
                     yield from ((position, outcome) for (position, _), outcome in zip(chunk, found, strict=True))
 
-    def _chunk(self, texts: Sequence[str], source: str, target: str) -> list[Outcome]:
+    def _chunk(self, texts: Sequence[str], source: str, target: str) -> list[Translated]:
         tokenizer, model = _loaded(self._model, self._revision, self._device)
         tokenizer.src_lang = flores(source)
         # two positions are used by the language label and the end of the sentence
@@ -96,16 +96,16 @@ class NllbBackend:
         done |= {piece: whole(parts, [again[p.strip()] for p in parts], target) for piece, parts in cut.items()}
         return [whole(parts, [done[p.strip()] for p in parts], target) for parts in pieces]
 
-    def _translated(self, tokenizer: Any, model: Any, pieces: Set[str], target: str) -> dict[str, Outcome]:
+    def _translated(self, tokenizer: Any, model: Any, pieces: Set[str], target: str) -> dict[str, Translated]:
         # sorting sentences by length reduces padding
         order = sorted(pieces, key=lambda piece: (len(piece), piece))
-        done: dict[str, Outcome] = {}
+        done: dict[str, Translated] = {}
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
             done |= zip(batch, self._batch(tokenizer, model, batch, str(flores(target))), strict=True)
         return done
 
-    def _batch(self, tokenizer: Any, model: Any, batch: list[str], label: str) -> list[Outcome]:
+    def _batch(self, tokenizer: Any, model: Any, batch: list[str], label: str) -> list[Translated]:
         import torch
 
         first = tokenizer.convert_tokens_to_ids(label)
@@ -125,9 +125,9 @@ class NllbBackend:
             )
         # the first token is the end of a sentence, too
         ended = (out[:, 1:] == tokenizer.eos_token_id).any(dim=1).tolist()
-        cut_off = Outcome(None, f"failed: length: a translation was cut off at max_tokens={self._max_tokens}")
+        cut_off = Translated(None, f"failed: length: a translation was cut off at max_tokens={self._max_tokens}")
         texts = tokenizer.batch_decode(out, skip_special_tokens=True)
-        return [Outcome(text) if complete else cut_off for text, complete in zip(texts, ended, strict=True)]
+        return [Translated(text) if complete else cut_off for text, complete in zip(texts, ended, strict=True)]
 
     def cost(self) -> dict[str, Any] | None:
         return None

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import accumulate
 
 from mrag_eval.core import base_language
-from mrag_eval.models.translate._backend import Outcome
+from mrag_eval.models.translate._backend import Translated
 from mrag_eval.text import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans, sentence_spans
 
 # Of the rules by which texts are cut and joined. Before the third, a text could lack a piece.
@@ -85,7 +85,7 @@ def joined(pieces: Sequence[str], translated: Sequence[str], target: str) -> str
     return out.strip()
 
 
-def whole(pieces: Sequence[str], outcomes: Sequence[Outcome], target: str) -> Outcome:
+def whole(pieces: Sequence[str], outcomes: Sequence[Translated], target: str) -> Translated:
     """Return the outcome of a text from those of its pieces: joined, or none if one piece has none.
 
     A piece without a translation (signs between paragraphs apart) leaves the text without one, for the same reason.
@@ -95,4 +95,4 @@ def whole(pieces: Sequence[str], outcomes: Sequence[Outcome], target: str) -> Ou
         if outcome.text is None or (not outcome.text.strip() and any(map(str.isalnum, piece))):
             return outcome
         texts.append(outcome.text if outcome.text.strip() else piece)
-    return Outcome(joined(pieces, texts, target))
+    return Translated(joined(pieces, texts, target))

@@ -19,7 +19,7 @@ from mrag_eval.core import (
     normalize_language,
     replaced,
 )
-from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._backend import Text, Translated
 
 KEYS = ("source", "source_lang", "target", "target_lang")
 
@@ -176,7 +176,7 @@ class TableBackend:
     def identity(self) -> dict[str, Any]:
         return {"backend": "table", "sha256": self._content}
 
-    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         for position, text in enumerate(texts):
             found = self._find(text)
             if found is None and self._strict:
@@ -187,7 +187,7 @@ class TableBackend:
                     f"'{shown[:60]}{'…' if len(shown) > 60 else ''}'",
                     "add it, or leave out translator.strict: its rows are then unscored, and counted",
                 )
-            yield position, Outcome(found, None if found is not None else "missing")
+            yield position, Translated(found, None if found is not None else "missing")
 
     def _find(self, text: Text) -> str | None:
         source = text.text.strip()

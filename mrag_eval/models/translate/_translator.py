@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Failure, Store, TextKind, content_key, is_language, normalize_language, same_language
-from mrag_eval.models.translate._backend import Backend, Outcome, Text
+from mrag_eval.models.translate._backend import Backend, Text, Translated
 from mrag_eval.models.translate._pieces import packed
 from mrag_eval.models.translate._table import add_to_table
 
@@ -151,7 +151,7 @@ class Translator:
                 asked.append(text)
         keys = {text: self._key(text) for text in asked}
         stored = self._store.get_many((k for k in keys.values() if k), _is_text) if self._store else {}
-        raw = {text: Outcome(stored[key]) for text, key in keys.items() if key in stored}
+        raw = {text: Translated(stored[key]) for text, key in keys.items() if key in stored}
         cached = set(raw)
         raw |= self._translated_by_backend([text for text in asked if text not in cached], keys)
         wrong = self._in_wrong_language(raw) if self._check else set()
@@ -170,9 +170,9 @@ class Translator:
         fingerprint = self._backend.fingerprint(text)
         return None if fingerprint is None else content_key(_FORMAT, fingerprint, text.text, text.source, text.target)
 
-    def _translated_by_backend(self, texts: Sequence[Text], keys: Mapping[Text, str | None]) -> dict[Text, Outcome]:
+    def _translated_by_backend(self, texts: Sequence[Text], keys: Mapping[Text, str | None]) -> dict[Text, Translated]:
         """Return the backend's outcomes, stored as they arrive, so that nothing is paid for twice."""
-        out: dict[Text, Outcome] = {}
+        out: dict[Text, Translated] = {}
         if not texts:
             return out
         coming = self._backend.translate(texts)
@@ -184,7 +184,7 @@ class Translator:
                 self._store.put_many({key: text for key, text in kept.items() if key})
         return out
 
-    def _in_wrong_language(self, raw: Mapping[Text, Outcome]) -> set[Text]:
+    def _in_wrong_language(self, raw: Mapping[Text, Translated]) -> set[Text]:
         from mrag_eval.metrics import code_switch_share, correct_language_rate
 
         texts = [(text, outcome.text) for text, outcome in raw.items() if outcome.text]

@@ -11,8 +11,8 @@ from typing import Any
 
 from mrag_eval.config import Measurement, portable
 from mrag_eval.core import DataError, fault_in, json_value, write_whole
-from mrag_eval.report.files._row_texts import RowTexts, row_texts
-from mrag_eval.report.files._samples import RunOf, SampleSet, read_runs
+from mrag_eval.report.files._row_texts import RowTexts
+from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 
 # 4 names the run
@@ -62,7 +62,7 @@ def _judges(run: SampleSet) -> dict[str, dict[str, bool]]:
 
 def _answers(run: SampleSet) -> str:
     """Return the lines with the answers of a run, in the order of its row ids."""
-    texts = row_texts(run, run.rows.keys())
+    texts = run.texts(run.rows.keys())
     return ",\n".join(json.dumps(texts[row].kept(row), ensure_ascii=False) for row in sorted(texts))
 
 

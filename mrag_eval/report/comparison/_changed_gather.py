@@ -16,8 +16,8 @@ from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, C
 from mrag_eval.report.comparison._compare import Comparison, is_of
 from mrag_eval.report.comparison._gate_checks import Check, GateResult
 from mrag_eval.report.comparison._gate_rules import Rules
-from mrag_eval.report.files._row_texts import RowTexts, row_texts
-from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._row_texts import RowTexts
+from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import METRICS, more_is_better, nearer_zero_is_better, needs_of, right_language
 
@@ -140,7 +140,7 @@ def _cells(group: Sequence[_Looked]) -> Iterator[ChangedCell]:
     first, second = group[0].first, group[0].second
     pairs = [(first.rows[row], second.rows[row]) for row in sorted(first.rows.keys() & second.rows.keys())]
     changed = {a.id for one in group for a, b in pairs if one.is_changed(a, b)}
-    texts = row_texts(first, changed), row_texts(second, changed)
+    texts = first.texts(changed), second.texts(changed)
     for one in group:
         places: dict[str, list[tuple[ScoredRow, ScoredRow]]] = defaultdict(list)
         for a, b in pairs:

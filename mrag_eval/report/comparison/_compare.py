@@ -16,7 +16,7 @@ from mrag_eval.core import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import TASK_MEASURES, scale_of
 

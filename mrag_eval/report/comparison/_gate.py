@@ -16,7 +16,7 @@ from mrag_eval.report.comparison._gate_cells import drop_of, no_rows, unscored_o
 from mrag_eval.report.comparison._gate_checks import Check, GateResult, Side
 from mrag_eval.report.comparison._gate_rules import Guard, Rule, Rules
 from mrag_eval.report.comparison._gate_verdicts import RuleTest, bounded, verdicts, why_unscored
-from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.scoring import TASK_MEASURES
 
 Runs = Mapping[str, SampleSet]

@@ -19,7 +19,7 @@ Values = Sequence[float | bool | None]
 
 
 @dataclass(frozen=True)
-class Drop:
+class TestedDrop:
     """The cells by which a rule is tested, one or, for a distance from 0, one for each side of it.
 
     A value v of the metric counts in cell i as ``turned[i] * v``, plus a constant.
@@ -50,7 +50,7 @@ def _filled(cell: PairedCell) -> PairedCell:
     return replace(cell, first=[a for a, _ in both], second=[b for _, b in both])
 
 
-def drop_of(rule: Rule, pair: PairedRows, limit: float) -> Drop:
+def drop_of(rule: Rule, pair: PairedRows, limit: float) -> TestedDrop:
     """Return the cells of a rule on its rows."""
     cell = replace(cell_of(pair, rule.metric), margin=limit)
     if nearer_zero_is_better(rule.metric):
@@ -68,8 +68,8 @@ def drop_of(rule: Rule, pair: PairedRows, limit: float) -> Drop:
             )
             for turn in (-side, side)
         ]
-        return Drop(tuple(cells), (-side, side))
-    return Drop((_turned(cell) if rule.less_is_better else cell,), (-1.0 if rule.less_is_better else 1.0,))
+        return TestedDrop(tuple(cells), (-side, side))
+    return TestedDrop((_turned(cell) if rule.less_is_better else cell,), (-1.0 if rule.less_is_better else 1.0,))
 
 
 def _reach(metric: str, pair: PairedRows) -> float:
@@ -87,11 +87,11 @@ def _reach(metric: str, pair: PairedRows) -> float:
     return max(abs(low), abs(high))
 
 
-def unscored_of(rule: Rule, pair: PairedRows, limit: float) -> Drop:
+def unscored_of(rule: Rule, pair: PairedRows, limit: float) -> TestedDrop:
     """Return the cell of the rows that have the rule's metric: a drop is a rise in the share without it."""
     a, b = ([float(rule.metric in row.values) for row in run] for run in (pair.first, pair.second))
     cell = cell_of(pair, rule.metric)
-    return Drop((replace(cell, first=a, second=b, margin=limit, bounds=(0.0, 1.0)),), (-1.0,))
+    return TestedDrop((replace(cell, first=a, second=b, margin=limit, bounds=(0.0, 1.0)),), (-1.0,))
 
 
 def _turned(cell: PairedCell) -> PairedCell:

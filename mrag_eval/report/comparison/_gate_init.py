@@ -12,7 +12,7 @@ from statistics import NormalDist
 from mrag_eval.core import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import POWER
-from mrag_eval.report.files._samples import SampleSet
+from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import TASK_MEASURES, more_is_better
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mrag_eval.report.comparison._compare import PairedRows, smallest_detectable
-from mrag_eval.report.comparison._gate_cells import Drop, groups_of, no_rows, units_word
+from mrag_eval.report.comparison._gate_cells import TestedDrop, groups_of, no_rows, units_word
 from mrag_eval.report.comparison._gate_checks import Check
 from mrag_eval.report.comparison._gate_rules import Rule, Rules
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -30,7 +30,7 @@ class RuleTest:
     check: Check
     rule: Rule
     rows: PairedRows
-    drop: Drop
+    drop: TestedDrop
 
 
 def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:

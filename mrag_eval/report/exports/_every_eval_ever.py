@@ -19,7 +19,7 @@ from mrag_eval.config import JUDGED, SHOWN
 from mrag_eval.core import plain_name, replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
 from mrag_eval.report.exports._instances import instances
-from mrag_eval.report.exports._runs import Run, Task
+from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import RESAMPLES, direction_lines
 
@@ -158,7 +158,7 @@ def _developer(model: str) -> str:
     return model.rpartition("/")[0] or "unknown"
 
 
-def _results(task: Task, command: str) -> Iterator[dict[str, Any]]:
+def _results(task: ExportedTask, command: str) -> Iterator[dict[str, Any]]:
     """Return every figure of a task that is a number, those of its cells too."""
     data, generation = _source(task), _generation(task, command)
     for score in task.scores:
@@ -176,7 +176,7 @@ def _results(task: Task, command: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _source(task: Task) -> dict[str, Any]:
+def _source(task: ExportedTask) -> dict[str, Any]:
     source = task.source
     # a local copy may be anything
     hub = None if task.config.local else source.hub
@@ -199,7 +199,7 @@ def _source(task: Task) -> dict[str, Any]:
     return out
 
 
-def _metric(task: Task, score: Score) -> dict[str, Any]:
+def _metric(task: ExportedTask, score: Score) -> dict[str, Any]:
     name = score.metric
     out: dict[str, Any] = {
         "metric_id": f"{COLLECTION}.{name}",
@@ -248,7 +248,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
     return {key: value for key, value in (("uncertainty", found), ("details", details)) if value}
 
 
-def _generation(task: Task, command: str) -> dict[str, Any]:
+def _generation(task: ExportedTask, command: str) -> dict[str, Any]:
     config = task.config.generation
     args: dict[str, Any] = {"execution_command": command}
     for key, name in (("temperature", "temperature"), ("top_p", "top_p"), ("top_k", "top_k")):

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrag_eval.report.exports._licences import passages_shareable
-from mrag_eval.report.exports._runs import Task
-from mrag_eval.report.files._samples import Sample, read_samples
+from mrag_eval.report.exports._runs import ExportedTask
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import read_samples
 from mrag_eval.scoring import RowRecord
 
 
-def instances(task: Task, schema: str, evaluation_id: str, *, include_text: bool) -> Iterator[dict[str, Any]]:
+def instances(task: ExportedTask, schema: str, evaluation_id: str, *, include_text: bool) -> Iterator[dict[str, Any]]:
     """Return the records of a task's rows, one metric at a time; empty for a group, and without a sample file.
 
     The question, references, options and prompt are the benchmark's. If its licence is not known to allow

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrag_eval.core import content_key, is_language, iso_639_3, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
-from mrag_eval.report.exports._runs import Run, Task
+from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._scores import Score
 
 # The split of rows that are not divided into splits.
@@ -79,7 +79,7 @@ def _file_name(label: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}_{content_key(label)[:8]}"
 
 
-def _no_main_score(task: Task) -> str | None:
+def _no_main_score(task: ExportedTask) -> str | None:
     """Return why a task has no main score as mteb knows them: the more the better, in every language; else None."""
     if task.headline is None:
         return task.no_headline
@@ -91,7 +91,7 @@ def _no_main_score(task: Task) -> str | None:
     return None
 
 
-def _by_language(task: Task) -> dict[str, list[Score]]:
+def _by_language(task: ExportedTask) -> dict[str, list[Score]]:
     """Return the figures by language of the question; those of the whole if there is one language."""
     found: dict[str, list[Score]] = {}
     for score in task.scores:
@@ -100,7 +100,7 @@ def _by_language(task: Task) -> dict[str, list[Score]]:
     return found or {task.scores[0].languages or _ALL: task.overall}
 
 
-def _subsets(task: Task) -> dict[str, list[Score]]:
+def _subsets(task: ExportedTask) -> dict[str, list[Score]]:
     """Return the figures that mteb averages: by language, or of the whole for a main score of all languages at once."""
     found = _by_language(task)
     apart = any(score.metric == task.main_metric for own in found.values() for score in own)
@@ -111,7 +111,7 @@ def _value(scores: Sequence[Score], metric: str | None) -> float | None:
     return next((score.value for score in scores if score.metric == metric), None)
 
 
-def _task(task: Task) -> dict[str, Any]:
+def _task(task: ExportedTask) -> dict[str, Any]:
     """Return the content of a task's file."""
     score, why = task.scores[0], _no_main_score(task)
     # a part of a score that is no headline is none either

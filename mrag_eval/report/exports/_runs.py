@@ -37,7 +37,7 @@ _OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_co
 
 
 @dataclass(frozen=True)
-class Task:
+class ExportedTask:
     """A task or a group of a run, and its rows of the table, those of its main metric first.
 
     ``label`` distinguishes it from the same task in another mode. ``main_metric`` is the benchmark's, or the one that
@@ -114,7 +114,7 @@ class Run:
     """One result file, and the groups and tasks that are exported from it."""
 
     file: ResultFile
-    tasks: tuple[Task, ...]
+    tasks: tuple[ExportedTask, ...]
 
     @property
     def blank(self) -> dict[str, str]:
@@ -217,7 +217,7 @@ def _marked(run: Run) -> Run:
     """
     marks = {task: _said(leaf) for task, leaf in run.file.leaves.items()}
 
-    def marked(task: Task) -> Task:
+    def marked(task: ExportedTask) -> ExportedTask:
         own = [marks[leaf] for leaf in run.file.tasks_of(task.name) if leaf in marks] or [marks.get(task.name, "")]
         said = dict.fromkeys(filter(None, own))
         if not said:
@@ -256,7 +256,7 @@ def _given(leaf: LeafResult) -> dict[str, Any]:
 def _labelled(run: Run, modes: Mapping[tuple[str, str], set[str | None]]) -> Run:
     """Return the run with the mode in the name of each group that the model also ran in another one."""
 
-    def labelled(task: Task) -> Task:
+    def labelled(task: ExportedTask) -> ExportedTask:
         if task.leaf is not None or len(modes[run.file.model, task.name]) == 1:
             return task
         label = task.label.replace(task.name, f"{task.name} ({task.scores[0].mode})", 1)
@@ -287,7 +287,9 @@ def _run(file: ResultFile, frame: DataFrame, metrics: Sequence[str]) -> Run:
             shared = {main[leaf] for leaf in leaves}
             main[name] = shared.pop() if len(shared) == 1 else None
     kept = ([s for s in scores if not metrics or s.metric in metrics] for scores in (*groups, *tasks.values()))
-    found = (Task(file, scores, scores[0].name, scores[0].task, main[scores[0].name]) for scores in kept if scores)
+    found = (
+        ExportedTask(file, scores, scores[0].name, scores[0].task, main[scores[0].name]) for scores in kept if scores
+    )
     return Run(file, tuple(found))
 
 

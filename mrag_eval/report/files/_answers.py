@@ -9,8 +9,8 @@ from pathlib import Path
 from mrag_eval.config import mode_named
 from mrag_eval.core import failed_in
 from mrag_eval.metrics import UNKNOWN_CONTROLLER
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
-    Sample,
     config_beside,
     model_beside,
     part_beside,

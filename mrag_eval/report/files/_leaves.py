@@ -10,7 +10,7 @@ from pathlib import Path
 from mrag_eval.config import Measurement, differences, shown
 from mrag_eval.core import DataError
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 
 # Maximum number of settings in a label.
 _NAMED = 2

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mrag_eval.config import SHOWN
 from mrag_eval.core import Hit, hidden, is_relevant, plain_name
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.scoring import RowRecord
-
-if TYPE_CHECKING:
-    from mrag_eval.report.files._samples import Sample, SampleSet
 
 # Texts of passages are cut: the reader needs to recognise the passage.
 _PASSAGE_CHARS = 700
@@ -82,15 +80,6 @@ class RowTexts:
         found = tuple(ShownPassage(str(id), bool(relevant)) for id, relevant in passages)
         given = {str(seat): v if isinstance(v, bool) or v is None else str(v) for seat, v in votes.items()}
         return str(row), cls("", (), answer, None if outcome is None else str(outcome), found, shown, given)
-
-
-def row_texts(run: SampleSet, rows: Collection[str]) -> dict[str, RowTexts]:
-    """Return the texts of these rows, by id: those that the run's file holds."""
-    from mrag_eval.report.files._samples import read_samples
-
-    if run.kept is not None:
-        return {row: run.kept[row] for row in rows if row in run.kept}
-    return {s.record.row: RowTexts.of(s) for s in read_samples(run.path) if s.record.row in rows}
 
 
 def _shown(record: RowRecord, hits: Sequence[Hit]) -> bool | None:

@@ -1,19 +1,12 @@
-"""Scored rows of sample files without their texts, and the reading of each file once in a command."""
+"""Scored rows of sample files, without their texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mrag_eval.core import VOTED
 from mrag_eval.scoring import ControlRecord, RowRecord, halved_metrics, territory_values
-
-if TYPE_CHECKING:
-    from mrag_eval.report.files._samples import Sample
 
 # Before the name of a territory in the id of its row.
 TERRITORY = "territory "
@@ -85,39 +78,3 @@ class ScoredSamples:
         rows = {row: ScoredRow.of(record) for row, record in kept.items()}
         names = {name for row in rows.values() for name in row.values}
         return cls(rows, territory_values(records), frozenset(halved_metrics(list(kept.values()), names)))
-
-
-@dataclass
-class Reading:
-    """What a command has read, by absolute path: scored rows and, with ``texts``, whole samples."""
-
-    texts: bool
-    scored: dict[Path, ScoredSamples] = field(default_factory=dict)
-    samples: dict[Path, list[Sample]] = field(default_factory=dict)
-
-    def remember(self, path: Path, samples: list[Sample]) -> None:
-        """Keep what was read at ``path``."""
-        self.scored[path.absolute()] = ScoredSamples.of([sample.record for sample in samples])
-        if self.texts:
-            self.samples[path.absolute()] = samples
-
-
-_READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
-
-
-def current_reading() -> Reading | None:
-    """Return what was read inside :func:`read_once`; None outside."""
-    return _READING.get()
-
-
-@contextmanager
-def read_once(*, texts: bool = False) -> Iterator[None]:
-    """Keep the scored rows of each sample file that is read inside, so that it is read once.
-
-    With ``texts`` whole samples are kept, too: memory for every passage of every prompt.
-    """
-    token = _READING.set(Reading(texts))
-    try:
-        yield
-    finally:
-        _READING.reset(token)

@@ -17,7 +17,7 @@ from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT, Label
 from mrag_eval.metrics import read_yes_no
 from mrag_eval.models import AuxModel, Parsed, generate_parsed
 from mrag_eval.prompts import Conversation, load_template
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 
 _LETTER = re.compile(r"\W*([A-HX])\)")
 
@@ -55,7 +55,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Annotations:
+class PairLabels:
     """The labels of document pairs.
 
     ``labels``: a pair's relevance, and its viewpoint if the question is about a territory (else ""). ``failed``: pair
@@ -82,7 +82,7 @@ def documents_of(samples: Sequence[Sample]) -> list[Shown]:
     return out
 
 
-def labels_in(samples: Sequence[Sample]) -> Annotations:
+def labels_in(samples: Sequence[Sample]) -> PairLabels:
     """Return the labels that the documents of the samples already have, e.g. the published ones."""
     labels: dict[Pair, Label] = {}
     for sample in samples:
@@ -90,10 +90,10 @@ def labels_in(samples: Sequence[Sample]) -> Annotations:
             found = hit.labels or {}
             if "relevant" in found:
                 labels[sample.doc.id, hit.id] = Label(found["relevant"] == "yes", found.get("viewpoint", ""))
-    return Annotations(labels, {}, 0)
+    return PairLabels(labels, {}, 0)
 
 
-def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: bool = True) -> Annotations:
+def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: bool = True) -> PairLabels:
     """Label every pair once, however often it is shown.
 
     ``few_shot`` puts examples into the prompts. After a reply that cannot be read, the model is asked once more; if
@@ -110,7 +110,7 @@ def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: b
     second = [document for document in relevant if document.claimants]
     views = _ask(model, second, "viewpoint", lambda d: _viewpoint_reader(d.claimants), few_shot, failed)
     labels |= {pair: Label(True, view) for pair, view in views.items()}
-    return Annotations(labels, failed, len(first) + len(second))
+    return PairLabels(labels, failed, len(first) + len(second))
 
 
 def _ask(

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import DataError, points, write_sheet
-from mrag_eval.report.files._samples import Sample, model_beside, read_samples, sample_files, task_of
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import model_beside, read_samples, sample_files, task_of
 
 SYSTEM, DATA = "system performance", "data"
 # The categories of Table 8 in its order, by their numbers in a sheet.
@@ -64,7 +65,7 @@ _PASSAGE_CHARS = 1_500
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnSample:
     """One sample of the sheet."""
 
     model: str
@@ -94,7 +95,7 @@ def write_inspection(
     wrong: bool = False,
     task: str | None = None,
     scheme: Scheme = TABLE_8,
-) -> list[Drawn]:
+) -> list[DrawnSample]:
     """Draw ``n`` predictions from the sample files at ``paths`` and write the sheet; see :func:`draw`.
 
     Raises DataError if ``out`` exists: somebody may have filled it in.
@@ -119,7 +120,7 @@ def draw(
     per_language: bool = False,
     wrong: bool = False,
     task: str | None = None,
-) -> list[Drawn]:
+) -> list[DrawnSample]:
     """Draw ``n`` predictions, spread evenly over languages of questions; a language with fewer contributes all it has.
 
     Args:
@@ -129,7 +130,7 @@ def draw(
 
     The draw depends on the seed and the rows, not on the order of files. Raises DataError if nothing can be drawn.
     """
-    by_language: dict[str, list[Drawn]] = defaultdict(list)
+    by_language: dict[str, list[DrawnSample]] = defaultdict(list)
     for one in _candidates(paths, wrong, task):
         by_language[one.language].append(one)
     if not by_language:
@@ -162,7 +163,7 @@ def _shares(sizes: dict[str, int], n: int, seed: int) -> dict[str, int]:
     return share
 
 
-def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[Drawn]:
+def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[DrawnSample]:
     out = []
     for path in sample_files(paths):
         name = task_of(path)
@@ -172,11 +173,11 @@ def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[Dr
         for sample in read_samples(path):
             record = sample.record
             if not wrong or record.right is False:
-                out.append(Drawn(model, name, record.row, record.query_lang, sample))
+                out.append(DrawnSample(model, name, record.row, record.query_lang, sample))
     return out
 
 
-def _cells(one: Drawn, mark: str) -> dict[str, Any]:
+def _cells(one: DrawnSample, mark: str) -> dict[str, Any]:
     sample, doc = one.sample, one.sample.doc
     return {
         "draw": mark,

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.models import as_verdict
-from mrag_eval.report.files._samples import Sample, model_beside, read_samples, task_of
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import model_beside, read_samples, task_of
 from mrag_eval.scoring import HumanAgreement, HumanLabel, against_human
 
 _WORDS = {"1": True, "0": False}

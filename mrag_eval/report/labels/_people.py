@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import DataError, read_sheet, write_sheet
-from mrag_eval.report.files._samples import Sample, read_samples, sample_files, task_of
-from mrag_eval.report.labels._inspection import Drawn, draw, passages_text, question_text
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import read_samples, sample_files, task_of
+from mrag_eval.report.labels._inspection import DrawnSample, draw, passages_text, question_text
 from mrag_eval.report.labels._rejudge import Rejudged, judge_answers
 from mrag_eval.scoring import RowRecord
 
@@ -23,7 +24,7 @@ _OF_THE_REPLY = ("metrics", "votes", "resps", "filtered_resps", "arguments")
 _WRITE = "mrag-eval judge people SAMPLES --write FILE   writes a sheet with the ids"
 
 
-def write_questions(paths: Sequence[Path], out: Path, *, n: int = 200, seed: int = 0) -> list[Drawn]:
+def write_questions(paths: Sequence[Path], out: Path, *, n: int = 200, seed: int = 0) -> list[DrawnSample]:
     """Draw ``n`` questions from the sample files at ``paths``, and write the sheet on which people answer them.
 
     A question comes with its supporting passages; one that names none, with those that the model was shown. Raises

@@ -16,7 +16,7 @@ from mrag_eval.datasets import (
     read_relevance,
     read_viewpoint,
 )
-from mrag_eval.report.labels._documents import Annotations, Pair, Shown
+from mrag_eval.report.labels._documents import Pair, PairLabels, Shown
 
 
 def published_labels(path: Path, who: AnnotatedBy, shown: Sequence[Shown]) -> Mapping[Pair, list[Label]]:
@@ -44,7 +44,7 @@ def published_labels(path: Path, who: AnnotatedBy, shown: Sequence[Shown]) -> Ma
     return given
 
 
-def labels_of_a_model(path: Path, shown: Sequence[Shown], *, few_shot: bool) -> Annotations:
+def labels_of_a_model(path: Path, shown: Sequence[Shown], *, few_shot: bool) -> PairLabels:
     """Return the published labels of a model, one for each document: the last, as when the data are read."""
     given = published_labels(path, "llm_fewshot" if few_shot else "llm_zeroshot", shown)
-    return Annotations({pair: labels[-1] for pair, labels in given.items()}, {}, 0)
+    return PairLabels({pair: labels[-1] for pair, labels in given.items()}, {}, 0)

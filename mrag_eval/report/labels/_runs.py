@@ -11,8 +11,8 @@ from typing import Any
 from mrag_eval.config import Measurement
 from mrag_eval.core import ConfigError, DataError, score_text
 from mrag_eval.models import AuxModel, get
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
-    Sample,
     config_beside,
     read_samples,
     result_beside,
@@ -23,8 +23,8 @@ from mrag_eval.report.files._samples import (
 )
 from mrag_eval.report.labels._agreement import HumanLabels, agreement, read_human
 from mrag_eval.report.labels._documents import (
-    Annotations,
     Annotator,
+    PairLabels,
     Shown,
     annotate,
     documents_of,
@@ -130,7 +130,7 @@ def _annotate_file(
     return report
 
 
-def _pairs(shown: Sequence[Shown], found: Annotations, people: HumanLabels | None) -> tuple[LabelledPair, ...]:
+def _pairs(shown: Sequence[Shown], found: PairLabels, people: HumanLabels | None) -> tuple[LabelledPair, ...]:
     given = {} if people is None else people.given
     return tuple(
         LabelledPair(d.row, d.passage, d.query_lang, d.rank, found.labels.get(d.pair), given.get(d.pair, ()))
@@ -138,7 +138,7 @@ def _pairs(shown: Sequence[Shown], found: Annotations, people: HumanLabels | Non
     )
 
 
-def _write(file: Path, samples: Sequence[Sample], found: Annotations, output: Path) -> Path:
+def _write(file: Path, samples: Sequence[Sample], found: PairLabels, output: Path) -> Path:
     """Write a copy of the samples with the labels of the passages, and of the result file to the same folder."""
     labels: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
     for (row, passage), label in found.labels.items():

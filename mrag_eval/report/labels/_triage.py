@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._samples import read_samples, sample_files
-from mrag_eval.report.labels._inspection import Drawn, Scheme, write_inspection
+from mrag_eval.report.labels._inspection import DrawnSample, Scheme, write_inspection
 from mrag_eval.report.labels._inspection_counts import Inspection, read_inspection
 
 MISJUDGED, WRONG, NOISY = 1, 2, 3
@@ -23,7 +23,7 @@ TRIAGE = Scheme(
 )
 
 
-def write_triage(paths: Sequence[Path], out: Path) -> list[Drawn]:
+def write_triage(paths: Sequence[Path], out: Path) -> list[DrawnSample]:
     """Write every incorrect answer in the judged samples at ``paths`` to a sheet; see :func:`write_inspection`."""
     return write_inspection(paths, out, n=sys.maxsize, wrong=True, scheme=TRIAGE)
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 from mrag_eval.core import AgentUsage, to_json
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.page._points import Point, shares
 
 # The verdict of a critic that was asked and gave none.

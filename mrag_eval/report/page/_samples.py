@@ -10,7 +10,7 @@ import numpy as np
 
 from mrag_eval.core import Hit, Trace, TracedHit, is_language, language_scripts, rounded, to_json
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.scoring import scale_of
 
 # Texts are cut: the reader needs to recognise the passage and the reply.

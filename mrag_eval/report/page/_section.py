@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._spec import Points, Spec

@@ -14,8 +14,8 @@ from mrag_eval.core import DataError, did_you_mean, pipe_table
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
 from mrag_eval.metrics import UNKNOWN_CONTROLLER, parse_citations
 from mrag_eval.report.files._leaves import variants
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
-    Sample,
     config_beside,
     model_beside,
     part_beside,
@@ -26,7 +26,7 @@ from mrag_eval.report.files._samples import (
 )
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.tables._requirements import first_stage
-from mrag_eval.scoring import Territory, TerritoryAnswer
+from mrag_eval.scoring import TerritoryAnswer, TerritoryQuestion
 
 _UNLABELLED = "no label"
 _FORM = re.compile(r"_(direct|citation|likelihood)(?:_|$)")
@@ -92,7 +92,7 @@ def read_case(territory: str, paths: Sequence[Path]) -> TerritoryCase:
     """
     known: dict[str, None] = {}
     found: list[tuple[Path, CaseRun]] = []
-    facts: Territory | None = None
+    facts: TerritoryQuestion | None = None
     languages: dict[str, None] = {}
     for path in sample_files(paths):
         asked = [(sample, sample.record.concurrence) for sample in read_samples(path)]

@@ -10,7 +10,8 @@ from mrag_eval.core import is_language, language_name
 from mrag_eval.report._table import Cell, Row
 from mrag_eval.report.files._passage_lengths import PassageLengths, read_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._samples import Sample, read_samples
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._requirements import chunker_name, edition
 from mrag_eval.report.tables._row_runs import nearest_runs

@@ -10,7 +10,7 @@ from mrag_eval.core import p_text
 from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.comparison._compare import PairedRows, differences_of
 from mrag_eval.report.files._results import ResultFile, read_results
-from mrag_eval.report.files._samples import SampleSet, read_runs
+from mrag_eval.report.files._runs import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.tables._layout_schema import Column, load_layout
 from mrag_eval.report.tables._row_runs import OwnRow, placed, table_runs, task_runs

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, Ledger
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding, value_text
 from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._setting_checks import other_versions

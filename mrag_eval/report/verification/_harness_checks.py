@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from mrag_eval.core import LabelSource
 from mrag_eval.report.files._results import NAMING_ARGUMENTS, ResultFile
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding, alike, value_text

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrag_eval.core import Passage, Trace, to_json
 from mrag_eval.datasets import Held
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere

@@ -8,7 +8,7 @@ from typing import Any
 from mrag_eval.core import JsonFault, json_value
 from mrag_eval.prompts import PromptTemplate, fence, plain_prompt
 from mrag_eval.report.files._results import ResultFile
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding, counted
 from mrag_eval.report.verification._sample_checks import prompt_text
 from mrag_eval.report.verification._task_here import TaskHere

@@ -24,7 +24,7 @@ from mrag_eval.core import (
 from mrag_eval.datasets import declaration_of
 from mrag_eval.judging import Recount, Votes, language_check
 from mrag_eval.models import ANSWERED_BY_US
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import (
     ANSWERED,

@@ -9,7 +9,7 @@ from dataclasses import fields
 
 from mrag_eval.core import to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding, counted
 from mrag_eval.report.verification._rebuilt import BY_WORDS, OF_A_RANK, Rebuilt, rebuilt

@@ -9,7 +9,7 @@ from typing import Any
 
 from mrag_eval.core import HIDDEN
 from mrag_eval.report.files._results import ResultFile
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding, counted
 from mrag_eval.report.verification._task_here import RowsHere, TaskHere

@@ -10,7 +10,7 @@ from typing import Any
 from mrag_eval.core import to_json
 from mrag_eval.judging import language_check
 from mrag_eval.models import totals
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import JudgedRecord, PanelShare, skipped_territories

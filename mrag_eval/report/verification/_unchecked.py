@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from mrag_eval.config import HARMLESS, TRANSLATED
 from mrag_eval.datasets import identity_of
 from mrag_eval.models import ANSWERED_BY_US
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.report.verification._vote_checks import VotesRead
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedTask:
     """A task of a run after its checks: what is here of it, and what could be made again."""
 
     here: TaskHere
@@ -73,7 +73,7 @@ class Unchecked:
     """
 
     what: str
-    applies: Callable[[Checked], bool]
+    applies: Callable[[CheckedTask], bool]
     keys: tuple[str, ...]
 
 
@@ -203,7 +203,7 @@ UNCHECKED = (
 )
 
 
-def unchecked(run: Checked) -> Iterator[str]:
+def unchecked(run: CheckedTask) -> Iterator[str]:
     """Return the lines that apply to a task of a run."""
     for entry in UNCHECKED:
         if entry.applies(run):

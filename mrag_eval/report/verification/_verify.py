@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mrag_eval.core import DataError, Wait
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
-from mrag_eval.report.files._samples import Sample, read_samples, samples_beside, scored_samples
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import read_samples, samples_beside, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._answering_checks import ReplyCounts, answering_follows
 from mrag_eval.report.verification._findings import Finding, Verified
@@ -25,7 +26,7 @@ from mrag_eval.report.verification._setting_checks import other_versions, record
 from mrag_eval.report.verification._share_checks import rank_shares
 from mrag_eval.report.verification._source_checks import source_follows
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.report.verification._unchecked import Checked, unchecked
+from mrag_eval.report.verification._unchecked import CheckedTask, unchecked
 from mrag_eval.report.verification._vote_checks import judge_texts, votes_read
 
 
@@ -153,4 +154,4 @@ def _of_task(
         instruments_follow(here, records),
     ):
         findings += check
-    return numbers, findings, [*unchecked(Checked(here, samples, again, read))]
+    return numbers, findings, [*unchecked(CheckedTask(here, samples, again, read))]

@@ -9,7 +9,7 @@ from typing import Any
 from mrag_eval.core import ConfigError, to_json
 from mrag_eval.judging import Rubric, kept_votes, relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.prompts import builtin_names
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding, Kind
 from mrag_eval.report.verification._rebuilt import Rebuilt

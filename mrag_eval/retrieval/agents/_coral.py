@@ -27,7 +27,7 @@ from mrag_eval.retrieval.agents._critic import (
     sufficiency_conversation,
     total_of,
 )
-from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, Outcome, Role, Round, usage_of
+from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, LoopResult, Role, Round, usage_of
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class _Question:
 
     start: Start
     shown: dict[str, Any]
-    task: planning.Task
+    task: planning.PlanContext
     seen: dict[str, Candidate] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)
     usage: AgentUsage = field(default_factory=AgentUsage)
@@ -97,7 +97,7 @@ class Coral:
             for name in ("plan", "replan", "critique", "sufficiency")
         }
 
-    def run(self, starts: Sequence[Start]) -> list[Outcome]:
+    def run(self, starts: Sequence[Start]) -> list[LoopResult]:
         """Return the outcome of every question, in order. A model that fails ends or shortens a loop, never the run.
 
         With models behind an API, two halves of the questions go through their rounds side by side: the calls of one
@@ -109,7 +109,7 @@ class Coral:
         first, second = halves.values()
         return [(second if i % 2 else first)[i // 2] for i in range(len(starts))]
 
-    def _rounds(self, starts: Sequence[Start]) -> list[Outcome]:
+    def _rounds(self, starts: Sequence[Start]) -> list[LoopResult]:
         questions = [self._begun(start) for start in starts]
         for number in range(1, self._settings.max_rounds + 1):
             running = [question for question in questions if not question.stopped]
@@ -127,7 +127,7 @@ class Coral:
     def _begun(self, start: Start) -> _Question:
         doc = start.doc
         shown: dict[str, Any] = {"query": doc.query, "query_lang": doc.query_lang, "choices": list(doc.choices or ())}
-        task = planning.Task(
+        task = planning.PlanContext(
             own=planning.in_pool(doc.query_lang, self._pool),
             pool=self._pool,
             max_corpora=self._settings.max_corpora,
@@ -172,7 +172,7 @@ class Coral:
             question.rounds.append(Round(number, conditions, faults=faults))
             self._count(question, "planner", usage)
 
-    def _first(self, task: planning.Task) -> Conditions:
+    def _first(self, task: planning.PlanContext) -> Conditions:
         """Return the plan used if the first one cannot be read: the query's own language, as its rule demands."""
         return Conditions((task.own,) if task.own is not None else task.pool[: task.max_corpora], task.query)
 
@@ -294,14 +294,14 @@ class Coral:
         """Return the valid documents, best first: by total, then retrieval score, then id."""
         return sorted(question.valid, key=Candidate.order)
 
-    def _outcome(self, question: _Question) -> Outcome:
+    def _outcome(self, question: _Question) -> LoopResult:
         valid = self._best(question)
         shown, fallback = valid[: self._k], False
         if not valid and self._settings.fallback == "best_scored":
             scored = sorted((c for c in question.seen.values() if c.critique is not None), key=Candidate.order)
             shown, fallback = scored[: self._k], bool(scored)
         faults = [*(fault for each in question.rounds for fault in each.faults), *question.ended]
-        return Outcome(
+        return LoopResult(
             tuple(shown),
             tuple(valid),
             tuple(question.rounds),
@@ -375,7 +375,7 @@ def _failures(stage: Stage, model: AuxModel, answer: Answered[Any]) -> list[Fail
     return [Failure.of(stage, model.name, answer.error)]
 
 
-def _plan_faults(answer: Answered[planning.Planned], task: planning.Task) -> list[Fault]:
+def _plan_faults(answer: Answered[planning.Planned], task: planning.PlanContext) -> list[Fault]:
     faults: list[Fault] = []
     if len(answer.replies) > 1:
         faults.append(Fault("planner", _kind(answer.replies[0].text, task), "asked again"))
@@ -386,6 +386,6 @@ def _plan_faults(answer: Answered[planning.Planned], task: planning.Task) -> lis
     return [*faults, Fault("planner", answer.reason or "?", "ended")]
 
 
-def _kind(reply: str, task: planning.Task) -> str:
+def _kind(reply: str, task: planning.PlanContext) -> str:
     plan = planning.read_plan(reply, task)
     return plan.kind if isinstance(plan, planning.Refused) else "unreadable"

@@ -9,7 +9,7 @@ from mrag_eval.config import TOP_SCORE, Agent
 from mrag_eval.core import CRITERIA, Hit
 from mrag_eval.models import Parsed, as_verdict, parse_json
 from mrag_eval.prompts import PromptTemplate
-from mrag_eval.retrieval.agents._records import Candidate, Critique, Sufficiency
+from mrag_eval.retrieval.agents._records import Candidate, Critique, SufficiencyVerdict
 
 # Critiques are requested in a sentence or two; longer ones are cut before they are put into further prompts.
 _LONGEST = 2_000
@@ -83,7 +83,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def read_sufficiency(reply: str) -> Parsed[Sufficiency]:
+def read_sufficiency(reply: str) -> Parsed[SufficiencyVerdict]:
     """Return ``enough_documents`` and its ``reason``; never raise."""
     parsed = parse_json(reply, ("enough_documents",))
     if parsed.value is None:
@@ -92,7 +92,7 @@ def read_sufficiency(reply: str) -> Parsed[Sufficiency]:
     if enough is None:
         return Parsed(None, f"'enough_documents' is {parsed.value['enough_documents']!r:.60}, neither true nor false")
     reason = parsed.value.get("reason")
-    return Parsed(Sufficiency(enough, _cut(reason) if isinstance(reason, str) else ""))
+    return Parsed(SufficiencyVerdict(enough, _cut(reason) if isinstance(reason, str) else ""))
 
 
 def is_valid(critique: Critique, settings: Agent) -> bool:

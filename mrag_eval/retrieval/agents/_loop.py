@@ -24,7 +24,7 @@ from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
 from mrag_eval.retrieval._plan import RowPlan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.agents._coral import Coral, Start
-from mrag_eval.retrieval.agents._records import Candidate, Outcome
+from mrag_eval.retrieval.agents._records import Candidate, LoopResult
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
@@ -170,7 +170,7 @@ class _Searcher:
 
 
 def _retrieved(
-    outcome: Outcome, index: Index, pool: tuple[str, ...], retrieval: Retrieval, names: Mapping[str, str]
+    outcome: LoopResult, index: Index, pool: tuple[str, ...], retrieval: Retrieval, names: Mapping[str, str]
 ) -> Retrieved:
     chosen = tuple(dict.fromkeys(code for each in outcome.rounds for code in each.conditions.languages))
     ranking = outcome.valid[: retrieval.search_depth]

@@ -20,7 +20,7 @@ from mrag_eval.retrieval.agents._records import Conditions
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PlanContext:
     """The context of a plan.
 
     ``previous`` is None in round 1. ``own`` is the pool's code of the query's language, if any. ``choose`` and
@@ -53,7 +53,7 @@ class Refused:
 
 
 def conversation(
-    template: PromptTemplate, doc: Mapping[str, Any], task: Task, reason: str = ""
+    template: PromptTemplate, doc: Mapping[str, Any], task: PlanContext, reason: str = ""
 ) -> list[dict[str, str]]:
     """Return the messages to the planner about one question (``doc`` as templates take it)."""
     texts: dict[str, str | Sequence[str]] = {"pool": task.pool, "max_corpora": str(task.max_corpora)}
@@ -71,7 +71,7 @@ def conversation(
     return [*turns, {"role": "user", "content": user}]
 
 
-def parser(task: Task) -> Parser[Planned]:
+def parser(task: PlanContext) -> Parser[Planned]:
     """Return the reader of replies to :func:`conversation`."""
 
     def parse(reply: str) -> Parsed[Planned]:
@@ -81,7 +81,7 @@ def parser(task: Task) -> Parser[Planned]:
     return parse
 
 
-def read_plan(reply: str, task: Task) -> Planned | Refused:
+def read_plan(reply: str, task: PlanContext) -> Planned | Refused:
     """Return the plan in a reply, repaired if the rule is obvious; never raise."""
     key = "language_names" if task.choose else "rewritten_query"
     parsed = parse_json(reply, (key,))
@@ -100,11 +100,11 @@ def read_plan(reply: str, task: Task) -> Planned | Refused:
     return Planned(Conditions(languages, query), tuple(dict.fromkeys(repaired)))
 
 
-def _kept(task: Task) -> tuple[str, ...]:
+def _kept(task: PlanContext) -> tuple[str, ...]:
     return task.previous.languages if task.previous is not None else task.pool
 
 
-def _languages(value: Mapping[str, Any], task: Task, repaired: list[str]) -> tuple[str, ...]:
+def _languages(value: Mapping[str, Any], task: PlanContext, repaired: list[str]) -> tuple[str, ...]:
     named = value["language_names"]
     if not isinstance(named, list):
         repaired.append("not_a_list")
@@ -136,7 +136,7 @@ def in_pool(code: str, pool: Sequence[str]) -> str | None:
     return wanted if wanted in pool else next((held for held in pool if same_language(held, wanted)), None)
 
 
-def _query(value: Mapping[str, Any], task: Task, repaired: list[str]) -> str:
+def _query(value: Mapping[str, Any], task: PlanContext, repaired: list[str]) -> str:
     """Return the query to search with; an empty one keeps the previous one."""
     if task.previous is None or not task.rewrite:
         return task.query

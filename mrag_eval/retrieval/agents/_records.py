@@ -39,7 +39,7 @@ class Critique:
 
 
 @dataclass(frozen=True, slots=True)
-class Sufficiency:
+class SufficiencyVerdict:
     """Whether the documents are enough to answer, and the reason."""
 
     enough: bool
@@ -117,7 +117,7 @@ class Round:
     new: set[str] = field(default_factory=set)
     hits: tuple[TracedHit, ...] = ()
     added: int = 0
-    decision: Sufficiency | None = None
+    decision: SufficiencyVerdict | None = None
     faults: list[Fault] = field(default_factory=list)
     usage: dict[str, AgentUsage] = field(default_factory=dict)
 
@@ -152,7 +152,7 @@ def _counted(faults: Sequence[Fault]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LoopResult:
     """The loop's result for one question: the documents to answer with, best first, and the rounds.
 
     ``valid`` are all valid documents, best first. ``fallback``: none is valid, so ``shown`` are the best scored ones.

@@ -13,7 +13,7 @@ from mrag_eval.core import Wait, build_lock, naming
 from mrag_eval.models import total_counts
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
-from mrag_eval.retrieval.saved._manifest import TaskEntry
+from mrag_eval.retrieval.saved._manifest import ManifestEntry
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -23,14 +23,14 @@ BATCH = 512
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class WrittenTask:
     """The outcome of a task: ``rows`` asked for, ``kept`` of them from an earlier start."""
 
     task: str
     rows: int
     kept: int
     faults: Mapping[str, int]
-    entry: TaskEntry
+    entry: ManifestEntry
 
     @property
     def failed_everywhere(self) -> bool:
@@ -49,7 +49,7 @@ def retrieve_into(
     *,
     overwrite: bool = False,
     batch: int = BATCH,
-) -> Retrieval:
+) -> WrittenTask:
     """Retrieve for the rows ``ids`` of a task that the folder does not hold yet, or holds with a failed stage.
 
     Raises ConfigError if the folder holds the task under other settings (unless ``overwrite``), CorpusError if
@@ -78,7 +78,7 @@ def retrieve_into(
         entry = folder.finish(task, single_ranking=retrieval.searches and retrieval.has_single_ranking)
     for fault, count in entry.faults.items():
         log.warning("[%s] %d of %d rows: %s", task, count, entry.rows, fault)
-    return Retrieval(task, len(ids), len(ids) - len(waiting), entry.faults, entry)
+    return WrittenTask(task, len(ids), len(ids) - len(waiting), entry.faults, entry)
 
 
 def open_folder(path: Path) -> RunFolder:

@@ -10,7 +10,7 @@ import yaml
 
 from mrag_eval.core import HubPlace, pipe_table
 from mrag_eval.datasets import declaration_of
-from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry
+from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry
 from mrag_eval.retrieval.saved._terms import licence_of
 
 CARD = "README.md"
@@ -22,7 +22,7 @@ def is_ours(card: Path) -> bool:
     return _MARK in card.read_text("utf-8", "replace")
 
 
-def card_of(tasks: Mapping[str, TaskEntry], place: HubPlace, licence: str | None) -> str:
+def card_of(tasks: Mapping[str, ManifestEntry], place: HubPlace, licence: str | None) -> str:
     """Return the card of a folder with these tasks; ``licence`` is that of passages whose own is not known."""
     licences = sorted({licence_of(entry.terms, licence) or "unknown" for entry in tasks.values()})
     about = {
@@ -55,14 +55,14 @@ def card_of(tasks: Mapping[str, TaskEntry], place: HubPlace, licence: str | None
     return "\n".join(parts)
 
 
-def _table(tasks: Mapping[str, TaskEntry]) -> str:
+def _table(tasks: Mapping[str, ManifestEntry]) -> str:
     rows = [
         [f"`{task}`", f"{entry.rows:,}", _how(entry), f"`{entry.fingerprint[:12]}`"] for task, entry in tasks.items()
     ]
     return pipe_table(["task", "rows", "retrieval", "fingerprint"], rows)
 
 
-def _how(entry: TaskEntry) -> str:
+def _how(entry: ManifestEntry) -> str:
     """Return a task's retrieval in a few words: mode, index and embedder, reranker, agents, translation."""
     chosen = entry.settings.get("retrieval") or {}
     corpus = entry.settings.get("corpus") or {}
@@ -79,7 +79,7 @@ def _how(entry: TaskEntry) -> str:
     return ", ".join(parts)
 
 
-def _terms(tasks: Mapping[str, TaskEntry], licence: str | None) -> list[str]:
+def _terms(tasks: Mapping[str, ManifestEntry], licence: str | None) -> list[str]:
     lines: dict[str, None] = {}
     for entry in tasks.values():
         source: Mapping[str, Any] = entry.terms.get("passages") or {}
@@ -92,7 +92,7 @@ def _terms(tasks: Mapping[str, TaskEntry], licence: str | None) -> list[str]:
     return list(lines)
 
 
-def _languages(tasks: Mapping[str, TaskEntry]) -> list[str]:
+def _languages(tasks: Mapping[str, ManifestEntry]) -> list[str]:
     found: set[str] = set()
     for entry in tasks.values():
         counts = (entry.index or {}).get("passages")

@@ -34,7 +34,7 @@ from mrag_eval.core import (
     write_whole,
 )
 from mrag_eval.datasets import sha256_file
-from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, TaskEntry, read_manifest
+from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, ManifestEntry, read_manifest
 from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings, faults_of
@@ -51,7 +51,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = str(path)
-        self.tasks: dict[str, TaskEntry] = self._manifest() if (path / MANIFEST).exists() else {}
+        self.tasks: dict[str, ManifestEntry] = self._manifest() if (path / MANIFEST).exists() else {}
 
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
@@ -67,7 +67,7 @@ class RunFolder:
 
     # ---------------------------------------------------------------- writing
 
-    def begin(self, task: str, entry: TaskEntry, *, overwrite: bool = False) -> set[str]:
+    def begin(self, task: str, entry: ManifestEntry, *, overwrite: bool = False) -> set[str]:
         """Begin a task; return the ids of the rows that exist from an earlier start; those that failed are removed.
 
         Raises ConfigError, naming the differences, if the folder holds rows of this task under other settings.
@@ -96,7 +96,7 @@ class RunFolder:
             raise _not_writable(self.path, error) from None
         return have
 
-    def _check_ours(self, entry: TaskEntry, known: TaskEntry | None) -> None:
+    def _check_ours(self, entry: ManifestEntry, known: ManifestEntry | None) -> None:
         """Raise ConfigError for a file in the way that the manifest does not list, and for a link out of the folder."""
         stem = Path(entry.file).stem
         for name in (entry.file, f"{stem}.trec", f"{stem}.reranked.trec"):
@@ -122,7 +122,7 @@ class RunFolder:
         """Record facts that become known of a task while its rows are retrieved."""
         self._note(task, replace(self.tasks[task], **changes))
 
-    def finish(self, task: str, *, single_ranking: bool) -> TaskEntry:
+    def finish(self, task: str, *, single_ranking: bool) -> ManifestEntry:
         """Hash the task's file and write its rankings for other tools; quota modes have none."""
         entry = self.tasks[task]
         path = self.path / entry.file
@@ -145,11 +145,11 @@ class RunFolder:
         self.note(task, rows=len(rows), sha256=sha256_file(path), faults=faults_of(rows))
         return self.tasks[task]
 
-    def _manifest(self) -> dict[str, TaskEntry]:
+    def _manifest(self) -> dict[str, ManifestEntry]:
         path = self.path / MANIFEST
         return read_manifest(path, str(path), partial(path_fault, self.path))
 
-    def _note(self, task: str, entry: TaskEntry) -> None:
+    def _note(self, task: str, entry: ManifestEntry) -> None:
         with build_lock(self.path / MANIFEST, wait=True):
             # another process may have added its own tasks in the meantime
             there = self._manifest() if (self.path / MANIFEST).exists() else {}
@@ -160,7 +160,7 @@ class RunFolder:
 
     # ---------------------------------------------------------------- reading
 
-    def entry_for(self, task: str, fingerprint: str) -> TaskEntry:
+    def entry_for(self, task: str, fingerprint: str) -> ManifestEntry:
         """Return the task's own rows, else those of another task that was retrieved for under the same settings."""
         same = (entry for entry in self.tasks.values() if entry.fingerprint == fingerprint)
         entry = self.tasks.get(task) or next(same, None)
@@ -171,7 +171,7 @@ class RunFolder:
             )
         return entry
 
-    def rows(self, task: str, entry: TaskEntry, docs: Sequence[RagDoc]) -> list[Retrieved]:
+    def rows(self, task: str, entry: ManifestEntry, docs: Sequence[RagDoc]) -> list[Retrieved]:
         """Return the records of these rows, in their order.
 
         Raises DataError if rows are missing, naming and counting them, if a row has changed since its
@@ -208,7 +208,7 @@ class RunFolder:
             )
         return [found[doc.id] for doc in docs]
 
-    def located(self, entry: TaskEntry) -> tuple[Path, str]:
+    def located(self, entry: ManifestEntry) -> tuple[Path, str]:
         """Return the file of a task's rows, and its name in messages."""
         path = self.path / entry.file
         return path, str(path)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrag_eval.core import LONGEST_FILE, DataError, HubPlace, hub_file, name_fault, user_path
 from mrag_eval.retrieval.saved._folder import RunFolder
-from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry, read_manifest
+from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry, read_manifest
 from mrag_eval.retrieval.saved._settings import fingerprint_of
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -39,7 +39,7 @@ class HubFolder(RunFolder):
         self.name = str(self.place)
         self.tasks = read_manifest(manifest, f"{self.name}: {MANIFEST}", name_fault)
 
-    def entry_for(self, task: str, fingerprint: str) -> TaskEntry:
+    def entry_for(self, task: str, fingerprint: str) -> ManifestEntry:
         """Return the task's rows. Raise DataError if they were not finished, or if the entry contradicts itself."""
         entry = super().entry_for(task, fingerprint)
         if entry.sha256 is None:
@@ -48,7 +48,7 @@ class HubFolder(RunFolder):
             raise DataError(f"{self.name}: the fingerprint of task {task} is not that of its settings", _OTHER)
         return entry
 
-    def located(self, entry: TaskEntry) -> tuple[Path, str]:
+    def located(self, entry: ManifestEntry) -> tuple[Path, str]:
         """Return the file of a task's rows, downloaded once."""
         return hub_file(self.place, entry.file, LARGEST, self.remedy)[0], f"{self.name}: {entry.file}"
 

@@ -14,7 +14,7 @@ MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
-class TaskEntry:
+class ManifestEntry:
     """The manifest's entry of one task.
 
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
@@ -50,7 +50,7 @@ _KINDS: Mapping[type, tuple[str, ...]] = {
 _OPTIONAL: Mapping[type, tuple[str, ...]] = {str: ("corpus", "sha256"), dict: ("index", "agent", "translation")}
 
 
-def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None]) -> dict[str, TaskEntry]:
+def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None]) -> dict[str, ManifestEntry]:
     """Return the entries of a manifest by task.
 
     ``shown`` names the manifest in messages. ``fault_of`` says why a task's file is not to be opened. Raises DataError
@@ -64,7 +64,7 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
                 f"{shown}: its format is {body['format']!r:.80}, this version reads {FORMAT!r}",
                 "take what was found again: mrag-eval retrieve",
             )
-        tasks = {name: TaskEntry(**entry) for name, entry in body["tasks"].items()}
+        tasks = {name: ManifestEntry(**entry) for name, entry in body["tasks"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{shown} is no manifest of retrieved rows ({fault_in(error)})", "name another folder"
@@ -80,7 +80,7 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
     return tasks
 
 
-def _of_another_kind(entry: TaskEntry) -> Iterator[str]:
+def _of_another_kind(entry: ManifestEntry) -> Iterator[str]:
     for kinds, none in ((_KINDS, False), (_OPTIONAL, True)):
         for kind, names in kinds.items():
             for name in names:

@@ -30,7 +30,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.retrieval.saved._card import CARD, card_of, is_ours
 from mrag_eval.retrieval.saved._folder import RunFolder, records_of
-from mrag_eval.retrieval.saved._manifest import MANIFEST, TaskEntry, read_manifest
+from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry, read_manifest
 from mrag_eval.retrieval.saved._terms import check_terms
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def push_folder(folder: RunFolder, push: Push) -> Pushed:
     return Pushed(push.place.at(commit), len(names), size, tuple(dict.fromkeys(notes)))
 
 
-def _checked(folder: RunFolder, task: str, entry: TaskEntry, licence: str | None) -> list[str]:
+def _checked(folder: RunFolder, task: str, entry: ManifestEntry, licence: str | None) -> list[str]:
     """Return the names of a task's files; raise DataError if they are not fit to be shared."""
     path = folder.path / entry.file
     if entry.sha256 is None:

@@ -13,7 +13,7 @@ from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
-from mrag_eval.retrieval.saved._manifest import TaskEntry
+from mrag_eval.retrieval.saved._manifest import ManifestEntry
 from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
 from mrag_eval.retrieval.sources._source import Missing, Source
 
@@ -28,7 +28,7 @@ class Saved(Source):
     """
 
     def __init__(
-        self, live: Source, folder: RunFolder, task: str, entry: TaskEntry, differs: Mapping[str, str]
+        self, live: Source, folder: RunFolder, task: str, entry: ManifestEntry, differs: Mapping[str, str]
     ) -> None:
         self.folder, self.entry, self.differs = folder, entry, differs
         self._live, self._task = live, task

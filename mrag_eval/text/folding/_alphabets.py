@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mrag_eval.text.folding._letters import Rules
+from mrag_eval.text.folding._letters import FoldingRules
 
 _MARK = re.compile("[\u0300-\u036f]")
 _MARKED = re.compile(".[\u0300-\u036f]+", re.DOTALL)
@@ -26,7 +26,7 @@ def join_hamza(text: str) -> str:
     return text.replace(f"ی{_HAMZA}", "ئ").replace(f"ى{_HAMZA}", "ئ")
 
 
-def fold_marks(text: str, chosen: Rules) -> str:
+def fold_marks(text: str, chosen: FoldingRules) -> str:
     """Return the text without the combining accents of Greek, the stress of Cyrillic and, if asked for, the
     diacritics of Latin.
     """

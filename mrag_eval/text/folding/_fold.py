@@ -13,7 +13,7 @@ from mrag_eval.text.folding._alphabets import fold_marks, fold_signs, join_hamza
 from mrag_eval.text.folding._chinese import simplified as _simplified
 from mrag_eval.text.folding._east_asian import fold_east_asian
 from mrag_eval.text.folding._indic import compose_chillus, fold_indic
-from mrag_eval.text.folding._letters import Rules, digits_beyond, fold_letters, rules
+from mrag_eval.text.folding._letters import FoldingRules, digits_beyond, fold_letters, rules
 from mrag_eval.text.folding._southeast_asian import fold_burmese, fold_khmer, fold_thai_and_lao, letters_for_digits
 
 # Part of every tokenizer's version and of the settings of every score that folds: raise it with any change of a rule.
@@ -91,7 +91,7 @@ def fold(text: str, language: str | None = None, *, search: bool = False, simpli
     return folded
 
 
-def _folded(text: str, chosen: Rules) -> str:
+def _folded(text: str, chosen: FoldingRules) -> str:
     text = digits_beyond(text)
     further = _FURTHER.search(text)
     if further:
@@ -111,7 +111,7 @@ def _folded(text: str, chosen: Rules) -> str:
 
 
 @lru_cache
-def _word_folder(chosen: Rules) -> Callable[[str], str]:
+def _word_folder(chosen: FoldingRules) -> Callable[[str], str]:
     """Return a function that folds the letters of a word, unless it is Vietnamese."""
 
     @lru_cache(maxsize=1 << 16)

@@ -74,7 +74,7 @@ _SYLLABLES = dict(zip("ሃኣቈቊቍኈኊኍኰኲኵጐጒጕ", "ሀአቆ�
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class FoldingRules:
     """The choices that depend on the language and the purpose: for each kind of letter, whether it is folded; and the
     script (as in Unicode names) that keeps its points.
     """
@@ -87,13 +87,13 @@ class Rules:
 
 
 @lru_cache(maxsize=1024)
-def rules(language: str | None, search: bool) -> Rules:
+def rules(language: str | None, search: bool) -> FoldingRules:
     """Return the choices for a language; ``search`` folds the diacritics of Latin letters in every language, but not
     in Vietnamese words.
     """
     base = None if language is None else base_language(language)
     scripts = frozenset() if language is None else expected_scripts(language)
-    return Rules(
+    return FoldingRules(
         diacritics=search or base in _PLAIN_LATIN or bool(scripts and "Latn" not in scripts),
         vietnamese=not search,
         yo=base not in _WITH_YO,
@@ -102,7 +102,7 @@ def rules(language: str | None, search: bool) -> Rules:
     )
 
 
-def fold_letters(text: str, chosen: Rules) -> str:
+def fold_letters(text: str, chosen: FoldingRules) -> str:
     """Return normalised, case-folded text with each character in its folded form."""
     pattern, folded = _table(chosen)
     found = set(pattern.findall(text))
@@ -114,7 +114,7 @@ def fold_letters(text: str, chosen: Rules) -> str:
 
 
 @lru_cache
-def _table(chosen: Rules) -> tuple[re.Pattern[str], dict[str, str]]:
+def _table(chosen: FoldingRules) -> tuple[re.Pattern[str], dict[str, str]]:
     """Return a pattern for the characters that are folded, and their folded forms."""
     folded = {char: _folded(char, chosen) for low, high in _BLOCKS for char in map(chr, range(low, high))}
     folded = {char: value for char, value in folded.items() if value != char}
@@ -129,7 +129,7 @@ def digits_beyond(text: str) -> str:
     return _BEYOND.sub(lambda match: str(unicodedata.decimal(match.group(), match.group())), text)
 
 
-def _folded(char: str, chosen: Rules) -> str:
+def _folded(char: str, chosen: FoldingRules) -> str:
     name = unicodedata.name(char, "")
     script = name.partition(" ")[0]
     if unicodedata.category(char) == "Nd":
@@ -172,7 +172,7 @@ def _without_stroke(letter: str) -> str:
         return letter
 
 
-def _plain_syllable(char: str, chosen: Rules) -> str:
+def _plain_syllable(char: str, chosen: FoldingRules) -> str:
     start = ord(char) & ~7
     rows = {**_HOMOPHONES, **_GUTTURALS} if chosen.gutturals else _HOMOPHONES
     char = chr(ord(char) - start + rows.get(start, start))

@@ -13,7 +13,7 @@ import pytest
 from mrag_eval.core import Failure, Store
 from mrag_eval.models import AuxModel, Translator
 from mrag_eval.models._spec import identity
-from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.models.translate._pieces import halves, packed, whole
 from mrag_eval.models.translate._reply_size import _MARGIN, expected_tokens, longest_piece, longest_sentence
@@ -218,7 +218,7 @@ def test_halves_end_at_the_sentence_nearest_the_middle() -> None:
 
 
 def test_a_text_is_whole_or_has_the_reason_of_its_first_piece_without_a_translation() -> None:
-    good, none, late = Outcome("x"), Outcome(None, "failed: timeout: 5 s"), Outcome(None, "missing")
-    assert whole(["A. ", "***\n", "B."], [good, Outcome(""), good], "en") == Outcome("x ***\nx")
+    good, none, late = Translated("x"), Translated(None, "failed: timeout: 5 s"), Translated(None, "missing")
+    assert whole(["A. ", "***\n", "B."], [good, Translated(""), good], "en") == Translated("x ***\nx")
     assert whole(["A. ", "B. ", "C."], [good, none, late], "en") == none
-    assert whole(["A. ", "B."], [good, Outcome(" ")], "en") == Outcome(" ")
+    assert whole(["A. ", "B."], [good, Translated(" ")], "en") == Translated(" ")

@@ -12,7 +12,7 @@ import pytest
 from mrag_eval.config import TableSpec
 from mrag_eval.core import DataError, Failure, Store, TextKind
 from mrag_eval.models import Translation, Translator, build_translator, total_counts
-from mrag_eval.models.translate._backend import Outcome, Text
+from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._table import load_table, write_table
 from mrag_eval.models.translate._translator import OUTCOMES, counts_line
 
@@ -38,13 +38,13 @@ class Scripted:
     def identity(self) -> dict[str, Any]:
         return {"backend": "scripted", "version": self.version}
 
-    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
+    def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         for position, text in enumerate(texts):
             if self.stops is not None and position == self.stops:
                 raise KeyboardInterrupt
             self.asked.append(text)
             found = WORDS.get((text.text, text.target))
-            yield position, Outcome(found, None if found is not None else "failed: no such word")
+            yield position, Translated(found, None if found is not None else "failed: no such word")
 
     def cost(self) -> dict[str, Any] | None:
         return {"texts": len(self.asked)}
@@ -145,8 +145,8 @@ def test_a_wrong_language_is_detected_only_in_long_texts_and_foreign_scripts() -
         def identity(self) -> dict[str, Any]:
             return {}
 
-        def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Outcome]]:
-            yield 0, Outcome(self.text)
+        def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
+            yield 0, Translated(self.text)
 
         def cost(self) -> None: ...
 

@@ -13,7 +13,7 @@ from mrag_eval.core import Hit, RagDoc
 from mrag_eval.models import Ledger, Reply
 from mrag_eval.prompts import Conversation
 from mrag_eval.retrieval.agents._coral import Coral, Start
-from mrag_eval.retrieval.agents._records import Outcome
+from mrag_eval.retrieval.agents._records import LoopResult
 
 POOL = ("id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az")
 
@@ -151,7 +151,7 @@ def question(text: str = "Who was it?", lang: str = "en", **changes: Any) -> Sta
 
 def run(
     agent: ScriptedAgent, search: Any, *starts: Start, pool: Sequence[str] = POOL, k: int = 5, **settings: Any
-) -> list[Outcome]:
+) -> list[LoopResult]:
     """Run the loop with one scripted agent as planner and critic."""
     return Coral(Agent(**settings), agent, agent, search, pool=pool, k=k).run(starts or [question()])  # type: ignore[arg-type]
 

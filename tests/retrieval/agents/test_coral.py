@@ -12,7 +12,7 @@ from mrag_eval.config import ModelSpec
 from mrag_eval.core import CriticScores, Hit, Trace, TracedQuestion
 from mrag_eval.models import Reply
 from mrag_eval.retrieval import shown_trace
-from mrag_eval.retrieval.agents._records import Conditions, Outcome
+from mrag_eval.retrieval.agents._records import Conditions, LoopResult
 from tests.retrieval.agents.scripted import (
     BAD,
     GOOD,
@@ -351,7 +351,7 @@ def test_all_open_questions_move_through_a_round_together() -> None:
 
 
 def test_with_models_behind_an_api_two_halves_move_side_by_side_to_the_same_end() -> None:
-    def outcomes(behind_api: bool) -> tuple[ScriptedAgent, list[Outcome]]:
+    def outcomes(behind_api: bool) -> tuple[ScriptedAgent, list[LoopResult]]:
         agent = ScriptedAgent(
             planner=lambda a: plan("en") if a.role == "plan" else plan("ko", query=""),
             sufficiency=lambda a: enough("1" in a.question or "Text of ko" in a.user, "more"),

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.prompts import load_template
-from mrag_eval.retrieval.agents._planner import Planned, Refused, Task, conversation, in_pool, read_plan
+from mrag_eval.retrieval.agents._planner import PlanContext, Planned, Refused, conversation, in_pool, read_plan
 from mrag_eval.retrieval.agents._records import Conditions
 from tests.retrieval.agents.scripted import POOL, plan
 
-FIRST = Task("en", POOL, 3, "Who?")
-LATER = Task("en", POOL, 3, "Who?", Conditions(("en", "ko"), "Who?"))
+FIRST = PlanContext("en", POOL, 3, "Who?")
+LATER = PlanContext("en", POOL, 3, "Who?", Conditions(("en", "ko"), "Who?"))
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_later_plans(reply: str, expected: Conditions, repaired: tuple[str, ...]
         (plan("ko", "en", query=" who? "), LATER, "unchanged"),
         (plan("ko", "en", query=""), LATER, "unchanged"),
         # if the query's language is not in the pool, round 1 cannot be repaired either
-        (plan("ja"), Task(None, ("en", "ko"), 3, "誰？"), "no_language"),
+        (plan("ja"), PlanContext(None, ("en", "ko"), 3, "誰？"), "no_language"),
     ],
 )
-def test_refused_plans(reply: str, task: Task, kind: str) -> None:
+def test_refused_plans(reply: str, task: PlanContext, kind: str) -> None:
     found = read_plan(reply, task)
     assert isinstance(found, Refused)
     assert found.kind == kind
@@ -84,7 +84,7 @@ def test_refused_plans(reply: str, task: Task, kind: str) -> None:
 
 
 def test_without_rewriting_the_query_stays_and_the_corpora_must_change() -> None:
-    task = Task("en", POOL, 3, "Who?", Conditions(("en",), "Who?"), rewrite=False)
+    task = PlanContext("en", POOL, 3, "Who?", Conditions(("en",), "Who?"), rewrite=False)
     assert read_plan(plan("ko", query="Who was king?"), task) == Planned(Conditions(("ko",), "Who?"))
     refused = read_plan(plan("en", query="Who was king?"), task)
     assert isinstance(refused, Refused)
@@ -92,7 +92,7 @@ def test_without_rewriting_the_query_stays_and_the_corpora_must_change() -> None
 
 
 def test_with_fixed_corpora_only_the_query_is_read() -> None:
-    task = Task("en", POOL, 3, "Who?", Conditions(("am", "en"), "Who?"), choose=False)
+    task = PlanContext("en", POOL, 3, "Who?", Conditions(("am", "en"), "Who?"), choose=False)
     assert read_plan('{"rewritten_query": "Who was king?", "language_names": ["ko"]}', task) == Planned(
         Conditions(("am", "en"), "Who was king?")
     )
@@ -145,7 +145,7 @@ def test_prompts_contain_the_planners_inputs_in_the_paper() -> None:
     ],
 )
 def test_the_ablations_ask_for_what_they_use(choose: bool, rewrite: bool, there: str, absent: str) -> None:
-    task = Task("en", POOL, 3, "Who?", Conditions(("en",), "Who?"), choose, rewrite)
+    task = PlanContext("en", POOL, 3, "Who?", Conditions(("en",), "Who?"), choose, rewrite)
     system, _ = conversation(load_template("replan", role="agent"), {"query": "Who?", "query_lang": "en"}, task, "r")
     assert there in system["content"]
     assert absent not in system["content"]

@@ -19,16 +19,17 @@ from tests.retrieval.agents.culture import ARTICLES, passages
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(1800)]
 
-ROUNDS = 2
+QUESTIONS, ROUNDS = 3, 2
 
 
-def test_eight_questions_of_click_through_two_rounds(
+def test_questions_of_click_through_two_rounds(
     served: str,  # noqa: F811
     weights: Path,  # noqa: F811
     test_data: Path,
     tmp_path: Path,
 ) -> None:
-    docs = load_benchmark({"benchmark": "click", "path": str(test_data / "click"), "category": "tradition"}).docs[:8]
+    loaded = load_benchmark({"benchmark": "click", "path": str(test_data / "click"), "category": "tradition"})
+    docs = loaded.docs[:QUESTIONS]
     index = tmp_path / "index"
     build_index(passages(), index, kind="bm25")
     retrieval = Retrieval(mode="coral", corpus=str(index), query_text="question")
@@ -40,7 +41,7 @@ def test_eight_questions_of_click_through_two_rounds(
     small = AuxModel(spec, name="small", cache=store)
     found = retrieve_by_agents(docs, retrieval, agent, Agents(small, small), use_cache=False)
 
-    assert len(found) == 8
+    assert len(found) == QUESTIONS
     traces = [row.trace for row in found if row.trace is not None]
     for row, trace in zip(found, traces, strict=True):
         assert trace.stopped in ("sufficient", "max_rounds")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mrag_eval.core import is_language, normalize_language
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._samples import Sample
+from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.page._points import Point, shares
 from mrag_eval.report.page._section import Chart, Section
 from mrag_eval.report.page._shapes import share_bars

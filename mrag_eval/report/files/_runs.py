@@ -1,0 +1,103 @@
+"""The scored rows of a run, one set a task."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from mrag_eval.config import Measurement
+from mrag_eval.core import DataError
+from mrag_eval.report.files._row_texts import RowTexts
+from mrag_eval.report.files._samples import (
+    files_at,
+    model_beside,
+    newest_last,
+    read_samples,
+    result_beside,
+    scored_samples,
+    task_of,
+)
+from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow
+
+
+@dataclass(frozen=True)
+class RunOf:
+    """Name a run: its model, the revision of the weights if it is known, and its time (UNIX seconds; 0: unknown)."""
+
+    model: str = "unnamed model"
+    revision: str | None = None
+    date: float = 0.0
+
+    def __str__(self) -> str:
+        day = datetime.fromtimestamp(self.date, tz=timezone.utc).strftime("%Y-%m-%d %H:%M") if self.date else None
+        known = [f"revision {self.revision[:12]}" if self.revision else None, day]
+        named = ", ".join(text for text in known if text)
+        return f"{self.model} ({named})" if named else self.model
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """The rows of one task of one run, and its record (None if there is no result file in the same folder).
+
+    ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
+    all, and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None:
+    the file has samples.
+    """
+
+    task: str
+    path: Path
+    measurement: Measurement | None
+    rows: Mapping[str, ScoredRow]
+    groups: tuple[str, ...] = ()
+    part: str | None = None
+    run: RunOf = RunOf()
+    kept: Mapping[str, RowTexts] | None = None
+
+    def texts(self, rows: Collection[str]) -> dict[str, RowTexts]:
+        """Return the texts of these rows, by id: those that the run's file holds."""
+        if self.kept is not None:
+            return {row: self.kept[row] for row in rows if row in self.kept}
+        return {s.record.row: RowTexts.of(s) for s in read_samples(self.path) if s.record.row in rows}
+
+
+def read_runs(paths: Sequence[Path], model: str | None = None) -> dict[str, SampleSet]:
+    """Return task name -> its newest scored rows, from sample files or from folders searched for them.
+
+    A file that ``mrag-eval judge answers`` wrote takes precedence over its source. ``model`` keeps the runs of one
+    model. Raises DataError for a path without sample files, and for runs of several models, listing them.
+    """
+    files = files_at(paths)
+    models = sorted({model_beside(file) for file in files})
+    if model is not None and model not in models:
+        raise DataError(f"{_listed(paths)}: no run of the model {model}", f"the models there: {', '.join(models)}")
+    if model is None and len(models) > 1:
+        raise DataError(
+            f"{_listed(paths)}: runs of {len(models)} models: {', '.join(models)}",
+            "name the folder of one, or choose it by its name (mrag-eval gate --model, --baseline-model)",
+        )
+    newest = {
+        task_of(file): file for file in sorted(files, key=newest_last) if model is None or model_beside(file) == model
+    }
+    return {task: _sample_set(task, path) for task, path in sorted(newest.items())}
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
+
+
+def _sample_set(task: str, path: Path) -> SampleSet:
+    found = scored_samples(path)
+    rows = dict(found.rows)
+    # scores over territories compare as those over rows do, with a row for each territory
+    for territory, values in found.territories.items():
+        name = f"{TERRITORY}{territory}"
+        rows[name] = ScoredRow(name, "", territory, values)
+    file = result_beside(path)
+    if file is None:
+        return SampleSet(task, path, None, rows)
+    leaf = file.leaves.get(task)
+    part = None if leaf is None else file.remark(task)
+    run = RunOf(file.model, file.model_revision, file.date)
+    return SampleSet(task, path, file.measurement(task), rows, file.groups_of(task), part, run)
