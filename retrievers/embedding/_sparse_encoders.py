@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from mrag_eval.core import ConfigError, CorpusError, Wait, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._loading import commit_of, files_hash, loading, model_class, offline, with_settings
+from mrag_eval.retrievers.embedding._recent_queries import remembered
 
 _SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
 
@@ -124,26 +124,9 @@ class SentenceTransformersSparse:
         return found
 
 
-# Vectors of recent queries per encoder: the modes of a suite ask the same questions.
-_MEMO_SIZE = 16_384
-_MEMO: WeakKeyDictionary[SparseEncoder, dict[str, SparseVector]] = WeakKeyDictionary()
-
-
 def sparse_query_vectors(encoder: SparseEncoder, texts: Sequence[str]) -> list[SparseVector]:
     """Encode queries, each distinct text once; recent ones are remembered within the process."""
-    try:
-        memo = _MEMO.setdefault(encoder, {})
-    except TypeError:  # a caller's object that cannot be hashed or weakly referenced
-        memo = {}
-    known = {text: memo[text] for text in texts if text in memo}
-    new = [text for text in dict.fromkeys(texts) if text not in known]
-    if new:
-        known |= dict(zip(new, checked_sparse(encoder, encoder.encode_queries(new), len(new)), strict=True))
-    for text in new:
-        if len(memo) >= _MEMO_SIZE:
-            del memo[next(iter(memo))]
-        memo[text] = known[text]
-    return [known[text] for text in texts]
+    return remembered(encoder, texts, lambda new: checked_sparse(encoder, encoder.encode_queries(new), len(new)))
 
 
 def checked_sparse(encoder: SparseEncoder, vectors: Sequence[SparseVector], count: int) -> Sequence[SparseVector]:
