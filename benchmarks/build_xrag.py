@@ -126,6 +126,7 @@ def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tu
 def pair_finding(count: int) -> dict[str, float]:
     """Return the seconds and megabytes that pair finding takes for ``count`` titles, without the titles themselves."""
     from mrag_eval.building.xrag._pairs import related_pairs
+    from mrag_eval.building.xrag._xrag_records import Headline
 
     rng = np.random.default_rng(0)
     # as many names as titles: most occur in one or two titles, the most frequent in several per cent
@@ -134,12 +135,13 @@ def pair_finding(count: int) -> dict[str, float]:
     days = rng.integers(0, 180, size=count)
     first, ends = np.datetime64("2024-06-01"), np.cumsum(sizes)
     items = [
-        {
-            "id": str(n),
-            "title": f"title {n}",
-            "date": str(first + int(days[n])),
-            "entities": [f"entity {e}" for e in ranks[ends[n] - sizes[n] : ends[n]]],
-        }
+        Headline(
+            str(n),
+            "en",
+            f"title {n}",
+            str(first + int(days[n])),
+            tuple(f"entity {e}" for e in ranks[ends[n] - sizes[n] : ends[n]]),
+        )
         for n in range(count)
     ]
     start = time.perf_counter()

@@ -6,7 +6,8 @@ from mrag_eval.retrievers.build._cached import cached_index
 from mrag_eval.retrievers.build._merging import join_indexes, merge_indexes
 from mrag_eval.retrievers.build._progress import log
 from mrag_eval.retrievers.build._replacing import check_replaceable, discard, finish_removal, recover
-from mrag_eval.retrievers.build._settings import RayEngine
+from mrag_eval.retrievers.build._setting import settings_of
+from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.chunking._token_counters import named_token_counter
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
@@ -55,6 +56,7 @@ __all__ = [
     "STARTERS",
     "STARTER_VERSION",
     "AskedQuery",
+    "BuildSettings",
     "ChunkConfig",
     "ContentHash",
     "Document",
@@ -119,6 +121,7 @@ __all__ = [
     "read_parquet",
     "reciprocal_rank_fusion",
     "recover",
+    "settings_of",
     "share_quotas",
     "vectors_arriving",
     "verify_index",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import form_of, writable_file, write_or_print
+from mrag_eval.cli._options import form_of, output_file, write_or_print
 
 
 def report(
@@ -27,12 +27,7 @@ def report(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            callback=writable_file,
-            help="Write to this file. Its extension sets the format: .md, .csv or .json.",
-        ),
+        output_file("--output", "-o", help="Write to this file. Its extension sets the format: .md, .csv or .json."),
     ] = None,
 ) -> None:
     """Describe a set that was built: its types, languages and lengths, and the overlap with its sources.

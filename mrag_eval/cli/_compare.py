@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._options import refuse_with, warned_of_unsupported, writable_file
+from mrag_eval.cli._options import output_file, refuse_with, warned_of_unsupported
 from mrag_eval.core import to_json
 
 
@@ -56,10 +56,7 @@ def compare(
         str, typer.Option("--format", help="md, csv or json; md or json with --answers and --languages.")
     ] = "md",
     html: Annotated[
-        Path | None,
-        typer.Option(
-            callback=writable_file, help="Also write the rows whose score rose or fell to this file, as a page."
-        ),
+        Path | None, output_file(help="Also write the rows whose score rose or fell to this file, as a page.")
     ] = None,
 ) -> None:
     """Compare two runs row by row: difference, confidence interval, and a paired p-value, corrected for all.

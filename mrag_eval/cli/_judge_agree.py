@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mrag_eval.cli._judge_columns import number, percent
-from mrag_eval.cli._options import writable_file
+from mrag_eval.cli._options import output_file
 from mrag_eval.core import columns, decimal, to_json
 
 
@@ -27,10 +27,7 @@ def agree(
         ),
     ] = None,
     write: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CSV", callback=writable_file, help="Write a sheet of all judged answers, to be labelled."
-        ),
+        Path | None, output_file(metavar="CSV", help="Write a sheet of all judged answers, to be labelled.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as JSON.")] = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import writable_file
+from mrag_eval.cli._options import output_file
 
 
 def correct(
@@ -18,10 +18,7 @@ def correct(
         Path | None,
         typer.Option(metavar="CSV", help="People's labels: columns `id` and `label` (correct or incorrect)."),
     ] = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", callback=writable_file, help="Write the next rows to label to this file."),
-    ] = None,
+    write: Annotated[Path | None, output_file(metavar="CSV", help="Write the next rows to label to this file.")] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of rows to label.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="With --write: random seed of the order of rows.")] = 0,
     metric: Annotated[

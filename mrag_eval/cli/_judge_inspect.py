@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import writable_file
+from mrag_eval.cli._options import output_file
 
 
 def inspect(
@@ -25,9 +25,7 @@ def inspect(
     ] = False,
     wrong: Annotated[bool, typer.Option("--wrong", help="Draw only predictions that are scored as wrong.")] = False,
     task: Annotated[str | None, typer.Option(help="Draw only from this task.")] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", callback=writable_file, help="The sheet to write, as CSV.")
-    ] = Path("inspection.csv"),
+    output: Annotated[Path, output_file("--output", "-o", help="The sheet to write, as CSV.")] = Path("inspection.csv"),
     read: Annotated[
         Path | None, typer.Option(metavar="SHEET", help="Count a sheet that people have filled in.")
     ] = None,

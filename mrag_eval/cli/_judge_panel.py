@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mrag_eval.cli._judge_columns import number, percent
-from mrag_eval.cli._options import writable_file
+from mrag_eval.cli._options import output_file
 from mrag_eval.core import columns
 
 if TYPE_CHECKING:
@@ -52,12 +52,7 @@ def answers(
     repeats: _Repeats = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            callback=writable_file,
-            help="The file to write. The default adds `judged_` to the name of the samples.",
-        ),
+        output_file("--output", "-o", help="The file to write. The default adds `judged_` to the name of the samples."),
     ] = None,
     as_json: _Json = False,
 ) -> None:
@@ -84,11 +79,8 @@ def passages(
     repeats: _Repeats = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            callback=writable_file,
-            help="The file to write. The default adds `contexts_` to the name of the samples.",
+        output_file(
+            "--output", "-o", help="The file to write. The default adds `contexts_` to the name of the samples."
         ),
     ] = None,
     as_json: _Json = False,

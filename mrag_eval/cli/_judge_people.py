@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mrag_eval.cli._judge_panel import Panel, names_in, show
-from mrag_eval.cli._options import writable_file
+from mrag_eval.cli._options import output_file
 
 
 def people(
@@ -17,8 +17,7 @@ def people(
         typer.Argument(metavar="SAMPLES", help="Sample files, or folders that contain them (--log_samples)."),
     ],
     write: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", callback=writable_file, help="Write a sheet of questions for people to answer."),
+        Path | None, output_file(metavar="CSV", help="Write a sheet of questions for people to answer.")
     ] = None,
     n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of questions.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="With --write: random seed of the draw.")] = 0,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import TracePlaces, writable_file
+from mrag_eval.cli._options import TracePlaces, output_file
 
 
 def rewrites(
@@ -30,10 +30,7 @@ def rewrites(
         ),
     ] = None,
     write: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CSV", callback=writable_file, help="Write the pairs of queries to this file, for people to label."
-        ),
+        Path | None, output_file(metavar="CSV", help="Write the pairs of queries to this file, for people to label.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,6 +66,11 @@ def writable_file(context: typer.Context, parameter: typer.CallbackParam, value:
     if value is not None and was_given(context, parameter.name or ""):
         check_output_file(value, parameter.opts[0])
     return value
+
+
+def output_file(*flags: str, **known: Any) -> Any:
+    """Return the option of a file to write, with arguments of ``typer.Option``."""
+    return typer.Option(*flags, callback=writable_file, **known)
 
 
 def write_or_print(text: str, output: Path | None) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import form_of, refuse_with, warned_of_unsupported, writable_file, write_or_print
+from mrag_eval.cli._options import form_of, output_file, refuse_with, warned_of_unsupported, write_or_print
 
 
 def report(
@@ -21,10 +21,9 @@ def report(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
+        output_file(
             "--output",
             "-o",
-            callback=writable_file,
             help="Write to this file. Its extension sets the format: .html (a page), .md, .csv or .json.",
         ),
     ] = None,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from mrag_eval.config._block import Block
+from mrag_eval.config._block import Block, KeyRule
 from mrag_eval.core import did_you_mean
 
 # CORAL's ablations and similar variants: a name for several settings, each of which may still be overridden.
@@ -99,7 +99,10 @@ class Agent(Block):
     k: int = Field(default=5, ge=1)
     corpora: Literal["dynamic", "query", "own", "own+en", "all"] = "dynamic"
     rewrite: bool = True
-    filter: Literal["critic", "none"] = "critic"
+    filter: Annotated[
+        Literal["critic", "none"],
+        KeyRule("none", refuses={"fallback=best_scored": "no critic scores anything"}),
+    ] = "critic"
     min_score: int = Field(default=2, ge=0, le=TOP_SCORE)
     min_total: float = Field(default=6.0, ge=0)
     weights: Weights = Weights()
@@ -125,8 +128,6 @@ class Agent(Block):
             raise ValueError(
                 f"with corpora '{self.corpora}' and no rewriting nothing can change in a second round: set max_rounds=1"
             )
-        if self.filter == "none" and self.fallback != "none":
-            raise ValueError("fallback 'best_scored' cannot be combined with filter 'none', which scores nothing")
         weights: dict[str, Any] = self.weights.model_dump()
         reachable = TOP_SCORE * sum(weights.values())
         if self.min_total > reachable:

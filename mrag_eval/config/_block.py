@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -21,16 +22,64 @@ from pydantic_core import PydanticCustomError, to_jsonable_python
 from mrag_eval.core import DEVICES, ConfigError, known_device, normalize_language
 
 
+@dataclass(frozen=True)
+class KeyRule:
+    """What a key needs and refuses beside it, declared at its field: ``Annotated[str, KeyRule(...)]``.
+
+    Attributes:
+        value: the value of the key that the rule is about; None: every one but the default.
+        needs: keys that must be set, each with what it is; ``key=value`` asks for that value.
+        refuses: keys that must not be set, each with the reason; ``key=value`` refuses that value alone.
+    """
+
+    value: str | None = None
+    needs: Mapping[str, str] = field(default_factory=dict)
+    refuses: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, block: Block, own: str) -> None:
+        """Raise ValueError for a block that sets the key ``own`` and breaks the rule."""
+        if not (block.sets(own) if self.value is None else getattr(block, own) == self.value):
+            return
+        named = f"'{own}'" if self.value is None else f"{own} '{self.value}'"
+        for needed, what in self.needs.items():
+            key, _, value = needed.partition("=")
+            if value and getattr(block, key) != value:
+                raise ValueError(f"{named} requires {key} '{value}'; here it is '{getattr(block, key)}'")
+            if not block.sets(key):
+                raise ValueError(f"{named} {'requires' if self.value is None else 'needs'} '{key}', {what}")
+        block.refuse(self.refuses, named)
+
+
 class Block(BaseModel):
     """Validate a block: unknown keys are errors, and values do not change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def sets(self, key: str) -> bool:
+        """Return whether the block has another value for a key than its default; ``none`` sets nothing."""
+        return getattr(self, key) not in (None, "none", type(self).model_fields[key].default)
+
+    def refuse(self, refusals: Mapping[str, str], by: str) -> None:
+        """Raise ValueError for the first key or value of ``refusals`` (:attr:`KeyRule.refuses`) that the block has."""
+        for refused, reason in refusals.items():
+            key, _, value = refused.partition("=")
+            if getattr(self, key) == value if value else self.sets(key):
+                named = f"{key} '{value}'" if value else f"'{key}'"
+                raise ValueError(f"{named} cannot be combined with {by}: {reason}")
+
+    @model_validator(mode="after")
+    def _by_the_rules_of_its_keys(self) -> Block:
+        for key, declared in type(self).model_fields.items():
+            for rule in declared.metadata:
+                if isinstance(rule, KeyRule):
+                    rule.check(self, key)
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, value: Any) -> Any:
-        for key, field in cls.model_fields.items() if isinstance(value, Mapping) else ():
-            if isinstance(value.get(key), bool) and not _takes_truth(field.annotation):
+        for key, declared in cls.model_fields.items() if isinstance(value, Mapping) else ():
+            if isinstance(value.get(key), bool) and not _takes_truth(declared.annotation):
                 found = {"key": key, "value": str(value[key]).lower()}
                 raise PydanticCustomError("truth", "'{key}' is {value}, which is not one of its values", found)
         return value

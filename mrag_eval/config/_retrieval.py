@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from mrag_eval.config._block import Block, Device, Languages, Names
+from mrag_eval.config._block import Block, Device, KeyRule, Languages, Names
 from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._query_vectors import GivenVectors
@@ -25,6 +25,7 @@ Merge = Literal["score", "rrf", "quota", "quota_documents", "quota_passages", "z
 QUOTAS = ("quota", "quota_documents", "quota_passages")
 # The corpus of search results that come with a benchmark.
 PUBLISHED = "published"
+_COLLECTION = "the collection that is searched"
 # Keys that a run made beforehand cannot take.
 _RUN_REFUSES = dict.fromkeys(
     ("languages", "merge", "embedder", "query_vectors", "candidates", "query_translation"), "the run is used as it is"
@@ -38,16 +39,11 @@ class Given(Block):
     several languages, the languages take turns.
     """
 
-    subset: Literal["all", "gold", "none", "distractors"] = "all"
-    n: int | None = Field(default=None, ge=0)
-
-    @model_validator(mode="after")
-    def _n_belongs_to_distractors(self) -> Given:
-        if self.subset == "distractors" and self.n is None:
-            raise ValueError("subset 'distractors' needs 'n', the number of distracting passages")
-        if self.subset != "distractors" and self.n is not None:
-            raise ValueError(f"'n' requires subset 'distractors'; this is subset '{self.subset}'")
-        return self
+    subset: Annotated[
+        Literal["all", "gold", "none", "distractors"],
+        KeyRule("distractors", needs={"n": "the number of distracting passages"}),
+    ] = "all"
+    n: Annotated[int | None, Field(ge=0), KeyRule(needs={"subset=distractors": ""})] = None
 
 
 class Retrieval(Block):
@@ -96,12 +92,16 @@ class Retrieval(Block):
     depth: int | None = Field(default=None, ge=1)
     rerank: Rerank | None = None
     corpus: str = "benchmark"
-    kind: Literal["dense", "bm25", "hybrid", "sparse", "milvus", "precomputed"] | None = None
-    uri: str | None = None
-    run: Path | None = None
-    run_language: str | None = None
+    kind: Annotated[
+        Literal["dense", "bm25", "hybrid", "sparse", "milvus", "precomputed"] | None,
+        KeyRule("precomputed", needs={"run": "a TREC file or JSON Lines"}),
+        KeyRule("milvus", needs={"corpus": _COLLECTION}, refuses={f"corpus={PUBLISHED}": f"it names {_COLLECTION}"}),
+    ] = None
+    uri: Annotated[str | None, KeyRule(needs={"kind=milvus": ""})] = None
+    run: Annotated[Path | None, KeyRule(needs={"kind=precomputed": ""})] = None
+    run_language: Annotated[str | None, KeyRule(needs={"run": "the file of another system"})] = None
     run_folder: str | None = None
-    run_may_differ: Names = ()
+    run_may_differ: Annotated[Names, KeyRule(needs={"run_folder": "the folder that rows are taken from"})] = ()
     embedder: EmbedderName | None = None
     query_vectors: GivenVectors | None = None
     stem: bool | None = None
@@ -109,13 +109,15 @@ class Retrieval(Block):
     simplified: bool = False
     languages: tuple[str, ...] | None = None
     pool: Languages | None = None
-    merge: Merge | None = None
+    merge: Annotated[
+        Merge | None, KeyRule("rank_norm", refuses={"candidates=row": "it goes by the size of each language"})
+    ] = None
     query_translation: Literal["none", "en", "each"] | None = None
     document_translation: Literal["none", "en", "query"] | None = None
     translator: TranslatorSpec | None = None
     query_text: Literal["question", "question+options"] = "question+options"
     candidates: Literal["all", "row"] = "all"
-    given: Given = Given()
+    given: Annotated[Given, KeyRule(needs={"mode=given": ""})] = Given()
     device: Device = "cpu"
     seed: int = Field(default=0, ge=0)
     shuffle: int | None = Field(default=None, ge=0)
@@ -171,52 +173,22 @@ class Retrieval(Block):
 
     @model_validator(mode="after")
     def _possible(self) -> Retrieval:
+        self.refuse(self.preset.refuses, f"mode '{self.mode}'")
         if self.depth is not None and self.depth < self.k:
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
-        if self.merge == "rank_norm" and self.candidates == "row":
-            raise ValueError(
-                "merge 'rank_norm' cannot be combined with candidates 'row': it goes by the size of each language"
-            )
-        self._refuse(self.preset.refuses, f"mode '{self.mode}'")
-        for owner, mode in MODES.items():
-            for key in mode.own:
-                if mode is not self.preset and self._sets(key):
-                    raise ValueError(f"'{key}' requires mode '{owner}'; this task has mode '{self.mode}'")
-        if self.run_may_differ and self.run_folder is None:
-            raise ValueError("'run_may_differ' requires 'run_folder', the folder that rows are taken from")
-        for key, kind in (("run", "precomputed"), ("uri", "milvus")):
-            if self._sets(key) and self.kind != kind:
-                raise ValueError(f"'{key}' requires kind '{kind}'")
         if self.query_vectors is not None and self.queries_in != "none":
             raise ValueError("'query_vectors' are those of the questions, and mode or block translate them")
-        if self.kind == "precomputed" and self.run is None:
-            raise ValueError("kind 'precomputed' needs 'run', a TREC file or JSON Lines")
-        if self.run_language is not None and self.run is None:
-            raise ValueError("'run_language' requires 'run', the file of another system")
-        if self.kind == "milvus" and self.corpus in ("benchmark", PUBLISHED):
-            raise ValueError("kind 'milvus' needs 'corpus', the collection that is searched")
         if self.kind == "precomputed" and self.preset.shows_passages:
             if not self.preset.takes_run:
                 takers = " or ".join(f"'{name}'" for name, mode in MODES.items() if mode.takes_run)
                 raise ValueError(f"kind 'precomputed' requires mode {takers}; this task has mode '{self.mode}'")
-            self._refuse(_RUN_REFUSES, "kind 'precomputed'")
+            self.refuse(_RUN_REFUSES, "kind 'precomputed'")
         depth = None if self.rerank is None else self.rerank.depth
         if depth is not None and not self.k <= depth <= self.search_depth:
             raise ValueError(
                 f"'rerank.depth' is {depth}, outside k = {self.k} to depth = {self.search_depth} that are retrieved"
             )
         return self
-
-    def _sets(self, key: str) -> bool:
-        return getattr(self, key) not in (None, "none", type(self).model_fields[key].default)
-
-    def _refuse(self, refusals: Mapping[str, str], by: str) -> None:
-        """Raise ValueError for the first refused key that is set; see :attr:`~mrag_eval.config.Mode.refuses`."""
-        for refused, reason in refusals.items():
-            key, _, value = refused.partition("=")
-            if getattr(self, key) == value if value else self._sets(key):
-                named = f"{key} '{value}'" if value else f"'{key}'"
-                raise ValueError(f"{named} cannot be combined with {by}: {reason}")
 
     @property
     def run_holds_texts(self) -> bool:

@@ -10,7 +10,6 @@ from mrag_eval.scoring._metrics import (
     METRIC_NAMES,
     METRICS,
     REPLY_METRICS,
-    LanguageRule,
     better_side,
     control_of,
     direction_lines,
@@ -27,6 +26,7 @@ from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_h
 from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._reasons import BY_SETTINGS, DECLINED, EMPTY, NO_ANSWERS
 from mrag_eval.scoring._relevance_table import label_line
+from mrag_eval.scoring._reply_values import LanguageRule
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
     AnswerRecord,

@@ -1,23 +1,20 @@
-"""Metric names of a task's YAML, and their values per row.
+"""The metrics that a task may name in its YAML, and the scoring of rows by them.
 
 A value is a float, or a reason why it is missing: never a silent 0 or NaN. All rows of a rank are scored in one batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
-from mrag_eval.config import RERANKED, SHOWN, CorrectLanguage, Retrieval, ranking_measures, rerank_measures
+from mrag_eval.config import RERANKED, SHOWN, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
-    ANY_LANGUAGE,
     SHARE,
-    ConfigError,
     Failure,
     LabelSource,
-    MissingExtraError,
     RowScores,
     Scale,
     Scored,
@@ -31,33 +28,17 @@ from mrag_eval.core import (
     way_to,
 )
 from mrag_eval.metrics import (
-    SHARES,
     UNICODE_VERSION,
-    LanguageDetector,
-    Normalizer,
-    Share,
-    VotedAnswer,
-    accepts,
     char_ngram_f1,
     char_ngram_precision,
     char_ngram_recall,
-    char_ngram_recall_batch,
-    code_switch_share,
-    correct_language_rate,
     exact_match,
-    extract_choice,
-    has_lemma_rule,
-    language_mix,
-    load_detector,
     match,
-    read_yes_no,
-    segmented_f1,
-    short_answer_scores,
-    unknown_to,
     word_f1,
     word_precision,
     word_recall,
 )
+from mrag_eval.scoring import _reply_values as values
 from mrag_eval.scoring._control_kinds import (
     CHOICE,
     EQUALS,
@@ -71,26 +52,11 @@ from mrag_eval.scoring._control_kinds import (
 )
 from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
 from mrag_eval.scoring._reasons import (
-    DECLINED,
-    EMPTY,
-    NO_ALIASES,
-    NO_ANSWERS,
-    NO_CHECK,
-    NO_CHOICES,
-    NO_PANEL,
-    NO_SEGMENTER,
-    NO_SUFFICIENCY,
-    NO_TAG,
-    NO_TRANSLATION,
-    NO_VOTES,
-    NO_WAY_TO_DECLINE,
-    NOT_YES_NO,
     UNDEFINED,
 )
-from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES, read_option
+from mrag_eval.scoring._reply_values import Batch, LanguageRule, each
+from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES
 from mrag_eval.text import segmenters
-
-Batch = Callable[[Sequence[Scored]], list[Value]]
 
 
 @dataclass(frozen=True)
@@ -117,416 +83,88 @@ class Metric:
 
 _JUDGED = way_to("answer", "judge")
 _TRANSLATED = way_to("translation of answers")
-
-
-def _choice(rows: Sequence[Scored], value: Callable[[int | None, int], float]) -> list[Value]:
-    out: list[Value] = []
-    for row in rows:
-        choices, gold = row.doc.choices, row.doc.gold_choice
-        if not choices or gold is None:
-            out.append(NO_CHOICES)
-            continue
-        # Equal options count as one: the second's text is never looked for, its letter counts as the first.
-        first = [next(j for j, other in enumerate(choices) if other.strip() == text.strip()) for text in choices]
-        options = [text if first[i] == i else f"\0{i}" for i, text in enumerate(choices)]
-        picked = extract_choice(row.answer, len(choices), options, row.doc.query_lang)
-        out.append(value(None if picked is None else first[picked], first[gold]))
-    return out
-
-
-def _accuracy(rows: Sequence[Scored]) -> list[Value]:
-    return _choice(rows, lambda picked, gold: float(picked == gold))
-
-
-def _parsed(rows: Sequence[Scored]) -> list[Value]:
-    return _choice(rows, lambda picked, _: float(picked is not None))
-
-
-def _yes_no(rows: Sequence[Scored]) -> list[Value]:
-    out: list[Value] = []
-    for row in rows:
-        lang = row.doc.query_lang
-        gold = {says for answer in row.doc.answers if (says := read_yes_no(answer, lang)) is not None}
-        out.append(float(read_yes_no(row.answer, lang) in gold) if len(gold) == 1 else NOT_YES_NO)
-    return out
-
-
-def _lexical(batch: Callable[[list[str], list[list[str]]], Iterable[float]]) -> Batch:
-    def score(rows: Sequence[Scored]) -> list[Value]:
-        out: list[Value] = [NO_ANSWERS] * len(rows)
-        where = [i for i, row in enumerate(rows) if row.doc.answers]
-        if where:
-            values = batch([rows[i].answer for i in where], [list(rows[i].doc.answers) for i in where])
-            for i, value in zip(where, values, strict=True):
-                out[i] = float(value)
-        return out
-
-    return score
-
-
-def _each(metric: Callable[[str, list[str]], float]) -> Batch:
-    """Return the metric of a reply and its answers as a metric of rows."""
-    return _lexical(lambda replies, answers: [metric(r, a) for r, a in zip(replies, answers, strict=True)])
-
-
-_char_recall = _lexical(char_ngram_recall_batch)
-
-
-def _in_language(metric: Callable[..., float], normalizer: Normalizer) -> Batch:
-    """Return the metric of a reply and its answers, normalised for the language of the row's question."""
-
-    def score(rows: Sequence[Scored]) -> list[Value]:
-        return [
-            metric(r.answer, list(r.doc.answers), normalize=normalizer, lang=r.doc.query_lang)
-            if r.doc.answers
-            else NO_ANSWERS
-            for r in rows
-        ]
-
-    return score
-
-
-def _f1_words(rows: Sequence[Scored]) -> list[Value]:
-    out: list[Value] = []
-    for row in rows:
-        try:
-            answers = list(row.doc.answers)
-            out.append(segmented_f1(row.answer, answers, lang=row.doc.query_lang) if answers else NO_ANSWERS)
-        except MissingExtraError:
-            out.append(NO_SEGMENTER)
-    return out
-
-
-def _char_recall_aliases(rows: Sequence[Scored]) -> list[Value]:
-    """Return recall over the answers and their further spellings, if the benchmark has any (MKQA)."""
-    out: list[Value] = []
-    for row in rows:
-        aliases = row.doc.extra.get("aliases")
-        if not row.doc.answers:
-            out.append(NO_ANSWERS)
-        elif aliases is None:
-            out.append(NO_ALIASES)
-        else:
-            out.append(char_ngram_recall(row.answer, [*row.doc.answers, *aliases]))
-    return out
-
-
-def _translated(batch: Batch) -> Batch:
-    """Return a metric on the answers in the language of the reference answers."""
-
-    def score(rows: Sequence[Scored]) -> list[Value]:
-        out: list[Value] = [(row.untranslated or NO_TRANSLATION) if row.doc.answers else NO_ANSWERS for row in rows]
-        where = [i for i, row in enumerate(rows) if row.doc.answers and row.translated is not None]
-        values = batch([replace(rows[i], answer=rows[i].translated or "") for i in where])
-        for i, value in zip(where, values, strict=True):
-            out[i] = value
-        return out
-
-    return score
-
-
-def _short_answer(part: str) -> Batch:
-    """Return SEM-B or SEM-W (``binary``, ``weighted``): the reply against the annotators' answers and their votes."""
-
-    def score(rows: Sequence[Scored]) -> list[Value]:
-        out: list[Value] = []
-        for row in rows:
-            votes = [
-                VotedAnswer(tuple(entry["answers"]), tuple(entry["en_answers"]), entry["count"])
-                for entry in row.doc.extra.get("votes") or ()
-            ]
-            lang = row.doc.culture_lang or row.doc.query_lang
-            out.append(getattr(short_answer_scores(row.answer, votes, lang), part) if votes else NO_VOTES)
-        return out
-
-    return score
-
-
-def _lemma_rule(rows: Sequence[Scored]) -> list[Value]:
-    return [
-        float(has_lemma_rule(row.doc.culture_lang or row.doc.query_lang)) if row.doc.extra.get("votes") else NO_VOTES
-        for row in rows
-    ]
-
-
-@dataclass(frozen=True)
-class LanguageRule:
-    """How ``correct_language`` is told.
-
-    Attributes:
-        detector: one for all languages, or by language; None for the bundled one.
-        min_chars: the length of the longest reply that is left out.
-        min_recognised: the least share of a language's texts that the detector recognises; None for no bound.
-        check_script: whether the scripts of a language are told apart.
-    """
-
-    detector: LanguageDetector | Mapping[str, LanguageDetector] | None = None
-    min_chars: int | None = 20
-    min_recognised: float | None = 0.8
-    check_script: bool = True
-
-    @classmethod
-    def of(cls, setting: CorrectLanguage, languages: Iterable[str]) -> LanguageRule:
-        """Return the rule of a block; lingua tells ``languages`` apart.
-
-        Raises:
-            MissingExtraError: the extra ``lingua`` is not installed.
-            ConfigError: a detector does not know the language that it is named for.
-        """
-        confidence, told_apart = setting.min_confidence or 0.0, sorted(languages)
-        detectors = {
-            code: load_detector(
-                name,
-                told_apart if code == ANY_LANGUAGE else sorted({*told_apart, code}),
-                confidence,
-                letters_only=setting.letters_only,
-            )
-            for code, name in setting.detectors.items()
-        }
-        for code, detector in detectors.items():
-            reason = None if code == ANY_LANGUAGE else unknown_to(detector, code)
-            if reason is not None:
-                raise ConfigError(
-                    f"judge.correct_language.detector: {code}: {reason}", "name one that does, or leave it out"
-                )
-        return cls(detectors, setting.min_chars, setting.min_recognised, setting.check_script)
-
-
-def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule()) -> list[Value]:
-    rate = correct_language_rate(
-        [r.answer for r in rows],
-        [r.doc.query_lang for r in rows],
-        min_chars=rule.min_chars,
-        detector=rule.detector,
-        min_recognised=rule.min_recognised,
-        check_script=rule.check_script,
-    )
-    return [
-        DECLINED if row.declined else str(reason) if correct is None else float(correct)
-        for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
-    ]
-
-
-def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
-    """Return 1 for an answer in English, however short; by the task's language check, else by the bundled detector."""
-    unchecked = [i for i, row in enumerate(rows) if row.in_language is None]
-    labels = [row.detected for row in rows]
-    if unchecked:
-        answers = [rows[i].answer for i in unchecked]
-        found = correct_language_rate(answers, "en", min_chars=None).detected
-        for i, label in zip(unchecked, found, strict=True):
-            labels[i] = label
-    return [_in_english(row, label) for row, label in zip(rows, labels, strict=True)]
-
-
-def _in_english(row: Scored, label: str | None) -> Value:
-    if row.declined:
-        return DECLINED
-    if not any(map(str.isalpha, row.answer)):
-        # a number is in no language; without any text there is no answer
-        return 0.0 if row.answer.strip() else EMPTY
-    if label is None:
-        return str(row.in_language)
-    return float(accepts("en", label))
-
-
-def _code_switch(rows: Sequence[Scored]) -> list[Value]:
-    found = [code_switch_share(r.answer, r.doc.query_lang) for r in rows]
-    return [str(switch.reason) if switch.share is None else switch.share for switch in found]
-
-
-def _language_mix(rows: Sequence[Scored]) -> list[Value]:
-    found = [language_mix(r.answer, r.doc.query_lang) for r in rows]
-    return [str(mix.reason) if mix.share is None else mix.share for mix in found]
-
-
-def _judge_correct(rows: Sequence[Scored]) -> list[Value]:
-    return [_verdict(row) for row in rows]
-
-
-def _verdict(row: Scored) -> Value:
-    judgement = row.judgement
-    if judgement is None:
-        return NO_PANEL
-    if judgement.verdict is not None:
-        return float(judgement.verdict)
-    return NO_ANSWERS if judgement.outcome == "no reference" else judgement.why_unjudged
-
-
-def _judged_accuracy(rows: Sequence[Scored]) -> list[Value]:
-    return [_accurate(row) for row in rows]
-
-
-def _accurate(row: Scored) -> Value:
-    """Return the verdict, and 0 for a judged answer in the wrong language (XRAG, Appendix C.2)."""
-    verdict = _verdict(row)
-    if row.in_language is None or isinstance(verdict, str):
-        return verdict
-    if row.in_language == 0.0 and not row.declined:
-        return 0.0
-    return row.in_language if verdict == 1.0 and isinstance(row.in_language, str) else verdict
-
-
-def _language_check(rows: Sequence[Scored]) -> list[Value]:
-    return [NO_CHECK if row.in_language is None else row.in_language for row in rows]
-
-
-def _context_sufficiency(rows: Sequence[Scored]) -> list[Value]:
-    out: list[Value] = []
-    for judgement in (row.sufficiency for row in rows):
-        if judgement is None:
-            out.append(NO_SUFFICIENCY)
-        else:
-            out.append(judgement.why_unjudged if judgement.verdict is None else float(judgement.verdict))
-    return out
-
-
-def _declined(rows: Sequence[Scored]) -> list[Value]:
-    return [
-        NO_TAG if row.tagged is None else NO_WAY_TO_DECLINE if row.declined is None else float(row.declined)
-        for row in rows
-    ]
-
-
-def _option(share: Share) -> Batch:
-    """Return the share of replies that an option was read from, that decline, or that cannot be read."""
-
-    def score(rows: Sequence[Scored]) -> list[Value]:
-        return [
-            float(SHARES[read_option(row.doc, row.answer, row.form)[1]] == share) if row.doc.choices else NO_CHOICES
-            for row in rows
-        ]
-
-    return score
-
-
-def _answer_tag(rows: Sequence[Scored]) -> list[Value]:
-    return [NO_TAG if row.tagged is None else float(row.tagged) for row in rows]
-
-
-# A metric of the reply.
+_NORMALIZED = ("normalizer",)
+# Metrics of the reply, by their controls.
 _reply = partial(Metric, needs=ANSWERED)
+_chosen, _form = partial(_reply, control=CHOICE), partial(_reply, control=FORM)
+_held, _equal = partial(_reply, control=HOLDS), partial(_reply, control=EQUALS)
+_told = partial(_reply, control=LANGUAGE)
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
-        _reply(
-            "acc",
-            _accuracy,
-            True,
-            "the chosen option is the right one (a reply without a clear choice is wrong)",
-            control=CHOICE,
+        _chosen(
+            "acc", values.accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"
         ),
-        _reply("acc_micro", _accuracy, True, "acc, for groups that also report the mean over rows", control=CHOICE),
-        _reply("choice_parsed", _parsed, True, "share of replies with exactly one readable choice", control=FORM),
-        _reply(
-            "yes_no",
-            _yes_no,
-            False,
-            "the reply says yes or no as the answer does, in words of its language",
-            control=HOLDS,
+        _chosen("acc_micro", values.accuracy, True, "acc, for groups that also report the mean over rows"),
+        _form("choice_parsed", values.choice_parsed, True, "share of replies with exactly one readable choice"),
+        _held("yes_no", values.yes_no, False, "the reply says yes or no as the answer does, in words of its language"),
+        _held("char3gram_recall", values.char_recall, True, "character 3-gram recall, best over answers"),
+        _held(
+            "char3gram_recall_aliases", values.char_recall_aliases, False, "the same over answers and aliases (MKQA)"
         ),
-        _reply("char3gram_recall", _char_recall, True, "character 3-gram recall, best over answers", control=HOLDS),
-        _reply(
-            "char3gram_recall_aliases",
-            _char_recall_aliases,
-            False,
-            "the same over answers and aliases (MKQA)",
-            control=HOLDS,
-        ),
-        _reply("char3gram_precision", _each(char_ngram_precision), True, "character 3-gram precision", control=EQUALS),
-        _reply("char3gram_f1", _each(char_ngram_f1), True, "character 3-gram F1", control=EQUALS),
-        _reply(
+        _equal("char3gram_precision", each(char_ngram_precision), True, "character 3-gram precision"),
+        _equal("char3gram_f1", each(char_ngram_f1), True, "character 3-gram F1"),
+        _held(
             "char3gram_recall_unicode",
-            _in_language(char_ngram_recall, "unicode"),
+            each(char_ngram_recall, "unicode"),
             True,
             "the same, normalised for every script",
-            control=HOLDS,
-            words=("normalizer",),
+            words=_NORMALIZED,
         ),
-        _reply("exact_match", _each(exact_match), True, "normalised reply equals an answer", control=EQUALS),
-        _reply("match", _each(match), True, "normalised answer is contained in the normalised reply", control=HOLDS),
+        _equal("exact_match", each(exact_match), True, "normalised reply equals an answer"),
+        _held("match", each(match), True, "normalised answer is contained in the normalised reply"),
         Metric(
             "char3gram_recall_translated",
-            _translated(_char_recall),
+            values.translated(values.char_recall),
             False,
             "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
             needs=_TRANSLATED,
             control=HOLDS,
         ),
         Metric(
-            "match_translated", _translated(_each(match)), False, "match, likewise", needs=_TRANSLATED, control=HOLDS
-        ),
-        _reply(
-            "exact_match_unicode",
-            _in_language(exact_match, "unicode"),
-            True,
-            "exact_match for every script",
-            control=EQUALS,
-            words=("normalizer",),
-        ),
-        _reply(
-            "match_unicode",
-            _in_language(match, "unicode"),
-            True,
-            "match for every script, of whole words",
+            "match_translated",
+            values.translated(each(match)),
+            False,
+            "match, likewise",
+            needs=_TRANSLATED,
             control=HOLDS,
-            words=("normalizer",),
         ),
-        _reply(
-            "exact_match_mkqa",
-            _in_language(exact_match, "mkqa"),
-            True,
-            "exact_match by MKQA's own normaliser",
-            control=EQUALS,
+        _equal(
+            "exact_match_unicode", each(exact_match, "unicode"), True, "exact_match for every script", words=_NORMALIZED
         ),
-        _reply("f1", _each(word_f1), True, "word F1, best over answers", control=EQUALS),
-        _reply(
-            "f1_unicode",
-            _in_language(word_f1, "unicode"),
-            True,
-            "word F1, normalised for every script",
-            control=EQUALS,
-            words=("normalizer",),
+        _held(
+            "match_unicode", each(match, "unicode"), True, "match for every script, of whole words", words=_NORMALIZED
         ),
-        _reply(
+        _equal("exact_match_mkqa", each(exact_match, "mkqa"), True, "exact_match by MKQA's own normaliser"),
+        _equal("f1", each(word_f1), True, "word F1, best over answers"),
+        _equal("f1_unicode", each(word_f1, "unicode"), True, "word F1, normalised for every script", words=_NORMALIZED),
+        _equal(
             "f1_words",
-            _f1_words,
+            values.f1_words,
             False,
             "word F1, normalised for every script; words of scripts without spaces, and of Korean, as dictionaries cut "
             "them (extra segment)",
-            control=EQUALS,
             words=("normalizer", "segmenter"),
         ),
-        _reply("f1_mkqa", _in_language(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser", control=EQUALS),
-        _reply("word_recall", _each(word_recall), True, "word recall, best over answers", control=HOLDS),
-        _reply("word_precision", _each(word_precision), True, "word precision, best over answers", control=EQUALS),
-        _reply("sem_b", _short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)", control=HOLDS),
-        _reply(
-            "sem_w", _short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)", control=HOLDS
-        ),
+        _equal("f1_mkqa", each(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser"),
+        _held("word_recall", each(word_recall), True, "word recall, best over answers"),
+        _equal("word_precision", each(word_precision), True, "word precision, best over answers"),
+        _held("sem_b", values.short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
+        _held("sem_w", values.short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
         Metric(
             "sem_lemma_rule",
-            _lemma_rule,
+            values.lemma_rule,
             False,
             "local answers are also compared by stem, not as text alone",
             None,
             needs=frozenset(),
             control=uncontrolled("it says which rule reads a row, whatever the reply"),
         ),
-        _reply(
-            "correct_language", _correct_language, False, "replies over 20 characters: right language", control=LANGUAGE
-        ),
-        _reply(
-            "answered_in_english",
-            _answered_in_english,
-            False,
-            "the reply is in English, however short",
-            None,
-            control=LANGUAGE,
-        ),
+        _told("correct_language", values.correct_language, False, "replies over 20 characters: right language"),
+        _told("answered_in_english", values.answered_in_english, False, "the reply is in English, however short", None),
         Metric(
             "judged_accuracy",
-            _judged_accuracy,
+            values.judged_accuracy,
             False,
             "judge_correct, and in the language asked for (XRAG)",
             needs=_JUDGED,
@@ -534,7 +172,7 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "judge_correct",
-            _judge_correct,
+            values.verdict,
             False,
             "more than half of the panel's judges find the answer correct",
             needs=_JUDGED,
@@ -542,7 +180,7 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "context_sufficiency",
-            _context_sufficiency,
+            values.context_sufficiency,
             False,
             "what is shown suffices for a good answer (XRAG)",
             needs=way_to("translation of documents", "judge"),
@@ -557,54 +195,24 @@ METRICS: dict[str, Metric] = {
             control=RANKING,
             needs=REORDERED,
         ),
-        _reply(
-            "language_check",
-            _language_check,
-            False,
-            "right language, by the judge block's language_check",
-            control=LANGUAGE,
+        _told("language_check", values.language_check, False, "right language, by the judge block's language_check"),
+        _form(
+            "declined", values.declined, False, "the answer tag holds None, if the prompt offers that (incorrect)", None
         ),
-        _reply(
-            "declined",
-            _declined,
-            False,
-            "the answer tag holds None, if the prompt offers that (incorrect)",
-            None,
-            control=FORM,
-        ),
-        _reply("answer_tag", _answer_tag, False, "share of replies with the answer tag asked for", control=FORM),
-        _reply(
-            "option_read",
-            _option("read"),
-            False,
-            "an option can be read from the reply by BordIRlines' rule",
-            control=FORM,
-        ),
-        _reply(
+        _form("answer_tag", values.answer_tag, False, "share of replies with the answer tag asked for"),
+        _form("option_read", values.option("read"), False, "an option can be read from the reply by BordIRlines' rule"),
+        _form(
             "option_refused",
-            _option("refused"),
+            values.option("refused"),
             False,
             "no option is read, and the reply declines in words",
             None,
-            control=FORM,
         ),
-        _reply(
-            "option_unread",
-            _option("unread"),
-            False,
-            "no option is read, and the reply does not decline",
-            False,
-            control=FORM,
+        _form(
+            "option_unread", values.option("unread"), False, "no option is read, and the reply does not decline", False
         ),
-        _reply("language_mix", _language_mix, False, "share of tokens in another language", False, control=LANGUAGE),
-        _reply(
-            "code_switch",
-            _code_switch,
-            False,
-            "share of letters outside the language's scripts",
-            False,
-            control=LANGUAGE,
-        ),
+        _told("language_mix", values.mixed, False, "share of tokens in another language", False),
+        _told("code_switch", values.code_switch, False, "share of letters outside the language's scripts", False),
     )
 }
 # Metrics that a reply and its row alone decide.
@@ -756,7 +364,7 @@ def score_rows(
     quota_depth: int | None = None,
     reranked: bool = False,
     shows: bool = True,
-    language: LanguageRule = LanguageRule(),
+    language: LanguageRule = values.BUNDLED,
 ) -> list[RowScores]:
     """Score every row by every metric named; ``language`` is the rule of ``correct_language``.
 
@@ -770,7 +378,9 @@ def score_rows(
     by = next((row.labels.by for row in rows if row.labels is not None), None)
     with Wait("scoring replies", len(names), "metrics") as wait:
         columns: dict[str, list[Value]] = {
-            _labelled(n, by): _correct_language(rows, language) if n == "correct_language" else METRICS[n].score(rows)
+            _labelled(n, by): values.correct_language(rows, language)
+            if n == "correct_language"
+            else METRICS[n].score(rows)
             for n in wait.over(names)
             if n in METRICS
         }
@@ -778,10 +388,10 @@ def score_rows(
         ranked = ranking_columns(rows, ranking_measures(names), quota_depth)
         if reranked:
             ranked |= rerank_columns(rows, rerank_measures(names))
-        columns |= {labelled_name(name, by): values for name, values in ranked.items()}
-    for metric, values in columns.items():
+        columns |= {labelled_name(name, by): column for name, column in ranked.items()}
+    for metric, column in columns.items():
         needs = needs_of(metric)
-        for given, row, found in zip(rows, out, values, strict=True):
+        for given, row, found in zip(rows, out, column, strict=True):
             value = _as_far_as_known(found, given.failures, needs) if given.failures else found
             if isinstance(value, str):
                 row.unscored[metric] = value

@@ -60,7 +60,7 @@ class Analyzer:
 
     @classmethod
     def choose(
-        cls, segment: bool | None, stem: bool | None, *, simplified: bool = False, joint: bool = False
+        cls, segment: Chosen | None, stem: Chosen | None, *, simplified: bool = False, joint: bool = False
     ) -> Analyzer:
         """Return the analyzer of a new index; None leaves an option to what is known of each language.
 

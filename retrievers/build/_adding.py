@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mrag_eval.core import CorpusError, DataError, Passage, build_lock
 from mrag_eval.retrievers.build._build import build_unlocked
@@ -64,18 +64,18 @@ def add_documents(
             f"index {target} was built with an embedder '{record.name}' that cannot be loaded by name",
             "pass it: add_documents(path, corpus, embedder=...)",
         )
-    settings = replace(
-        BuildSettings.like(manifest),
+    own: Any = embedder or BuildSettings.embedder
+    if record is not None and record.spec is not None:
+        own = allowed_spec(record.spec, embedders, f"index {target}")
+    settings = BuildSettings.like(
+        manifest,
+        embedder=own,
         batch_size=batch_size,
         resume=resume,
         progress=progress,
         device=device,
         source=source,
     )
-    if record is not None and record.spec is not None:
-        settings = replace(settings, embedder=allowed_spec(record.spec, embedders, f"index {target}"))
-    elif record is not None and embedder is not None:
-        settings = replace(settings, embedder=embedder)
     # held until the merge is done: another call would take the finished documents away from it
     with build_lock(new):
         _reopen(new)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,9 @@ def cached_index(
     settings = BuildSettings(
         kind=kind,
         embedder=embedder,
-        chunking=ChunkConfig.of(chunker),
+        chunker=chunker,
         joint=joint,
-        analyzer=analyzer or Analyzer(),
+        **asdict(analyzer or Analyzer()),
         batch_size=batch_size or _batch_size(len(items), embedder),
         resume=True,
         progress=progress,

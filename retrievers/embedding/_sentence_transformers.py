@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,7 @@ from numpy.typing import NDArray
 from mrag_eval.core import ConfigError, loading_device, missing_extra, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import Feeding, feeding
-
-_SMALL_FILE = 1 << 20
-# The first release whose cross-encoders accept tokenizer settings per call, and whose sparse encoders are supported.
-_OLDEST = 6
+from mrag_eval.retrievers.embedding._loading import commit_of, files_hash, loading, offline, with_settings
 
 
 class SentenceTransformersEmbedder:
@@ -39,16 +34,10 @@ class SentenceTransformersEmbedder:
             "revision": spec.revision,
             "truncate_dim": spec.dimensions,
         }
-        try:
+        with loading(f"embedder {spec.model}"):
             self._model: Any = SentenceTransformer(
-                spec.model, trust_remote_code=spec.trust_remote_code, local_files_only=_offline(), **options
+                spec.model, trust_remote_code=spec.trust_remote_code, local_files_only=offline(), **options
             )
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ConfigError(
-                f"embedder {spec.model} cannot be loaded: {reason}",
-                "check the name and the network, or give the path of a downloaded model",
-            ) from error
         placed(self._model, device, f"embedder {spec.model}")
         fed = feeding(spec, getattr(self._model, "prompts", None) or {}, _similarity(self._model))
         self._tasks = _tasks(self._model, fed, spec.name)
@@ -56,11 +45,11 @@ class SentenceTransformersEmbedder:
         if spec.max_tokens is not None:
             self._model.max_seq_length = spec.max_tokens
         self.pooling = _set_pooling(self._model, fed.pooling)
-        self.commit = _commit(self._model) or spec.revision or ""
+        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
+        self.commit = commit_of(config) or spec.revision or ""
         settings = [self.query_prefix, self.passage_prefix, self.pooling, self.normalize]
         settings += [self._model.max_seq_length, spec.dimensions, *fed.identity()]
-        digest = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
-        self.revision = f"{self.commit or files_hash(Path(spec.model))}/{digest}"
+        self.revision = with_settings(self.commit or files_hash(Path(spec.model)), settings)
         self.dim = int(spec.dimensions or _dimension(self._model))
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -83,23 +72,6 @@ class SentenceTransformersEmbedder:
             **task,
         )
         return np.asarray(vectors, dtype=np.float32)
-
-
-def model_class(name: str) -> Any:
-    """Return a class of sentence-transformers; raise MissingExtraError if the library is missing or too old."""
-    try:
-        import sentence_transformers
-    except ImportError:
-        raise missing_extra("rerank", "sentence-transformers") from None
-    if int(sentence_transformers.__version__.split(".")[0]) < _OLDEST:
-        raise missing_extra("rerank", f"sentence-transformers>={_OLDEST}")
-    return getattr(sentence_transformers, name)
-
-
-def _offline() -> bool:
-    import os
-
-    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
 
 def _similarity(model: Any) -> str | None:
@@ -150,21 +122,3 @@ def _set_pooling(model: Any, wanted: str | None) -> str:
 def _dimension(model: Any) -> int:
     getter = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     return int(getter())
-
-
-def _commit(model: Any) -> str | None:
-    config = getattr(getattr(model[0], "auto_model", None), "config", None)
-    commit = getattr(config, "_commit_hash", None)
-    return str(commit) if commit else None
-
-
-def files_hash(folder: Path) -> str:
-    """Return a hash of names and sizes of a model's files and the content of small ones; weights count by size only."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.name.startswith("."):
-            size = path.stat().st_size
-            digest.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
-            if size <= _SMALL_FILE:
-                digest.update(path.read_bytes())
-    return f"files-{digest.hexdigest()[:16]}"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import ConfigError, CorpusError, Wait, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
-from mrag_eval.retrievers.embedding._sentence_transformers import _offline, files_hash, model_class
+from mrag_eval.retrievers.embedding._loading import commit_of, files_hash, loading, model_class, offline, with_settings
+from mrag_eval.retrievers.embedding._recent_queries import remembered
 
 _SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
 
@@ -79,30 +77,23 @@ class SentenceTransformersSparse:
     def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
         encoder_class = model_class("SparseEncoder")
         self.name, self._batch_size = spec.name, spec.batch_size
-        try:
+        with loading(f"sparse encoder {spec.model}"):
             self._model: Any = encoder_class(
                 spec.model,
                 device=loading_device(device),
                 revision=spec.revision,
                 trust_remote_code=spec.trust_remote_code,
-                local_files_only=_offline(),
+                local_files_only=offline(),
             )
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ConfigError(
-                f"sparse encoder {spec.model} cannot be loaded: {reason}",
-                "check the name and the network, or give the path of a downloaded model",
-            ) from error
         placed(self._model, device, f"sparse encoder {spec.model}")
         if spec.max_tokens is not None:
             self._model.max_seq_length = spec.max_tokens
         # for some models the library's embedding dimension is that of a layer below the vocabulary
         self.dim = int(self._tensors(self._model.encode_query, ["dimensions"])[0].shape[-1])
         config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
-        self.commit = getattr(config, "_commit_hash", None) or spec.revision or ""
-        settings = json.dumps([self._model.max_seq_length, getattr(self._model, "prompts", None)]).encode()
-        identity = self.commit or files_hash(Path(spec.model))
-        self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
+        self.commit = commit_of(config) or spec.revision or ""
+        settings = [self._model.max_seq_length, getattr(self._model, "prompts", None)]
+        self.revision = with_settings(self.commit or files_hash(Path(spec.model)), settings)
 
     def encode_queries(self, texts: Sequence[str]) -> list[SparseVector]:
         return self._encode(self._model.encode_query, texts)
@@ -133,26 +124,9 @@ class SentenceTransformersSparse:
         return found
 
 
-# Vectors of recent queries per encoder: the modes of a suite ask the same questions.
-_MEMO_SIZE = 16_384
-_MEMO: WeakKeyDictionary[SparseEncoder, dict[str, SparseVector]] = WeakKeyDictionary()
-
-
 def sparse_query_vectors(encoder: SparseEncoder, texts: Sequence[str]) -> list[SparseVector]:
     """Encode queries, each distinct text once; recent ones are remembered within the process."""
-    try:
-        memo = _MEMO.setdefault(encoder, {})
-    except TypeError:  # a caller's object that cannot be hashed or weakly referenced
-        memo = {}
-    known = {text: memo[text] for text in texts if text in memo}
-    new = [text for text in dict.fromkeys(texts) if text not in known]
-    if new:
-        known |= dict(zip(new, checked_sparse(encoder, encoder.encode_queries(new), len(new)), strict=True))
-    for text in new:
-        if len(memo) >= _MEMO_SIZE:
-            del memo[next(iter(memo))]
-        memo[text] = known[text]
-    return [known[text] for text in texts]
+    return remembered(encoder, texts, lambda new: checked_sparse(encoder, encoder.encode_queries(new), len(new)))
 
 
 def checked_sparse(encoder: SparseEncoder, vectors: Sequence[SparseVector], count: int) -> Sequence[SparseVector]:

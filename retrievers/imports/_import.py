@@ -123,7 +123,7 @@ class _Import:
         settings = BuildSettings(
             store=store,
             embedder=embedder,
-            chunking=HUNDRED_WORDS if self.opened.hundred_words else chunking,
+            chunker=HUNDRED_WORDS if self.opened.hundred_words else chunking,
             resume=resume,
             progress=progress,
             device=device,

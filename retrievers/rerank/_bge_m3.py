@@ -8,8 +8,6 @@ passage's, all but the first token, of unit length after a linear layer.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, missing_extra, placed
-from mrag_eval.retrievers.embedding._sentence_transformers import _offline
-from mrag_eval.retrievers.rerank._cross_encoder import folder_identity
+from mrag_eval.core import placed
+from mrag_eval.retrievers.embedding._loading import (
+    commit_of,
+    folder_identity,
+    loading,
+    offline,
+    transformers,
+    with_settings,
+)
 from mrag_eval.retrievers.rerank._rerank import Scores
 
 _HEADS = ("sparse_linear.pt", "colbert_linear.pt")
@@ -49,32 +53,22 @@ class BgeM3Reranker:
         batch_size: int = 32,
         device: str = "cpu",
     ) -> None:
-        try:
-            import torch
-            import transformers
-        except ImportError as error:
-            raise missing_extra("rerank", error.name or "transformers") from None
-        options: dict[str, Any] = {"revision": revision, "local_files_only": _offline()}
-        try:
-            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(model, **options)
-            self._model: Any = transformers.AutoModel.from_pretrained(model, **options).eval()
+        library = transformers()
+        import torch
+
+        options: dict[str, Any] = {"revision": revision, "local_files_only": offline()}
+        with loading(f"reranker {model}", f"name BAAI/bge-m3 or a model with its files ({', '.join(_HEADS)})"):
+            self._tokenizer: Any = library.AutoTokenizer.from_pretrained(model, **options)
+            self._model: Any = library.AutoModel.from_pretrained(model, **options).eval()
             device = placed(self._model, device, f"reranker {model}")
             self._sparse, self._multi = (
                 {name: value.float().to(device) for name, value in torch.load(path, weights_only=True).items()}
                 for path in (_head(model, file, options) for file in _HEADS)
             )
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ConfigError(
-                f"reranker {model} cannot be loaded: {reason}",
-                f"name BAAI/bge-m3 or a model with its files ({', '.join(_HEADS)})",
-            ) from error
         self.name, self._weights, self._batch_size, self._device = model, weights, batch_size, device
         self.max_length = min(max_length, int(self._tokenizer.model_max_length))
-        commit = getattr(self._model.config, "_commit_hash", None)
-        settings = json.dumps(["bge-m3", self.max_length, list(weights)]).encode()
-        identity = str(commit or revision or folder_identity(Path(model)))
-        self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
+        identity = commit_of(self._model.config) or revision or folder_identity(Path(model))
+        self.revision = with_settings(identity, ["bge-m3", self.max_length, list(weights)])
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
         out = [np.empty(len(texts)) for texts in passages]

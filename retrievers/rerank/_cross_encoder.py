@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mrag_eval.core import ConfigError, loading_device, placed
-from mrag_eval.retrievers.embedding._sentence_transformers import _offline, files_hash, model_class
+from mrag_eval.retrievers.embedding._loading import (
+    commit_of,
+    folder_identity,
+    loading,
+    model_class,
+    offline,
+    with_settings,
+)
 from mrag_eval.retrievers.rerank._rerank import Scores
 
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -42,21 +46,14 @@ class CrossEncoderReranker:
         trust_remote_code: bool = False,
     ) -> None:
         encoder_class = model_class("CrossEncoder")
-        offline = _offline()
-        try:
+        with loading(f"reranker {model}"):
             self._model: Any = encoder_class(
                 model,
                 revision=revision,
                 device=loading_device(device),
                 trust_remote_code=trust_remote_code,
-                local_files_only=offline,
+                local_files_only=offline(),
             )
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ConfigError(
-                f"reranker {model} cannot be loaded: {reason}",
-                "check the name and the network, or give the path of a downloaded model",
-            ) from error
         if self._model.num_labels != 1:
             raise ConfigError(
                 f"reranker {model} returns {self._model.num_labels} numbers for a pair, expected one",
@@ -66,12 +63,10 @@ class CrossEncoderReranker:
         self.name = model
         self._batch_size = batch_size
         self.max_length = min(max_length, _longest(self._model, max_length))
-        commit = getattr(getattr(self._model, "config", None), "_commit_hash", None)
-        identity = str(commit or revision or folder_identity(Path(model)))
+        identity = commit_of(getattr(self._model, "config", None)) or revision or folder_identity(Path(model))
         # a template makes one text of the pair, which has no second part to cut
         self._truncation = "longest_first" if _has_template(self._model) else "only_second"
-        settings = json.dumps([self.max_length, self._truncation]).encode()
-        self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
+        self.revision = with_settings(identity, [self.max_length, self._truncation])
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
         from torch import nn
@@ -100,16 +95,7 @@ class CrossEncoderReranker:
         """Truncate queries so that cutting the passage alone is possible; otherwise the tokenizer refuses the pair."""
         tokenizer = self._model.tokenizer
         limit = min(self.max_length * 3 // 4, self.max_length - tokenizer.num_special_tokens_to_add(pair=True) - 1)
-        known = {query: query for query in queries}
-        encoded = tokenizer(list(known), add_special_tokens=False)["input_ids"]
-        long = [query for query, ids in zip(known, encoded, strict=True) if len(ids) > limit]
-        for query in long:
-            known[query] = beginning(tokenizer, query, limit)
-        if long:
-            log.warning(
-                "reranker %s: %d queries of more than %d tokens were cut there (max_length = %d)",
-                self.name, len(long), limit, self.max_length,
-            )  # fmt: skip
+        known = cut_queries(tokenizer, queries, limit, f"reranker {self.name}", self.max_length)
         return [known[query] for query in queries]
 
 
@@ -132,7 +118,15 @@ def beginning(tokenizer: Any, text: str, limit: int) -> str:
     return text[: places[limit - 1][1]]
 
 
-def folder_identity(folder: Path) -> str:
-    """Return a hash of the files (weights by size) and of the weights' modification times."""
-    times = sorted(path.stat().st_mtime_ns for path in chain(folder.glob("*.safetensors"), folder.glob("*.bin")))
-    return f"{files_hash(folder)}-{hashlib.sha256(json.dumps(times).encode()).hexdigest()[:8]}"
+def cut_queries(tokenizer: Any, queries: Sequence[str], limit: int, who: str, max_length: int) -> dict[str, str]:
+    """Return each query, cut after ``limit`` tokens; warn of those that are longer."""
+    known = {query: query for query in queries}
+    encoded = tokenizer(list(known), add_special_tokens=False)["input_ids"] if known else []
+    long = [query for query, ids in zip(list(known), encoded, strict=True) if len(ids) > limit]
+    for query in long:
+        known[query] = beginning(tokenizer, query, limit)
+    if long:
+        log.warning(
+            "%s: %d queries of more than %d tokens were cut there (max_length = %d)", who, len(long), limit, max_length
+        )
+    return known

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, missing_extra, placed
-from mrag_eval.retrievers.embedding._sentence_transformers import _offline
-from mrag_eval.retrievers.rerank._cross_encoder import folder_identity
+from mrag_eval.core import ConfigError, placed
+from mrag_eval.retrievers.embedding._loading import (
+    commit_of,
+    folder_identity,
+    loading,
+    offline,
+    transformers,
+    with_settings,
+)
 from mrag_eval.retrievers.rerank._rerank import Scores
 
 
@@ -37,26 +41,16 @@ class ListReranker:
         device: str = "cpu",
         trust_remote_code: bool = False,
     ) -> None:
-        try:
-            import torch  # noqa: F401
-            import transformers
-        except ImportError as error:
-            raise missing_extra("rerank", error.name or "transformers") from None
+        library = transformers()
         if not trust_remote_code:
             raise ConfigError(
                 f"reranker {model} runs only with the code of its repository",
                 "if you trust that code: rerank: {model: " + model + ", trust_remote_code: true}",
             )
-        try:
-            self._model: Any = transformers.AutoModel.from_pretrained(
-                model, revision=revision, local_files_only=_offline(), trust_remote_code=True
+        with loading(f"reranker {model}"):
+            self._model: Any = library.AutoModel.from_pretrained(
+                model, revision=revision, local_files_only=offline(), trust_remote_code=True
             ).eval()
-        except (OSError, ValueError, RuntimeError, ImportError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ConfigError(
-                f"reranker {model} cannot be loaded: {reason}",
-                "check the name and the network, or give the path of a downloaded model",
-            ) from error
         if not callable(getattr(self._model, "rerank", None)):
             raise ConfigError(
                 f"reranker {model} has no method 'rerank'", "name a model such as jinaai/jina-reranker-v3"
@@ -65,10 +59,8 @@ class ListReranker:
         self.name = model
         limited = "max_doc_length" in inspect.signature(self._model.rerank).parameters
         self._limit = {"max_doc_length": max_length} if limited else {}
-        commit = getattr(self._model.config, "_commit_hash", None)
-        settings = json.dumps(["lists", self._limit]).encode()
-        identity = str(commit or revision or folder_identity(Path(model)))
-        self.revision = f"{identity}/{hashlib.sha256(settings).hexdigest()[:8]}"
+        identity = commit_of(self._model.config) or revision or folder_identity(Path(model))
+        self.revision = with_settings(identity, ["lists", self._limit])
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
         out = []

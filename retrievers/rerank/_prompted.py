@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, missing_extra, placed
-from mrag_eval.retrievers.embedding._sentence_transformers import _offline
+from mrag_eval.core import ConfigError, placed
+from mrag_eval.retrievers.embedding._loading import (
+    commit_of,
+    folder_identity,
+    loading,
+    offline,
+    transformers,
+    with_settings,
+)
 from mrag_eval.retrievers.recipes._recipe import Recipe
-from mrag_eval.retrievers.rerank._cross_encoder import beginning, folder_identity
+from mrag_eval.retrievers.rerank._cross_encoder import cut_queries
 from mrag_eval.retrievers.rerank._rerank import Scores
-
-log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 class PromptedReranker:
@@ -45,28 +47,18 @@ class PromptedReranker:
         device: str = "cpu",
         trust_remote_code: bool = False,
     ) -> None:
-        try:
-            import torch  # noqa: F401
-            import transformers
-        except ImportError as error:
-            raise missing_extra("rerank", error.name or "transformers") from None
+        library = transformers()
         options: dict[str, Any] = {
             "revision": revision,
-            "local_files_only": _offline(),
+            "local_files_only": offline(),
             "trust_remote_code": trust_remote_code,
         }
-        try:
-            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(model, **options)
-            config = transformers.AutoConfig.from_pretrained(model, **options)
+        with loading(f"reranker {model}"):
+            self._tokenizer: Any = library.AutoTokenizer.from_pretrained(model, **options)
+            config = library.AutoConfig.from_pretrained(model, **options)
             self._classifies = "ForSequenceClassification" in (getattr(config, "architectures", None) or [""])[0]
             kind = "AutoModelForSequenceClassification" if self._classifies else "AutoModelForCausalLM"
-            self._model: Any = getattr(transformers, kind).from_pretrained(model, **options).eval()
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ConfigError(
-                f"reranker {model} cannot be loaded: {reason}",
-                "check the name and the network, or give the path of a downloaded model",
-            ) from error
+            self._model: Any = getattr(library, kind).from_pretrained(model, **options).eval()
         self._device = placed(self._model, device, f"reranker {model}")
         self.name, self._recipe, self._instruction, self._batch_size = model, recipe, instruction, batch_size
         self._pad = next((n for n in (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id) if n is not None), 0)
@@ -81,10 +73,9 @@ class PromptedReranker:
                 f"reranker {model}: the template alone takes {template} of max_length = {self.max_length} tokens",
                 f"set max_length to {template + 128} or more",
             )
-        commit = getattr(config, "_commit_hash", None)
-        identity = str(commit or revision or folder_identity(Path(model)))
+        identity = commit_of(config) or revision or folder_identity(Path(model))
         settings = [recipe.pieces, recipe.instruct, instruction or recipe.instruction, recipe.answers, self.max_length]
-        self.revision = f"{identity}/{hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]}"
+        self.revision = with_settings(identity, settings)
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
         cut = self._cut([query for query, texts in zip(queries, passages, strict=True) if texts])
@@ -130,18 +121,7 @@ class PromptedReranker:
 
     def _cut(self, queries: Sequence[str]) -> dict[str, str]:
         """Return each query, truncated so that room for the passage is left."""
-        limit = self._room * 3 // 4
-        known = {query: query for query in queries}
-        encoded = self._tokenizer(list(known), add_special_tokens=False)["input_ids"] if known else []
-        long = [query for query, ids in zip(list(known), encoded, strict=True) if len(ids) > limit]
-        for query in long:
-            known[query] = beginning(self._tokenizer, query, limit)
-        if long:
-            log.warning(
-                "reranker %s: %d queries of more than %d tokens were cut there (max_length = %d)",
-                self.name, len(long), limit, self.max_length,
-            )  # fmt: skip
-        return known
+        return cut_queries(self._tokenizer, queries, self._room * 3 // 4, f"reranker {self.name}", self.max_length)
 
     def _scored(self, inputs: Sequence[list[int]]) -> Any:
         """Return the scores of a batch. Padding is on the left, so that the last token is a real one."""

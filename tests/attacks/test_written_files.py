@@ -178,9 +178,10 @@ def through_a_store(folder: Path) -> Any:
 
 def through_a_journal(folder: Path) -> Any:
     journal = Journal(folder / "x.jsonl", KEY)
-    journal.settle("item", Outcome(made=[LINE]))
-    ((_, outcome),) = Journal(folder / "x.jsonl", KEY).outcomes(["item"])
-    return outcome.made[0]
+    line: Any = LINE
+    journal.settle("item", Outcome(made=[line]))
+    ((_, made, _),) = Journal(folder / "x.jsonl", KEY).outcomes(["item"])
+    return made[0]
 
 
 def through_a_table_of_translations(folder: Path) -> Any:

@@ -12,8 +12,9 @@ import pytest
 
 from mrag_eval.building.steps._records import Outcome
 from mrag_eval.building.xrag._articles import Library, article_files, corpus_identity, day_of, read_articles, sampled
+from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import ArticleBlock
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, to_json
 from tests.building.newsroom import BODY, article, write_corpus
 
 BLOCK = ArticleBlock(min_words=10)
@@ -45,15 +46,15 @@ def test_news_please_and_cc_news_layouts_are_read_as_they_are(tmp_path: Path) ->
     plain = {"title": "U", "plain_text": text + " More.", "published_date": "2024-06-10", "language": "en"}
     (folder / "d.jsonl").write_text(json.dumps(plain))
     got = records(folder)
-    assert [(r["title"], r["lang"], r["date"]) for r in got] == [
+    assert [(r.title, r.lang, r.date) for r in got] == [
         ("Varga and Halden plant 1 trees", "en", "2024-06-03"),
         ("Tarnow and Halden plant 2 trees", "en", "2024-06-03"),
         ("T", "en", "2024-06-09"),  # has no language field: detected
         ("U", "en", "2024-06-10"),
     ]
-    assert got[0]["text"].startswith("The council of Varga")
-    assert got[0]["id"] == got[0]["url"] == "https://news.example/en/1"
-    assert len(got[3]["id"]) == 32
+    assert got[0].text.startswith("The council of Varga")
+    assert got[0].id == got[0].url == "https://news.example/en/1"
+    assert len(got[3].id) == 32
 
 
 def test_parquet_with_its_own_dates(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_parquet_with_its_own_dates(tmp_path: Path) -> None:
 
     rows = [{**article(n, "de", "Varga", n), "date_publish": dt.datetime(2024, 7, n, 8)} for n in (1, 2)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    assert [(r["lang"], r["date"]) for r in records(tmp_path / "a.parquet")] == [
+    assert [(r.lang, r.date) for r in records(tmp_path / "a.parquet")] == [
         ("de", "2024-07-01"),
         ("de", "2024-07-02"),
     ]
@@ -134,8 +135,8 @@ def test_length_is_counted_in_words_where_there_are_no_spaces(tmp_path: Path) ->
     path = write_corpus(tmp_path / "a.jsonl", [{**article(1, "zh", "", 1), "maintext": text}])
     (record,) = records(path, block=ArticleBlock(min_words=10), languages=("zh",))
     # 1.5 characters count as a word, and so does the number
-    assert record["words"] == -(-han * 2 // 3) + 1
-    assert reasons(path, block=ArticleBlock(min_words=record["words"] + 1), languages=("zh",)) == {"too short": 1}
+    assert record.words == -(-han * 2 // 3) + 1
+    assert reasons(path, block=ArticleBlock(min_words=record.words + 1), languages=("zh",)) == {"too short": 1}
     assert reasons(path, block=ArticleBlock(min_words=1, max_words=5), languages=("zh",)) == {"too long": 1}
 
 
@@ -144,7 +145,7 @@ def test_a_language_given_for_all_is_taken_and_codes_are_normalised(tmp_path: Pa
     two = {**article(2, "zh", "Varga", 1), "language": "zh-cn"}
     path = write_corpus(tmp_path / "a.jsonl", [one, two])
     block = ArticleBlock(min_words=5, lang="de")
-    assert [r["lang"] for r in records(path, block=block, languages=("de", "zh"))] == ["de", "zh"]
+    assert [r.lang for r in records(path, block=block, languages=("de", "zh"))] == ["de", "zh"]
 
 
 def test_other_names_of_fields(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_other_names_of_fields(tmp_path: Path) -> None:
     path = write_corpus(tmp_path / "a.jsonl", [row])
     keys: Any = {"id": "k", "title": "h", "text": "b", "date": "when", "lang": "l"}
     (record,) = records(path, block=ArticleBlock(min_words=5, keys=keys))
-    assert (record["id"], record["title"], record["date"]) == ("5", "T", "2024-06-03")
+    assert (record.id, record.title, record.date) == ("5", "T", "2024-06-03")
 
 
 def test_invalid_files(tmp_path: Path) -> None:
@@ -183,11 +184,11 @@ def test_control_characters_and_half_surrogates_reach_no_prompt(tmp_path: Path) 
     row = {**article(1, "en", "Varga", 1), "title": "Va\x00rga \ud83d"}
     (tmp_path / "a.jsonl").write_text(json.dumps(row))
     (record,) = records(tmp_path / "a.jsonl")
-    assert record["title"] == "Varga ?"
+    assert record.title == "Varga ?"
 
 
 def test_a_sample_is_drawn_by_language_and_seed() -> None:
-    items = [{"id": f"{lang}{n}", "lang": lang} for lang in ("en", "de") for n in range(20)]
+    items = [Headline(f"{lang}{n}", lang, "", "2024-06-01") for lang in ("en", "de") for n in range(20)]
 
     def drawn(seed: int) -> list[str]:
         out: dict[str, Outcome] = {}
@@ -201,6 +202,8 @@ def test_a_sample_is_drawn_by_language_and_seed() -> None:
 
 
 def test_the_library_finds_every_article(tmp_path: Path) -> None:
-    path = write_corpus(tmp_path / "a.jsonl", [{"id": f"ä{n}", "text": f"té {n}"} for n in range(5)])
+    path = write_corpus(
+        tmp_path / "a.jsonl", [to_json(Article(f"ä{n}", "fr", "", f"té {n}", "2024-06-01", 2)) for n in range(5)]
+    )
     library = Library(path)
-    assert [library.text(f"ä{n}") for n in (3, 0, 4)] == ["té 3", "té 0", "té 4"]
+    assert [library.article(f"ä{n}").text for n in (3, 0, 4)] == ["té 3", "té 0", "té 4"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.steps._records import Outcome
 from mrag_eval.building.xrag._entities import by_recogniser, described, recogniser
+from mrag_eval.building.xrag._xrag_records import Headline
 from mrag_eval.building.xrag._xrag_settings import EntityBlock
 from mrag_eval.core import ConfigError, DataError, MissingExtraError
 
@@ -79,12 +79,12 @@ def test_a_table_of_another_system(tmp_path: Path) -> None:
     path = tmp_path / "entities.jsonl"
     path.write_text(json.dumps({"title": TITLE, "entities": ["Walmart", "walmart's", "Helene", "H"]}))
     block = EntityBlock(backend="table", path=path)
-    out: dict[str, Outcome] = {}
-    items = [{"id": "a", "title": TITLE.replace(" ", "  ")}, {"id": "b", "title": "unknown"}]
+    out: dict[str, Any] = {}
+    items = [Headline(n, "en", t, "2024-06-01") for n, t in (("a", TITLE.replace(" ", "  ")), ("b", "unknown"))]
     by_recogniser(recogniser(block), items, out.__setitem__)
     # mentions of one entity count once; single letters do not count
-    assert out["a"].made[0]["entities"] == ["walmart", "helene"]
-    assert out["b"].made[0]["entities"] == []
+    assert out["a"].made[0].entities == ("walmart", "helene")
+    assert out["b"].made[0].entities == ()
     before = described(block)["sha256"]
     path.write_text(json.dumps({"title": TITLE, "entities": []}))
     assert described(block)["sha256"] != before

@@ -9,8 +9,9 @@ import pytest
 
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._events import Meeting, article_index, capped, meetings, read_events
+from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import EventBlock, RetrieverBlock
-from mrag_eval.core import DataError
+from mrag_eval.core import DataError, to_json
 from tests.building.newsroom import TownEmbedder, write_corpus
 
 
@@ -30,24 +31,28 @@ def test_events_are_lines_or_json_lines_each_once(tmp_path: Path) -> None:
         read_events(plain)
 
 
-ARTICLES: list[dict[str, Any]] = [
-    {"id": "e1", "lang": "en", "title": "Varga 1", "text": "Varga", "date": "2024-06-01"},
-    {"id": "e2", "lang": "en", "title": "Varga 2", "text": "Varga", "date": "2024-07-01"},
-    {"id": "e3", "lang": "en", "title": "Tarnow 1", "text": "Tarnow", "date": "2024-06-01"},
-    {"id": "d1", "lang": "de", "title": "Varga 1", "text": "Varga", "date": "2024-06-10"},
-    {"id": "d2", "lang": "de", "title": "Varga 2", "text": "Varga", "date": "2024-06-29"},
-    {"id": "s1", "lang": "es", "title": "Tarnow 1", "text": "Tarnow", "date": "2024-06-02"},
+ARTICLES = [
+    Article(name, lang, title, title.split()[0], date, 1)
+    for name, lang, title, date in (
+        ("e1", "en", "Varga 1", "2024-06-01"),
+        ("e2", "en", "Varga 2", "2024-07-01"),
+        ("e3", "en", "Tarnow 1", "2024-06-01"),
+        ("d1", "de", "Varga 1", "2024-06-10"),
+        ("d2", "de", "Varga 2", "2024-06-29"),
+        ("s1", "es", "Tarnow 1", "2024-06-02"),
+    )
 ]
+HEADLINES = [Headline(a.id, a.lang, a.title, a.date) for a in ARTICLES]
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Any:
-    library = Library(write_corpus(tmp_path / "articles.jsonl", ARTICLES))
-    return article_index(ARTICLES, library, RetrieverBlock(), tmp_path, TownEmbedder())
+    library = Library(write_corpus(tmp_path / "articles.jsonl", [to_json(article) for article in ARTICLES]))
+    return article_index(HEADLINES, library, RetrieverBlock(), tmp_path, TownEmbedder())
 
 
 def met(index: Any, events: list[str], languages: tuple[str, ...] = ("de", "es"), **more: Any) -> list[Any]:
-    by_id = {article["id"]: article for article in ARTICLES}
+    by_id = {article.id: article for article in HEADLINES}
     found = meetings(events, index, by_id, languages, EventBlock(**more))
     return [(m.english, m.foreign, m.lang, m.days) for m in found]
 

@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 
 from mrag_eval.building.xrag._entities import entity_key
 from mrag_eval.building.xrag._pairs import related_pairs
+from mrag_eval.building.xrag._xrag_records import Headline
 
 START = dt.date(2024, 6, 1)
 
 
-def article(n: int, day: int, *entities: str, title: str = "") -> dict[str, Any]:
+def article(n: int, day: int, *entities: str, title: str = "") -> Headline:
     date = (START + dt.timedelta(days=day)).isoformat()
-    return {"id": f"a{n}", "date": date, "entities": list(entities), "title": title or f"title {n}"}
+    return Headline(f"a{n}", "en", title or f"title {n}", date, entities)
 
 
-def found(articles: list[dict[str, Any]], **more: Any) -> list[tuple[int, int]]:
+def found(articles: list[Headline], **more: Any) -> list[tuple[int, int]]:
     return [(pair.first, pair.second) for pair in related_pairs(articles, **more).pairs]
 
 

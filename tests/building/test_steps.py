@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped, each, kept
+from mrag_eval.building.steps._records import Outcome, Settle, dropped, each, kept
 from mrag_eval.building.steps._steps import Step, read_records, run_steps, step_records
 from mrag_eval.core import ConfigError, CorpusError
 from tests.building.scripted import ScriptedModel
 
 
+@dataclass(frozen=True)
+class Item:
+    id: str
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class Article(Item):
+    text: str = "long"
+
+
 def source(count: int = 4) -> Step:
-    def read(_: Sequence[Record], settle: Settle) -> None:
+    def read(_: Sequence[Item], settle: Settle) -> None:
         for n in range(count):
-            settle(f"line {n}", kept({"id": f"a{n}", "n": n, "text": "long"}))
+            settle(f"line {n}", kept(Article(f"a{n}", n)))
 
     return Step("articles", read, {"count": count})
 
@@ -29,25 +41,29 @@ class Doubling:
     def __init__(self) -> None:
         self.given: list[str] = []
 
-    def __call__(self, items: Sequence[Record], settle: Settle) -> None:
-        def make(item: Record) -> Outcome:
-            self.given.append(item["id"])
-            if item["n"] == 1:
+    def __call__(self, items: Sequence[Item], settle: Settle) -> None:
+        def make(item: Item) -> Outcome:
+            self.given.append(item.id)
+            if item.n == 1:
                 return dropped("odd", "one is odd")
-            return kept(*({"id": f"{item['id']}-{i}", "n": item["n"]} for i in range(2)))
+            return kept(*(Item(f"{item.id}-{i}", item.n) for i in range(2)))
 
         each(items, make, settle)
 
 
-def records(folder: Path, name: str) -> list[dict[str, Any]]:
-    return list(read_records(step_records(folder, name)))
+def step(name: str, work: Any, settings: Any = None, **more: Any) -> Step:
+    return Step(name, work, settings or {}, Item, **more)
+
+
+def records(folder: Path, name: str) -> list[Item]:
+    return list(read_records(step_records(folder, name), Item))
 
 
 def test_every_step_leaves_its_records_its_drops_and_its_counts(tmp_path: Path) -> None:
     said: list[str] = []
-    reports = run_steps([source(), Step("double", Doubling())], tmp_path, say=said.append)
+    reports = run_steps([source(), step("double", Doubling())], tmp_path, say=said.append)
     assert [(r.taken, r.made, dict(r.dropped)) for r in reports] == [(4, 4, {}), (4, 6, {"odd": 1})]
-    assert [r["id"] for r in records(tmp_path, "double")] == ["a0-0", "a0-1", "a2-0", "a2-1", "a3-0", "a3-1"]
+    assert [r.id for r in records(tmp_path, "double")] == ["a0-0", "a0-1", "a2-0", "a2-1", "a3-0", "a3-1"]
     drops = (tmp_path / "02_double.dropped.jsonl").read_text()
     assert json.loads(drops) == {"id": "a1", "reason": "odd", "detail": "one is odd"}
     assert json.loads((tmp_path / "02_double.json").read_text())["dropped"] == {"odd": 1}
@@ -57,10 +73,10 @@ def test_every_step_leaves_its_records_its_drops_and_its_counts(tmp_path: Path) 
 
 
 def test_finished_work_is_not_repeated(tmp_path: Path) -> None:
-    run_steps([source(), Step("double", Doubling())], tmp_path)
+    run_steps([source(), step("double", Doubling())], tmp_path)
     again = Doubling()
     said: list[str] = []
-    reports = run_steps([source(), Step("double", again)], tmp_path, say=said.append)
+    reports = run_steps([source(), step("double", again)], tmp_path, say=said.append)
     assert again.given == []
     assert reports[1].made == 6
     assert all(line.endswith("reused") for line in said)
@@ -69,7 +85,7 @@ def test_finished_work_is_not_repeated(tmp_path: Path) -> None:
 def test_a_changed_setting_redoes_that_step_and_the_later_ones_and_says_so(tmp_path: Path) -> None:
     def steps(limit: int) -> tuple[Doubling, Doubling, list[Step]]:
         first, second = Doubling(), Doubling()
-        return first, second, [source(), Step("one", first, {"limit": limit}), Step("two", second)]
+        return first, second, [source(), step("one", first, {"limit": limit}), step("two", second)]
 
     run_steps(steps(1)[2], tmp_path)
     first, second, changed = steps(2)
@@ -83,10 +99,10 @@ def test_a_changed_setting_redoes_that_step_and_the_later_ones_and_says_so(tmp_p
 
 
 def test_records_that_were_edited_by_hand_are_noticed(tmp_path: Path) -> None:
-    run_steps([source(), Step("one", Doubling())], tmp_path)
+    run_steps([source(), step("one", Doubling())], tmp_path)
     path = step_records(tmp_path, "articles")
     path.write_text(path.read_text().replace('"n": 2', '"n": 1'))
-    assert run_steps([source(), Step("one", Doubling())], tmp_path)[1].dropped == {"odd": 2}
+    assert run_steps([source(), step("one", Doubling())], tmp_path)[1].dropped == {"odd": 2}
 
 
 class KilledError(BaseException):
@@ -94,131 +110,131 @@ class KilledError(BaseException):
 
 
 def test_a_killed_step_resumes_where_it_stopped(tmp_path: Path) -> None:
-    def killed(items: Sequence[Record], settle: Settle) -> None:
-        settle("a0", kept({"id": "a0", "n": 0}))
+    def killed(items: Sequence[Item], settle: Settle) -> None:
+        settle("a0", kept(Item("a0")))
         settle("a1", dropped("odd"))
         raise KilledError
 
     with pytest.raises(KilledError):
-        run_steps([source(), Step("double", killed)], tmp_path)
+        run_steps([source(), step("double", killed)], tmp_path)
     # the kill came in the middle of a line
     with (tmp_path / "02_double.journal.jsonl").open("ab") as handle:
         handle.write(b'{"item": "a2", "made": [{"id": "a')
     assert not (tmp_path / "02_double.jsonl").exists()
-    step = Doubling()
-    report = run_steps([source(), Step("double", step)], tmp_path)[1]
-    assert step.given == ["a2", "a3"]
+    again = Doubling()
+    report = run_steps([source(), step("double", again)], tmp_path)[1]
+    assert again.given == ["a2", "a3"]
     assert (report.resumed, report.made, dict(report.dropped)) == (2, 5, {"odd": 1})
-    assert [r["id"] for r in records(tmp_path, "double")] == ["a0", "a2-0", "a2-1", "a3-0", "a3-1"]
+    assert [r.id for r in records(tmp_path, "double")] == ["a0", "a2-0", "a2-1", "a3-0", "a3-1"]
 
 
 def test_a_journal_of_other_settings_is_started_over(tmp_path: Path) -> None:
-    def killed(items: Sequence[Record], settle: Settle) -> None:
-        settle("a0", kept({"id": "a0", "n": 0}))
+    def killed(items: Sequence[Item], settle: Settle) -> None:
+        settle("a0", kept(Item("a0")))
         raise KilledError
 
     with pytest.raises(KilledError):
-        run_steps([source(), Step("double", killed, {"limit": 1})], tmp_path)
-    step = Doubling()
+        run_steps([source(), step("double", killed, {"limit": 1})], tmp_path)
+    again = Doubling()
     said: list[str] = []
-    run_steps([source(), Step("double", step, {"limit": 2})], tmp_path, say=said.append)
-    assert step.given == ["a0", "a1", "a2", "a3"]
+    run_steps([source(), step("double", again, {"limit": 2})], tmp_path, say=said.append)
+    assert again.given == ["a0", "a1", "a2", "a3"]
     assert "double       settings or input changed since it was interrupted: restarted" in said
 
 
 def test_a_step_with_dependent_items_starts_over(tmp_path: Path) -> None:
-    def killed(items: Sequence[Record], settle: Settle) -> None:
-        settle("a0", kept({"id": "a0", "n": 0}))
+    def killed(items: Sequence[Item], settle: Settle) -> None:
+        settle("a0", kept(Item("a0")))
         raise KilledError
 
     with pytest.raises(KilledError):
-        run_steps([source(), Step("pairs", killed, whole=True)], tmp_path)
-    step = Doubling()
-    run_steps([source(), Step("pairs", step, whole=True)], tmp_path)
-    assert step.given == ["a0", "a1", "a2", "a3"]
+        run_steps([source(), step("pairs", killed, whole=True)], tmp_path)
+    again = Doubling()
+    run_steps([source(), step("pairs", again, whole=True)], tmp_path)
+    assert again.given == ["a0", "a1", "a2", "a3"]
 
 
 def test_only_transient_failures_are_retried(tmp_path: Path) -> None:
-    def failing(items: Sequence[Record], settle: Settle) -> None:
+    def failing(items: Sequence[Item], settle: Settle) -> None:
         for item in items:
             lost = dropped("call failed: timeout", passing=True)
-            settle(item["id"], lost if item["n"] == 2 else kept({"id": item["id"], "n": item["n"]}))
+            settle(item.id, lost if item.n == 2 else kept(item))
 
-    first = run_steps([source(), Step("ask", failing)], tmp_path)
+    first = run_steps([source(), step("ask", failing)], tmp_path)
     assert (first[1].made, first[1].failed) == (3, 1)
-    step = Doubling()
+    again = Doubling()
     said: list[str] = []
-    second = run_steps([source(), Step("ask", step)], tmp_path, say=said.append)
-    assert step.given == ["a2"]
+    second = run_steps([source(), step("ask", again)], tmp_path, say=said.append)
+    assert again.given == ["a2"]
     assert (second[1].made, second[1].failed) == (5, 0)
     assert "ask          1 calls had failed: retrying those items" in said
-    assert run_steps([source(), Step("ask", Doubling())], tmp_path)[1].reused
+    assert run_steps([source(), step("ask", Doubling())], tmp_path)[1].reused
 
 
 def test_an_item_that_raises_is_dropped_and_one_left_alone_is_too(tmp_path: Path) -> None:
-    def work(items: Sequence[Record], settle: Settle) -> None:
-        each(items[:2], lambda item: kept({"id": item["id"], "x": 1 // item["n"]}), settle)
+    def work(items: Sequence[Item], settle: Settle) -> None:
+        each(items[:2], lambda item: kept(Item(item.id, 1 // item.n)), settle)
 
-    report = run_steps([source(), Step("divide", work)], tmp_path)[1]
+    report = run_steps([source(), step("divide", work)], tmp_path)[1]
     assert report.dropped == {"no result": 2, "error": 1}
     assert "ZeroDivisionError" in (tmp_path / "02_divide.dropped.jsonl").read_text()
 
 
 def test_a_setting_that_concerns_every_item_ends_the_run(tmp_path: Path) -> None:
-    def work(items: Sequence[Record], settle: Settle) -> None:
-        def make(_: Record) -> Outcome:
+    def work(items: Sequence[Item], settle: Settle) -> None:
+        def make(_: Item) -> Outcome:
             raise ConfigError("no such model")
 
         each(items, make, settle)
 
     with pytest.raises(ConfigError):
-        run_steps([source(), Step("ask", work)], tmp_path)
+        run_steps([source(), step("ask", work)], tmp_path)
 
 
 def test_a_step_that_leaves_nothing_lets_the_others_count_nothing(tmp_path: Path) -> None:
-    def nothing(items: Sequence[Record], settle: Settle) -> None:
+    def nothing(items: Sequence[Item], settle: Settle) -> None:
         each(items, lambda item: dropped("unrelated"), settle)
 
-    reports = run_steps([source(), Step("none", nothing), Step("after", Doubling())], tmp_path)
+    reports = run_steps([source(), step("none", nothing), step("after", Doubling())], tmp_path)
     assert [(r.taken, r.made) for r in reports] == [(4, 4), (4, 0), (0, 0)]
 
 
 def test_two_records_of_one_id_are_refused(tmp_path: Path) -> None:
-    def same(items: Sequence[Record], settle: Settle) -> None:
-        each(items, lambda item: kept({"id": "x"}), settle)
+    def same(items: Sequence[Item], settle: Settle) -> None:
+        each(items, lambda item: kept(Item("x")), settle)
 
     with pytest.raises(ValueError, match="two records with the id 'x'"):
-        run_steps([source(), Step("same", same)], tmp_path)
+        run_steps([source(), step("same", same)], tmp_path)
 
 
-def test_only_the_fields_asked_for_are_read(tmp_path: Path) -> None:
-    seen: list[Record] = []
+def test_only_the_fields_of_the_kind_are_read(tmp_path: Path) -> None:
+    seen: list[Item] = []
 
-    def look(items: Sequence[Record], settle: Settle) -> None:
+    def look(items: Sequence[Item], settle: Settle) -> None:
         seen.extend(items)
         each(items, lambda item: Outcome(), settle)
 
-    report = run_steps([source(1), Step("look", look, fields=("n",))], tmp_path)[1]
-    assert seen == [{"id": "a0", "n": 0}]
+    report = run_steps([source(1), step("look", look)], tmp_path)[1]
+    assert seen == [Item("a0")]
     assert (report.made, dict(report.dropped)) == (0, {})
 
 
 def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
-    def inner(items: Sequence[Record], settle: Settle) -> None:
+    def inner(items: Sequence[Item], settle: Settle) -> None:
         run_steps([source()], tmp_path)
 
     with pytest.raises(CorpusError, match="another process"):
-        run_steps([source(), Step("inner", inner)], tmp_path)
+        run_steps([source(), step("inner", inner)], tmp_path)
 
 
 def test_calls_are_counted_by_step(tmp_path: Path) -> None:
     model: Any = ScriptedModel(lambda prompt: "yes")
 
-    def ask(items: Sequence[Record], settle: Settle) -> None:
-        model.generate([[{"role": "user", "content": item["id"]}] for item in items])
+    def ask(items: Sequence[Item], settle: Settle) -> None:
+        model.generate([[{"role": "user", "content": item.id}] for item in items])
         each(items, lambda item: kept(item), settle)
 
-    steps = [source(), Step("one", ask, models=(model,)), Step("two", ask, models=(model,))]
+    steps = [source(), step("one", ask, models=(model,)), step("two", ask, models=(model,))]
     reports = run_steps(steps, tmp_path)
     assert [r.ledgers.get("scripted", {}).get("calls") for r in reports] == [None, 4, 4]
     assert reports[2].ledgers["scripted"]["tokens_in"] == 40

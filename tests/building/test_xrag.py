@@ -13,6 +13,7 @@ import pytest
 from mrag_eval.building import build_xrag, read_settings
 from mrag_eval.building.steps._steps import read_records, step_records
 from mrag_eval.building.xrag._xrag import Built
+from mrag_eval.building.xrag._xrag_records import LinkedQuestion
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.core import ConfigError, DataError, read_sheet, write_sheet
 from mrag_eval.datasets._xrag import XragBlock, load
@@ -115,14 +116,14 @@ def test_distractors_are_older_on_the_topic_and_without_the_answer(made: tuple[P
 
 def test_supporting_articles_are_related_and_near_in_time(made: tuple[Path, Built]) -> None:
     folder, _ = made
-    pairs = list(read_records(step_records(folder / "out" / "steps", "pairs")))
-    mono = [pair for pair in pairs if pair["setting"] == "mono"]
-    multi = [pair for pair in pairs if pair["setting"] == "multi"]
-    assert all(set(pair["shared"]) >= {"halden"} and len(pair["shared"]) == 2 for pair in mono)
-    assert all(pair["days"] <= 14 for pair in pairs)
-    assert {pair["lang"] for pair in multi} == {"de", "es"}
-    assert all("/en/" in pair["first"] and f"/{pair['lang']}/" in pair["second"] for pair in multi)
-    assert all(pair["event"].split()[0] for pair in multi)
+    pairs = list(read_records(step_records(folder / "out" / "steps", "pairs"), LinkedQuestion))
+    mono = [pair for pair in pairs if pair.setting == "mono"]
+    multi = [pair for pair in pairs if pair.setting == "multi"]
+    assert all(set(pair.shared) >= {"halden"} and len(pair.shared) == 2 for pair in mono)
+    assert all(pair.days <= 14 for pair in pairs)
+    assert {pair.lang for pair in multi} == {"de", "es"}
+    assert all("/en/" in pair.first and f"/{pair.lang}/" in pair.second for pair in multi)
+    assert all(pair.event.split()[0] for pair in multi)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,8 @@ def test_questions_answered_without_documents_are_dropped(tmp_path: Path) -> Non
     report = {report.name: report for report in built.reports}["closed_book"]
     # of 6 towns × 4 types: all of Lindholm, and the aggregations of the other 5
     assert (report.taken, report.made, dict(report.dropped)) == (24, 15, {"answered without documents": 9})
-    drops = list(read_records(tmp_path / "out" / "steps" / "11_closed_book.dropped.jsonl"))
+    lines = (tmp_path / "out" / "steps" / "11_closed_book.dropped.jsonl").read_text().splitlines()
+    drops = [json.loads(line) for line in lines]
     assert Counter(drop["detail"] for drop in drops) == {"older": 3, "newer": 5, "older, newer": 1}
 
 
@@ -348,8 +350,8 @@ def test_a_copied_summary_is_dropped_unless_that_is_allowed(tmp_path: Path) -> N
     with pytest.raises(DataError, match="summary copies 6"):
         build(tmp_path, Cast(play=Copying()), languages=["de"], settings=["mono"])
     built, _ = build(tmp_path, Cast(play=Copying()), languages=["de"], settings=["mono"], limits={"copied": None})
-    first = next(read_records(step_records(tmp_path / "out" / "steps", "summaries")))
-    assert first["copied"] == [1.0, 1.0]
+    first = next(read_records(step_records(tmp_path / "out" / "steps", "summaries"), LinkedQuestion))
+    assert first.copied == (1.0, 1.0)
     assert built.rows == 24
 
 

@@ -221,7 +221,7 @@ def test_bad_corpora(tmp_path: Path, corpus: list[Any], error: type[Exception], 
 
 
 def test_bad_arguments(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="unknown kind of index 'bm52'; did you mean 'bm25'"):
+    with pytest.raises(ConfigError, match="kind: unknown value 'bm52'; did you mean 'bm25'"):
         build_index(many(1), tmp_path / "i", kind="bm52")
     with pytest.raises(ConfigError, match="joint cannot be combined with kind"):
         build_index(many(1), tmp_path / "i", joint=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -18,17 +18,18 @@ import numpy as np
 
 from mrag_eval.building.qa._qa_config import LANGUAGE, Choice, QaConfig
 from mrag_eval.building.qa._qa_draw import balanced, cell_of, drawn_categories, drawn_languages
+from mrag_eval.building.qa._qa_records import QaDocument, QaQuestion
 from mrag_eval.building.qa._qa_replies import CHECKS, Pair, read_checks, read_pair
 from mrag_eval.building.review._review import ReviewDocument, ReviewItem
 from mrag_eval.building.review._review_outcome import Review
-from mrag_eval.building.steps._asking import Ask, ask_items, failure, model_identity
-from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped, kept
+from mrag_eval.building.steps._asking import Ask, ask_items, model_identity
+from mrag_eval.building.steps._records import Outcome, Settle, dropped, kept
 from mrag_eval.building.steps._steps import Step
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.steps._words import count_words
 from mrag_eval.core import DataError
 from mrag_eval.datasets import sha256_file
-from mrag_eval.models import Answered, AuxModel
+from mrag_eval.models import AuxModel
 
 PROMPTS = ("qa_write", "qa_check")
 _PUNCTUATION = ("P", "Z", "C")
@@ -90,73 +91,82 @@ def linked_questions(plan: QaPlan) -> list[Step]:
     writer, checker = model_identity(plan.writer), model_identity(plan.checker)
     return [
         Step("documents", lambda items, settle: _documents(plan, settle), read, whole=True),
-        Step("draw", lambda items, settle: _draw(plan, items, settle), {**drawing, "seed": config.seed}, whole=True),
+        Step(
+            "draw",
+            lambda items, settle: _draw(plan, items, settle),
+            {**drawing, "seed": config.seed},
+            QaDocument,
+            whole=True,
+        ),
         Step(
             "write",
             lambda items, settle: _write(plan, prompts, items, settle),
             {"model": writer, "prompt": prompts.hashes("qa_write"), "languages": plan.user_languages},
+            QaQuestion,
             models=[plan.writer],
         ),
         Step(
             "check",
             lambda items, settle: _check(plan, prompts, items, settle),
             {"model": checker, "prompt": prompts.hashes("qa_check")},
+            QaQuestion,
             models=[plan.checker],
         ),
-        Step("distinct", _distinct, {}, whole=True),
+        Step("distinct", _distinct, {}, QaQuestion, whole=True),
     ]
 
 
-def review_step(sheets: Sequence[Path], judged: Callable[[Sequence[Record]], Review]) -> Step:
+def review_step(sheets: Sequence[Path], judged: Callable[[Sequence[QaQuestion]], Review]) -> Step:
     """Return the step that keeps the questions that annotators pass, with their corrections.
 
     Without ``sheets`` it keeps everything.
     """
 
-    def work(items: Sequence[Record], settle: Settle) -> None:
+    def work(items: Sequence[QaQuestion], settle: Settle) -> None:
         decisions = judged(items).decisions if sheets and items else {}
         for item in items:
-            decision = decisions.get(item["id"])
+            decision = decisions.get(item.id)
             if decision is None:
-                settle(item["id"], kept(item))
+                settle(item.id, kept(item))
             elif decision.answer is None:
-                settle(item["id"], dropped(f"review: {decision.reason}"))
+                settle(item.id, dropped(f"review: {decision.reason}"))
             else:
-                settle(item["id"], kept({**item, "answer": decision.answer, "corrected": decision.corrected}))
+                settle(item.id, kept(replace(item, answer=decision.answer, corrected=decision.corrected)))
 
-    return Step("review", work, {"sheets": [sha256_file(p) if p.is_file() else None for p in sheets]}, whole=True)
+    hashes = [sha256_file(path) if path.is_file() else None for path in sheets]
+    return Step("review", work, {"sheets": hashes}, QaQuestion, whole=True)
 
 
 def balance_step(config: QaConfig) -> Step:
     """Return the step that draws equal numbers of questions per language pair, or per document language."""
 
-    def work(items: Sequence[Record], settle: Settle) -> None:
-        cells = {item["id"]: cell_of(config.balance, item["user_lang"], item["doc_lang"]) for item in items}
+    def work(items: Sequence[QaQuestion], settle: Settle) -> None:
+        cells = {item.id: cell_of(config.balance, item.user_lang, item.doc_lang) for item in items}
         chosen, _ = balanced(cells, np.random.default_rng([config.seed, 2]))
         for item in items:
-            settle(item["id"], kept(item) if item["id"] in chosen else dropped("surplus of its languages"))
+            settle(item.id, kept(item) if item.id in chosen else dropped("surplus of its languages"))
 
-    return Step("balance", work, {"over": config.balance, "seed": config.seed}, whole=True)
+    return Step("balance", work, {"over": config.balance, "seed": config.seed}, QaQuestion, whole=True)
 
 
-def review_items(items: Sequence[Record]) -> list[ReviewItem]:
+def review_items(items: Sequence[QaQuestion]) -> list[ReviewItem]:
     """Return the questions as items of the review sheet."""
     return [
         ReviewItem(
-            item["id"],
-            item["question"],
-            item["answer"],
-            item["user_lang"],
-            (ReviewDocument(item["excerpt"], item["doc_lang"], item["title"]),),
-            ", ".join(label for name, label in item["categories"].items() if name != LANGUAGE),
+            item.id,
+            item.question,
+            item.answer,
+            item.user_lang,
+            (ReviewDocument(item.excerpt, item.doc_lang, item.title),),
+            ", ".join(item.traits.values()),
         )
         for item in items
     ]
 
 
-def empty_pairs(plan: QaPlan, items: Sequence[Record]) -> list[str]:
+def empty_pairs(plan: QaPlan, items: Sequence[QaQuestion]) -> list[str]:
     """Return the pairs of question and document language that can be drawn but have no question."""
-    there = Counter((item["user_lang"], item["doc_lang"]) for item in items)
+    there = Counter((item.user_lang, item.doc_lang) for item in items)
     return [f"{u}->{d}" for u, d in product(plan.user_languages, plan.doc_languages) if not there[u, d]]
 
 
@@ -175,11 +185,11 @@ def _documents(plan: QaPlan, settle: Settle) -> None:
         if words < plan.config.min_words:
             settle(document.id, dropped("too short", f"{words} words, at least {plan.config.min_words} are needed"))
             continue
-        record = {"id": document.id, "lang": document.lang, "title": document.title, "text": document.text}
-        settle(document.id, kept({**record, "versions": sorted(plan.versions[document.id])}))
+        versions = tuple(sorted(plan.versions[document.id]))
+        settle(document.id, kept(QaDocument(document.id, document.lang, document.title, document.text, versions)))
 
 
-def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
+def _draw(plan: QaPlan, items: Sequence[QaDocument], settle: Settle) -> None:
     """Settle the questions to write: each gets a profile and the excerpt of the document that it is written from."""
     from mrag_eval.retrievers import Document, chunk_documents
 
@@ -188,13 +198,13 @@ def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
         asked = set(rng.choice(len(items), size=config.sample, replace=False).tolist())
         for i, item in enumerate(items):
             if i not in asked:
-                settle(item["id"], dropped("not sampled"))
+                settle(item.id, dropped("not sampled"))
         items = [item for i, item in enumerate(items) if i in asked]
     profiles = drawn_categories(plan.categories, len(items) * config.per_document, rng)
     for place, item in enumerate(items):
-        pieces = [item["text"]]
-        if count_words(item["text"]) > config.excerpt_words:
-            document = Document(item["id"], item["lang"], item["text"])
+        pieces = [item.text]
+        if count_words(item.text) > config.excerpt_words:
+            document = Document(item.id, item.lang, item.text)
             cut = {"method": "sentences", "size": config.excerpt_words, "title_in_front": False}
             pieces = [passage.text for passage in chunk_documents([document], cut, token_counter=count_words)]
             # the rest after the last full excerpt is as good a source, unless it is very short
@@ -203,70 +213,54 @@ def _draw(plan: QaPlan, items: Sequence[Record], settle: Settle) -> None:
         made = []
         for n in range(config.per_document):
             drawn = profiles[place * config.per_document + n]
-            made.append(
-                {
-                    "id": f"{item['id']}#{n + 1}",
-                    "document": item["id"],
-                    "doc_lang": item["lang"],
-                    "title": item["title"],
-                    "excerpt": pieces[int(rng.integers(len(pieces)))],
-                    "user_lang": drawn[LANGUAGE],
-                    "categories": drawn,
-                }
-            )
-        settle(item["id"], kept(*made))
+            excerpt = pieces[int(rng.integers(len(pieces)))]
+            name = f"{item.id}#{n + 1}"
+            made.append(QaQuestion(name, item.id, item.lang, item.title, excerpt, drawn[LANGUAGE], drawn))
+        settle(item.id, kept(*made))
 
 
-def _profile(plan: QaPlan, item: Record) -> list[str]:
-    return [plan.categories[name][label].ask for name, label in item["categories"].items() if name != LANGUAGE]
+def _profile(plan: QaPlan, item: QaQuestion) -> list[str]:
+    return [plan.categories[name][label].ask for name, label in item.traits.items()]
 
 
-def _shown(item: Record) -> list[dict[str, str]]:
-    return [{"title": item["title"], "text": item["excerpt"], "lang": item["doc_lang"]}]
+def _shown(item: QaQuestion) -> list[dict[str, str]]:
+    return [{"title": item.title, "text": item.excerpt, "lang": item.doc_lang}]
 
 
-def _write(plan: QaPlan, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
+def _write(plan: QaPlan, prompts: Prompts, items: Sequence[QaQuestion], settle: Settle) -> None:
     languages = sorted({*plan.user_languages, *plan.doc_languages})
 
-    def asks(item: Record) -> list[Ask[Pair]]:
+    def asks(item: QaQuestion) -> list[Ask[Pair]]:
         texts = {"traits": _profile(plan, item)}
-        conversation = prompts.conversation("qa_write", texts, lang=item["user_lang"], passages=_shown(item))
-        return [Ask(conversation, lambda reply: read_pair(reply, item["user_lang"], languages))]
+        conversation = prompts.conversation("qa_write", texts, lang=item.user_lang, passages=_shown(item))
+        return [Ask(conversation, lambda reply: read_pair(reply, item.user_lang, languages))]
 
-    def make(item: Record, answers: list[Answered[Pair]]) -> Outcome:
-        lost = failure(answers)
-        pair = answers[0].value
-        if lost is not None or pair is None:
-            return Outcome(drops=(lost,) if lost else ())
-        return kept({**item, "question": pair.question, "answer": pair.answer})
+    def make(item: QaQuestion, pairs: list[Pair]) -> Outcome:
+        return kept(replace(item, question=pairs[0].question, answer=pairs[0].answer))
 
     ask_items(plan.writer, items, asks, make, settle, seat="qa writer")
 
 
-def _check(plan: QaPlan, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
-    def asks(item: Record) -> list[Ask[dict[str, bool]]]:
-        texts = {"traits": _profile(plan, item), "question": item["question"], "answer": item["answer"]}
-        conversation = prompts.conversation("qa_check", texts, lang=item["user_lang"], passages=_shown(item))
+def _check(plan: QaPlan, prompts: Prompts, items: Sequence[QaQuestion], settle: Settle) -> None:
+    def asks(item: QaQuestion) -> list[Ask[dict[str, bool]]]:
+        texts = {"traits": _profile(plan, item), "question": item.question, "answer": item.answer}
+        conversation = prompts.conversation("qa_check", texts, lang=item.user_lang, passages=_shown(item))
         return [Ask(conversation, read_checks)]
 
-    def make(item: Record, answers: list[Answered[dict[str, bool]]]) -> Outcome:
-        lost = failure(answers)
-        verdicts = answers[0].value
-        if lost is not None or verdicts is None:
-            return Outcome(drops=(lost,) if lost else ())
+    def make(item: QaQuestion, verdicts: list[dict[str, bool]]) -> Outcome:
         # an item fails once, at the first check that it does not pass
-        failed = next((reason for key, reason in CHECKS.items() if not verdicts[key]), None)
-        return kept(item) if failed is None else dropped(failed, item["question"])
+        failed = next((reason for key, reason in CHECKS.items() if not verdicts[0][key]), None)
+        return kept(item) if failed is None else dropped(failed, item.question)
 
     ask_items(plan.checker, items, asks, make, settle, seat="qa checker")
 
 
-def _distinct(items: Sequence[Record], settle: Settle) -> None:
+def _distinct(items: Sequence[QaQuestion], settle: Settle) -> None:
     """Keep the first of questions that differ only in case, spaces and punctuation."""
     seen: dict[str, str] = {}
     for item in items:
-        first = seen.setdefault(_bare(item["question"]), item["id"])
-        settle(item["id"], kept(item) if first == item["id"] else dropped("duplicate", f"as {first}"))
+        first = seen.setdefault(_bare(item.question), item.id)
+        settle(item.id, kept(item) if first == item.id else dropped("duplicate", f"as {first}"))
 
 
 def _bare(text: str) -> str:

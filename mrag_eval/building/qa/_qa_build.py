@@ -21,12 +21,12 @@ from mrag_eval.building.qa._qa import (
     review_items,
     review_step,
 )
-from mrag_eval.building.qa._qa_config import LANGUAGE, QaConfig
+from mrag_eval.building.qa._qa_config import QaConfig
 from mrag_eval.building.qa._qa_draw import shares_of
-from mrag_eval.building.review._review_outcome import Review, review
+from mrag_eval.building.qa._qa_records import QaDocument, QaQuestion
+from mrag_eval.building.review._review_outcome import Review, review, reviewed, sheet_to_write
 from mrag_eval.building.steps._asking import shown_model
 from mrag_eval.building.steps._datasheet import write_datasheet
-from mrag_eval.building.steps._records import Record
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.core import DataError, pipe_table, points, replaced, write_whole
@@ -81,39 +81,34 @@ def build_qa(
         say(f"note         {note}")
     for model in (plan.writer, plan.checker):
         model.check()
-    absent = next((path for path in sheets if not path.exists()), None)
-    if absent is not None and len(sheets) > 1:
-        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
+    new = sheet_to_write(sheets)
     judged: list[Review] = []
 
-    def judge(items: Sequence[Record]) -> Review:
-        found = review(sheets, review_items(items))
-        if found is None:
-            raise DataError(f"{sheets[0]} was removed during the build", "run the command again")
-        judged[:] = [found]
-        return found
+    def judge(items: Sequence[QaQuestion]) -> Review:
+        judged[:] = [reviewed(sheets, review_items(items))]
+        return judged[0]
 
     before = linked_questions(plan)
-    steps = before if absent is not None else [*before, review_step(sheets, judge), balance_step(config)]
+    steps = before if new is not None else [*before, review_step(sheets, judge), balance_step(config)]
     working = folder / STEPS
     reports = run_steps(steps, working, say=say)
-    questions = list(read_records(step_records(working, "distinct")))
-    if questions and absent is not None:
+    questions = list(read_records(step_records(working, "distinct"), QaQuestion))
+    if questions and new is not None:
         review(sheets, review_items(questions))
         return QaBuilt(folder, reports, None, {}, notes)
-    rows = list(read_records(step_records(working, "balance"))) if questions else []
+    rows = list(read_records(step_records(working, "balance"), QaQuestion)) if questions else []
     if not rows:
         _datasheet(plan, folder, rows, reports, judged, None, notes)
         raise _nothing_left(reports, folder)
     if sheets and not judged:  # the step already exists
         judge(questions)
     _write_parquet(folder / BENCHMARK, map(_benchmark_row, rows))
-    documents = read_records(step_records(working, "documents"))
+    documents = read_records(step_records(working, "documents"), QaDocument)
     _write_parquet(folder / CORPUS, map(_corpus_row, documents), {CUT_KEY: plan.config.passages.model_dump_json()})
     index = _indexed(plan, folder, kind, embedder, device)
     notes = [*notes, *_notes(plan, questions, rows)]
     _datasheet(plan, folder, rows, reports, judged, index, notes)
-    pairs = dict(sorted(Counter(f"{row['user_lang']}->{row['doc_lang']}" for row in rows).items()))
+    pairs = dict(sorted(Counter(f"{row.user_lang}->{row.doc_lang}" for row in rows).items()))
     return QaBuilt(folder, reports, len(rows), pairs, notes, judged[0] if judged else None)
 
 
@@ -129,7 +124,7 @@ def _nothing_left(reports: Sequence[StepReport], folder: Path) -> DataError:
     )
 
 
-def _notes(plan: QaPlan, questions: Sequence[Record], rows: Sequence[Record]) -> list[str]:
+def _notes(plan: QaPlan, questions: Sequence[QaQuestion], rows: Sequence[QaQuestion]) -> list[str]:
     notes = []
     empty = empty_pairs(plan, questions)
     if empty:
@@ -165,24 +160,23 @@ def _indexed(plan: QaPlan, folder: Path, kind: str, embedder: str, device: str) 
     return index
 
 
-def _benchmark_row(item: Record) -> dict[str, Any]:
-    categories = {name: label for name, label in item["categories"].items() if name != LANGUAGE}
+def _benchmark_row(item: QaQuestion) -> dict[str, Any]:
     return {
-        "question": item["question"],
-        "answer": item["answer"],
-        "supporting_document_language": item["doc_lang"],
-        "user_language": item["user_lang"],
-        "document": item["document"],
-        "q_type": categories.get("question_type", ""),
-        "categories": json.dumps(categories, ensure_ascii=False),
-        "excerpt": item["excerpt"],
-        "id": item["id"],
-        "corrected": bool(item.get("corrected", False)),
+        "question": item.question,
+        "answer": item.answer,
+        "supporting_document_language": item.doc_lang,
+        "user_language": item.user_lang,
+        "document": item.document,
+        "q_type": item.traits.get("question_type", ""),
+        "categories": json.dumps(item.traits, ensure_ascii=False),
+        "excerpt": item.excerpt,
+        "id": item.id,
+        "corrected": bool(item.corrected),
     }
 
 
-def _corpus_row(item: Record) -> dict[str, Any]:
-    return {"doc_id": item["id"], "language": item["lang"], "title": item["title"], "content": item["text"]}
+def _corpus_row(item: QaDocument) -> dict[str, Any]:
+    return {"doc_id": item.id, "language": item.lang, "title": item.title, "content": item.text}
 
 
 def _write_parquet(path: Path, rows: Iterable[dict[str, Any]], metadata: Mapping[bytes, str] | None = None) -> None:
@@ -196,7 +190,7 @@ def _write_parquet(path: Path, rows: Iterable[dict[str, Any]], metadata: Mapping
 def _datasheet(
     plan: QaPlan,
     folder: Path,
-    rows: Sequence[Record],
+    rows: Sequence[QaQuestion],
     reports: Sequence[StepReport],
     judged: Sequence[Review],
     index: Index | None,
@@ -224,19 +218,19 @@ def _datasheet(
     write_datasheet(folder, "A benchmark of questions on your own documents", facts, reports, sections=sections)
 
 
-def _pair_table(rows: Sequence[Record]) -> str:
+def _pair_table(rows: Sequence[QaQuestion]) -> str:
     """Return counts by question and document language, as in Table 4 of the paper."""
-    counts = Counter((row["user_lang"], row["doc_lang"]) for row in rows)
+    counts = Counter((row.user_lang, row.doc_lang) for row in rows)
     cells = [(user, document, f"{n:,}") for (user, document), n in sorted(counts.items())]
     return pipe_table(("question", "document", "count"), cells, "llr")
 
 
-def _share_table(plan: QaPlan, rows: Sequence[Record]) -> str:
+def _share_table(plan: QaPlan, rows: Sequence[QaQuestion]) -> str:
     """Return a table of requested and actual shares for every value of every category."""
     cells = []
     for name, choices in plan.categories.items():
         total = sum(choice.share for choice in choices.values())
-        found = shares_of(row["categories"][name] for row in rows)
+        found = shares_of(row.categories[name] for row in rows)
         for label, choice in choices.items():
             cells.append((name, label, points(choice.share / total), points(found.get(label, 0))))
     return pipe_table(("category", "value", "share requested (%)", "share (%)"), cells, "llrr")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -127,27 +127,26 @@ def _questions(run: _Run) -> str:
     return " ".join(part for part in (run.part, run.lang) if part) or ALL_QUESTIONS
 
 
+def _table(
+    name: str,
+    title: str,
+    stub: Sequence[str],
+    columns: Sequence[str],
+    rows: Iterable[tuple[tuple[str, ...], Sequence[Cell]]],
+    notes: Sequence[str] = (),
+) -> Table:
+    found = tuple(Row(key, _FROM, tuple(cells)) for key, cells in rows)
+    return Table(name, title, tuple(stub), tuple(columns), found, 1, tuple(notes), intervals=True)
+
+
 def _conditions(runs: Sequence[_Run], metric: str) -> Table:
     """Return XRAG's Table 3: one row per model and question type, one column per condition."""
     columns = _order([run.condition for run in runs])
-    cells = {(run.model, _questions(run), run.condition): _cell(run.leaf.score(metric), run, metric) for run in runs}
-    rows = [
-        Row(
-            (questions, model),
-            _FROM,
-            tuple(cells.get((model, questions, name), Cell(None, _NOT_RUN)) for name in columns),
-        )
-        for model, questions in dict.fromkeys((run.model, _questions(run)) for run in runs)
-    ]
-    return Table(
-        "difficulty",
-        f"Difficulty: {metric} in percent by what the model was shown",
-        ("questions", "model"),
-        tuple(columns),
-        tuple(rows),
-        1,
-        intervals=True,
-    )
+    rows = {(_questions(run), run.model): [Cell(None, _NOT_RUN)] * len(columns) for run in runs}
+    for run in runs:
+        rows[_questions(run), run.model][columns.index(run.condition)] = _cell(run.leaf.score(metric), run, metric)
+    title = f"Difficulty: {metric} in percent by what the model was shown"
+    return _table("difficulty", title, ("questions", "model"), columns, rows.items())
 
 
 # The condition and the model.
@@ -173,48 +172,28 @@ def _languages(runs: Sequence[_Run], part: str, metric: str) -> list[Table]:
     if any(_PAIR in name for name in columns):
         return [_by_pair(cells, keys, metric), _same_and_cross(cells, members, keys, metric)]
     averaged = [name for name in columns if part != "mono" or name != "en"]
-    rows = [
-        Row(
-            key,
-            _FROM,
-            (
-                *(cells[key].get(name, Cell(None, _NOT_RUN)) for name in columns),
-                _average(cells[key], members[key], averaged, metric),
-            ),
-        )
+    rows = {
+        key: [cells[key].get(name, Cell(None, _NOT_RUN)) for name in columns]
+        + [_average(cells[key], members[key], averaged, metric)]
         for key in keys
-    ]
+    }
     what = {"mono": " (monolingual retrieval)", "multi": " (multilingual retrieval)"}.get(part, "")
-    notes = ["Avg.: plain mean over languages" + ("" if averaged == columns else ", without the English originals")]
-    return [
-        Table(
-            f"difficulty by language: {part or 'all'}",
-            f"{metric} in percent by language of the question{what}",
-            ("shown", "model"),
-            (*columns, "Avg."),
-            tuple(rows),
-            1,
-            tuple(notes),
-            intervals=True,
-        )
-    ]
+    title = f"{metric} in percent by language of the question{what}"
+    note = "Avg.: plain mean over languages" + ("" if averaged == columns else ", without the English originals")
+    name = f"difficulty by language: {part or 'all'}"
+    return [_table(name, title, ("shown", "model"), [*columns, "Avg."], rows.items(), [note])]
 
 
 def _by_pair(cells: Mapping[_Key, Mapping[str, Cell]], keys: Sequence[_Key], metric: str) -> Table:
     pairs = [name.split(_PAIR) for found in cells.values() for name in found if _PAIR in name]
     asked, documents = (sorted({pair[i] for pair in pairs}) for i in (0, 1))
-    rows = [
-        Row(
-            (*key, lang),
-            _FROM,
-            tuple(cells[key].get(f"{lang}{_PAIR}{other}", Cell(None, "no such question")) for other in documents),
-        )
+    rows = {
+        (*key, lang): [cells[key].get(f"{lang}{_PAIR}{other}", Cell(None, "no such question")) for other in documents]
         for key in keys
         for lang in asked
-    ]
+    }
     title = f"{metric} in percent by language of the question (rows) and of the document (columns)"
-    stub = ("shown", "model", "question")
-    return Table("difficulty by pair", title, stub, tuple(documents), tuple(rows), 1, intervals=True)
+    return _table("difficulty by pair", title, ("shown", "model", "question"), documents, rows.items())
 
 
 def _same_and_cross(
@@ -223,22 +202,15 @@ def _same_and_cross(
     keys: Sequence[_Key],
     metric: str,
 ) -> Table:
-    rows = []
+    rows: list[tuple[_Key, list[Cell]]] = []
     for key in keys:
         pairs = [name for name in cells[key] if _PAIR in name]
         same = [name for name in pairs if len(set(name.split(_PAIR))) == 1]
         cross = [name for name in pairs if name not in same]
-        means = tuple(_average(cells[key], members[key], names, metric) for names in (same, cross, pairs))
-        rows.append(Row(key, _FROM, means))
-    return Table(
-        "difficulty across languages",
-        f"{metric} in percent, plain means over pairs of languages",
-        ("shown", "model"),
-        ("same language", "cross-language", "all pairs"),
-        tuple(rows),
-        1,
-        intervals=True,
-    )
+        rows.append((key, [_average(cells[key], members[key], names, metric) for names in (same, cross, pairs)]))
+    title = f"{metric} in percent, plain means over pairs of languages"
+    columns = ("same language", "cross-language", "all pairs")
+    return _table("difficulty across languages", title, ("shown", "model"), columns, rows)
 
 
 def _language_cells(run: _Run, metric: str) -> Iterator[tuple[str, Cell]]:
@@ -301,20 +273,13 @@ def _kinds(runs: Sequence[_Run], kind: str, title: str, metric: str) -> Table | 
     if not found:
         return None
     columns = sorted({name for _, by in found for name in by})
+    none = Cell(None, "no such question")
     rows = [
-        Row(
+        (
             (run.condition, _questions(run), run.model),
-            _FROM,
-            tuple(_cell(by[name], run, metric) if name in by else Cell(None, "no such question") for name in columns),
+            [_cell(by[name], run, metric) if name in by else none for name in columns],
         )
         for run, by in found
     ]
-    return Table(
-        f"difficulty by {kind}",
-        f"{metric} in percent by {title}",
-        ("shown", "questions", "model"),
-        tuple(columns),
-        tuple(rows),
-        1,
-        intervals=True,
-    )
+    stub = ("shown", "questions", "model")
+    return _table(f"difficulty by {kind}", f"{metric} in percent by {title}", stub, columns, rows)

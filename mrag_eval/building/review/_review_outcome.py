@@ -80,14 +80,27 @@ def review(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Review | None:
     If several sheets are given, all must exist. Raises DataError as
     :func:`~mrag_eval.building.review._review.read_reviews`.
     """
-    there = [path for path in paths if path.exists()]
-    if not there and len(paths) == 1:
-        write_review(paths[0], items)
-        return None
+    new = sheet_to_write(paths)
+    if new is None:
+        return outcome(read_reviews(paths, items))
+    write_review(new, items)
+    return None
+
+
+def sheet_to_write(paths: Sequence[Path]) -> Path | None:
+    """Return the sheet that does not exist yet, None if all do; raise DataError if one of several does not."""
     absent = next((path for path in paths if not path.exists()), None)
-    if absent is not None:
+    if absent is not None and len(paths) > 1:
         raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
-    return outcome(read_reviews(paths, items))
+    return absent
+
+
+def reviewed(paths: Sequence[Path], items: Sequence[ReviewItem]) -> Review:
+    """Return the review of sheets that exist already."""
+    found = review(paths, items)
+    if found is None:
+        raise DataError(f"{paths[0]} was removed during the build", "run the command again")
+    return found
 
 
 def outcome(annotations: Annotations) -> Review:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from mrag_eval.building.steps._records import Drop, Outcome, Record, Settle, attempted
+from mrag_eval.building.steps._records import Drop, Outcome, R, Settle, attempted
 from mrag_eval.models import Answered, AuxModel, Parsed, Parser, Reply, asked_args, generate_parsed, identity
 from mrag_eval.prompts import Conversation
 
@@ -33,13 +33,31 @@ def fault(kind: str, what: str) -> Parsed[Any]:
 
 def ask_items(
     model: AuxModel,
-    items: Sequence[Record],
-    asks: Callable[[Record], Sequence[Ask[T]]],
-    make: Callable[[Record, list[Answered[T]]], Outcome],
+    items: Sequence[R],
+    asks: Callable[[R], Sequence[Ask[T]]],
+    make: Callable[[R, list[T]], Outcome],
     settle: Settle,
     *,
     seat: str,
-    **settings: Any,
+) -> None:
+    """Ask as :func:`ask_each` does, about items that need all of their answers: one that lacks an answer is dropped."""
+
+    def whole(item: R, answers: list[Answered[T]]) -> Outcome:
+        lost = failure(answers)
+        found = [answer.value for answer in answers if answer.value is not None]
+        return Outcome(drops=(lost,)) if lost is not None else make(item, found)
+
+    ask_each(model, items, asks, whole, settle, seat=seat)
+
+
+def ask_each(
+    model: AuxModel,
+    items: Sequence[R],
+    asks: Callable[[R], Sequence[Ask[T]]],
+    make: Callable[[R, list[Answered[T]]], Outcome],
+    settle: Settle,
+    *,
+    seat: str,
 ) -> None:
     """Ask a model the questions ``asks(item)`` of all items concurrently, and settle each item by ``make``.
 
@@ -48,17 +66,16 @@ def ask_items(
     parsed, or breaks a rule, is returned to the model once with the fault.
     """
     for start in range(0, len(items), _AT_A_TIME):
-        _ask_batch(model, items[start : start + _AT_A_TIME], asks, make, settle, seat, settings)
+        _ask_batch(model, items[start : start + _AT_A_TIME], asks, make, settle, seat)
 
 
 def _ask_batch(
     model: AuxModel,
-    items: Sequence[Record],
-    asks: Callable[[Record], Sequence[Ask[T]]],
-    make: Callable[[Record, list[Answered[T]]], Outcome],
+    items: Sequence[R],
+    asks: Callable[[R], Sequence[Ask[T]]],
+    make: Callable[[R, list[Answered[T]]], Outcome],
     settle: Settle,
     seat: str,
-    settings: Mapping[str, Any],
 ) -> None:
     waiting: list[tuple[int, int]] = []
     conversations: list[Conversation] = []
@@ -69,7 +86,7 @@ def _ask_batch(
         outcome = attempted(lambda item=item, asked=asked: _filled(asked, asks(item)))
         answers.append([None] * len(asked))
         if outcome.drops or not asked:
-            settle(str(item["id"]), outcome if outcome.drops else attempted(make, item, []))
+            settle(item.id, outcome if outcome.drops else attempted(make, item, []))
             continue
         for place, ask in enumerate(asked):
             waiting.append((number, place))
@@ -83,7 +100,7 @@ def _ask_batch(
         answers[number][place] = answer
         found = [given for given in answers[number] if given is not None]
         if len(found) == len(answers[number]):
-            settle(str(items[number]["id"]), attempted(make, items[number], found))
+            settle(items[number].id, attempted(make, items[number], found))
 
     def early(position: int, reply: Reply) -> None:
         if reply.error is None:
@@ -91,7 +108,7 @@ def _ask_batch(
             if parsed.error is None:
                 take(position, Answered(parsed.value, None, (reply,)))
 
-    answered = generate_parsed(model, conversations, parsers, seat=seat, on_reply=early, **settings)
+    answered = generate_parsed(model, conversations, parsers, seat=seat, on_reply=early)
     for position, answer in enumerate(answered):
         take(position, answer)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.steps._records import Drop, Outcome
-from mrag_eval.core import json_value
+from mrag_eval.core import json_value, to_json
 
 _FORMAT = 1
 
@@ -61,12 +61,8 @@ class Journal:
 
     def settle(self, item: str, outcome: Outcome) -> None:
         """Record the outcome of an item; the last one recorded counts."""
-        drops = [
-            {"reason": d.reason} | ({"detail": d.detail} if d.detail else {}) | ({"passing": True} if d.passing else {})
-            for d in outcome.drops
-        ]
         with self._lock:
-            self._where[item] = self._append({"item": item, "made": list(outcome.made), "drops": drops})
+            self._where[item] = self._append({"item": item, **to_json(outcome)})
 
     def _append(self, entry: dict[str, Any]) -> int:
         position = self._handle.tell()
@@ -74,8 +70,8 @@ class Journal:
         self._handle.flush()
         return position
 
-    def outcomes(self, order: list[str] | None = None) -> Iterator[tuple[str, Outcome]]:
-        """Yield the outcomes in the given order, or in that of settling; items not settled are left out."""
+    def outcomes(self, order: list[str] | None = None) -> Iterator[tuple[str, list[dict[str, Any]], list[Drop]]]:
+        """Yield item, records as JSON and drops, in the given order or that of settling; skip items not settled."""
         with self.path.open("rb") as handle:
             for item in self._where if order is None else order:
                 position = self._where.get(item)
@@ -83,8 +79,7 @@ class Journal:
                     continue
                 handle.seek(position)
                 entry = json.loads(handle.readline())
-                drops = tuple(Drop(d["reason"], d.get("detail", ""), d.get("passing", False)) for d in entry["drops"])
-                yield item, Outcome(tuple(entry["made"]), drops)
+                yield item, entry["made"], [Drop(**drop) for drop in entry["drops"]]
 
     def close(self) -> None:
         """Close the file."""

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
-# A JSON object with a text under ``id``, unique in its step.
-Record = Mapping[str, Any]
+from mrag_eval.core import OPTIONAL
+
+
+class Record(Protocol):
+    """What a step hands to the next: a dataclass, with an id that is unique in its step."""
+
+    @property
+    def id(self) -> str: ...
+
+
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +28,8 @@ class Drop:
     """
 
     reason: str
-    detail: str = ""
-    passing: bool = False
+    detail: str = field(default="", metadata=OPTIONAL)
+    passing: bool = field(default=False, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +54,10 @@ def dropped(reason: str, detail: str = "", *, passing: bool = False) -> Outcome:
 Settle = Callable[[str, Outcome], None]
 
 
-def each(items: Sequence[Record], make: Callable[[Record], Outcome], settle: Settle) -> None:
+def each(items: Sequence[R], make: Callable[[R], Outcome], settle: Settle) -> None:
     """Settle every item with ``make``; drop one that raises, with the error."""
     for item in items:
-        settle(str(item["id"]), attempted(make, item))
+        settle(item.id, attempted(make, item))
 
 
 def attempted(make: Callable[..., Outcome], *arguments: Any) -> Outcome:

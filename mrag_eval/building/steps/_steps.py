@@ -11,14 +11,14 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.steps._journal import Journal
-from mrag_eval.building.steps._records import Record, Settle, dropped
-from mrag_eval.core import content_key, json_value, replaced
+from mrag_eval.building.steps._records import R, Record, Settle, dropped
+from mrag_eval.core import content_key, from_json, json_value, replaced, to_json
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel, Ledger
 
@@ -31,16 +31,16 @@ Say = Callable[[str], None]
 class Step:
     """One step of a pipeline. ``work`` receives the items that are not settled yet, and settles every one.
 
-    The items are the records of the step before; the first step gets none and settles the records it reads.
-    ``settings`` holds everything that affects the result, as JSON: thresholds, models (``model_identity``), prompts
-    (their hash). ``fields`` are the keys of the items to read into memory (default: all). ``models`` are those whose
-    calls are counted. ``whole`` marks a step whose items depend on one another, so an interrupted run restarts it.
+    The items are the records of the step before, read as ``kind``; the first step gets none and settles the records it
+    reads. ``settings`` holds everything that affects the result, as JSON: thresholds, models (``model_identity``),
+    prompts (their hash). ``models`` are those whose calls are counted. ``whole`` marks a step whose items depend on one
+    another, so an interrupted run restarts it.
     """
 
     name: str
-    work: Callable[[Sequence[Record], Settle], None]
+    work: Callable[[Sequence[Any], Settle], None]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    fields: tuple[str, ...] | None = None
+    kind: type[Record] | None = None
     models: Sequence[AuxModel] = ()
     whole: bool = False
 
@@ -118,12 +118,11 @@ def step_records(folder: Path, name: str) -> Path:
     return found[0]
 
 
-def read_records(path: Path, fields: tuple[str, ...] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the records of a step's file, whole or with the given keys only."""
+def read_records(path: Path, kind: type[R]) -> Iterator[R]:
+    """Yield the records of a step's file."""
     with path.open("rb") as handle:
-        for line in handle:
-            record = json.loads(line)
-            yield record if fields is None else {key: record[key] for key in ("id", *fields) if key in record}
+        for number, line in enumerate(handle, 1):
+            yield from_json(kind, json.loads(line), f"{path}, line {number}", "remove that file, and build again")
 
 
 def report_line(report: StepReport) -> str:
@@ -164,17 +163,17 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
     journal = Journal(path, key)
     if journal.stale:
         say(f"{step.name:<12} settings or input changed since it was interrupted: restarted")
-    items = [] if before is None else list(read_records(before, step.fields))
-    order = None if before is None else [str(item["id"]) for item in items]
+    items = [] if before is None or step.kind is None else list(read_records(before, step.kind))
+    order = None if before is None else [item.id for item in items]
     done = journal.settled
     earlier = {model.name: _totals(model.ledger) for model in step.models}
     try:
-        waiting = [item for item in items if str(item["id"]) not in done]
+        waiting = [item for item in items if item.id not in done]
         step.work(waiting, journal.settle)
         settled = journal.settled
         for item in waiting:
-            if str(item["id"]) not in settled:
-                journal.settle(str(item["id"]), dropped("no result"))
+            if item.id not in settled:
+                journal.settle(item.id, dropped("no result"))
         counts = _write(place, journal, order)
     finally:
         journal.close()
@@ -211,11 +210,11 @@ def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int,
     reasons: Counter[str] = Counter()
     ids: set[str] = set()
 
-    def records() -> Iterator[str]:
+    def lines() -> Iterator[str]:
         nonlocal taken, made
-        for _, outcome in journal.outcomes(order):
+        for _, records, _ in journal.outcomes(order):
             taken += 1
-            for record in outcome.made:
+            for record in records:
                 if record["id"] in ids:
                     raise ValueError(f"step {place.name}: two records with the id '{record['id']}'")
                 ids.add(record["id"])
@@ -224,14 +223,13 @@ def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int,
 
     def drops() -> Iterator[str]:
         nonlocal failed
-        for item, outcome in journal.outcomes(order):
-            for drop in outcome.drops:
+        for item, _, lost in journal.outcomes(order):
+            for drop in lost:
                 reasons[drop.reason] += 1
                 failed += drop.passing
-                entry = {"id": item, "reason": drop.reason}
-                yield json.dumps(entry | ({"detail": drop.detail} if drop.detail else {}), ensure_ascii=False)
+                yield json.dumps({"id": item, **to_json(replace(drop, passing=False))}, ensure_ascii=False)
 
-    _replace(records_path(place), records())
+    _replace(records_path(place), lines())
     _replace(place.with_name(place.name + ".dropped.jsonl"), drops())
     return taken, made, dict(reasons.most_common()), failed
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.building.steps._asking import Ask, ask_items, failure, model_identity, shown_model
+from mrag_eval.building.steps._asking import Ask, ask_each, failure, model_identity, shown_model
 from mrag_eval.building.steps._datasheet import write_datasheet
-from mrag_eval.building.steps._records import Drop, Outcome, Record, Settle, dropped, kept
+from mrag_eval.building.steps._records import Drop, Outcome, Settle, dropped, kept
 from mrag_eval.building.steps._steps import Say, Step, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.territories._territory_files import write_borderlines
-from mrag_eval.building.territories._territory_questions import Wording, builtin_wording, fault_of
+from mrag_eval.building.territories._territory_questions import OwnQuestion, Wording, builtin_wording, fault_of
 from mrag_eval.building.territories._territory_tables import Entity, Tables, read_tables
 from mrag_eval.core import DataError, write_whole
 from mrag_eval.datasets import query_id, sha256_file, subjects
@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 PROMPTS = ("territory_name", "territory_question")
 LINES, PAGES, INDEX, STEPS = "borderlines", "passages.jsonl", "index", "steps"
 _LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A territory to ask about; ``id`` is its name."""
+
+    id: str
 
 
 @dataclass(frozen=True)
@@ -75,14 +82,14 @@ def build_territories(
         model.check()
     working = folder / STEPS
     reports = run_steps(territory_steps(tables, model, Prompts(PROMPTS, prompts)), working, say=say)
-    questions = list(read_records(step_records(working, "questions")))
+    questions = list(read_records(step_records(working, "questions"), OwnQuestion))
     if not questions:
         lost = Counter({reason: n for report in reports for reason, n in report.dropped.items()})
         raise DataError(
             f"no question is left ({', '.join(f'{reason} {n:,}' for reason, n in lost.items())})",
             f"what was dropped is in {working}",
         )
-    kept_names = {item["territory"] for item in questions}
+    kept_names = {item.territory for item in questions}
     entities = [entity for entity in tables.entities if entity.name in kept_names]
     write_borderlines(folder / LINES, entities, tables.claimants, questions)
     index = _indexed(tables, folder, kind, embedder, device)
@@ -91,7 +98,7 @@ def build_territories(
         folder,
         reports,
         len(entities),
-        dict(sorted(Counter(item["lang"] for item in questions).items())),
+        dict(sorted(Counter(item.lang for item in questions).items())),
         dict(index.counts),
         missing,
         wanted,
@@ -110,6 +117,7 @@ def territory_steps(tables: Tables, model: AuxModel | None, prompts: Prompts) ->
             "questions",
             lambda items, settle: _questions(tables, model, prompts, items, settle),
             {"tables": read, **asked},
+            Named,
             models=[model] if model is not None else [],
         ),
     ]
@@ -122,7 +130,7 @@ def _territories(tables: Tables, settle: Settle) -> None:
         if not any((subject, lang) in there for subject in _subjects(entity) for lang in langs):
             settle(entity.name, dropped("no passages", f"none on it or on a claimant in {', '.join(langs)}"))
         else:
-            settle(entity.name, kept({"id": entity.name}))
+            settle(entity.name, kept(Named(entity.name)))
 
 
 def _subjects(entity: Entity) -> list[str]:
@@ -141,26 +149,26 @@ class _Wanted:
 
 
 def _questions(
-    tables: Tables, model: AuxModel | None, prompts: Prompts, items: Sequence[Record], settle: Settle
+    tables: Tables, model: AuxModel | None, prompts: Prompts, items: Sequence[Named], settle: Settle
 ) -> None:
     entities = {entity.name: entity for entity in tables.entities}
 
-    def lacking(item: Record) -> list[_Wanted]:
-        entity = entities[item["id"]]
+    def lacking(item: Named) -> list[_Wanted]:
+        entity = entities[item.id]
         return [wanted for lang in _languages(tables, entity) for wanted in _missing_texts(tables, entity, lang)]
 
-    def make(item: Record, answers: list[Answered[Any]]) -> Outcome:
+    def make(item: Named, answers: list[Answered[Any]]) -> Outcome:
         found = dict(zip(lacking(item), answers, strict=True)) if answers else {}
-        return _questions_of(tables, entities[item["id"]], found)
+        return _questions_of(tables, entities[item.id], found)
 
-    def asks(item: Record) -> list[Ask[Any]]:
+    def asks(item: Named) -> list[Ask[Any]]:
         return [_ask(prompts, wanted) for wanted in lacking(item)]
 
     if model is None:
         for item in items:
-            settle(item["id"], make(item, []))
+            settle(item.id, make(item, []))
     else:
-        ask_items(model, items, asks, make, settle, seat="territories")
+        ask_each(model, items, asks, make, settle, seat="territories")
 
 
 def _languages(tables: Tables, entity: Entity) -> list[str]:
@@ -206,7 +214,7 @@ def _read_wording(reply: str) -> Parsed[Wording]:
 
 def _questions_of(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answered[Any]]) -> Outcome:
     """Return the territory's questions; a language that lacks something is dropped separately."""
-    made: list[Record] = []
+    made: list[OwnQuestion] = []
     drops: list[Drop] = []
     for lang in _languages(tables, entity):
         # an index without the language would refuse the run
@@ -223,16 +231,8 @@ def _questions_of(tables: Tables, entity: Entity, found: Mapping[_Wanted, Answer
             drops.append(Drop("options alike", f"{entity.name} in {lang}: {', '.join(options)}"))
             continue
         question = wording.question(names[entity.name], options)
-        made.append(
-            {
-                "id": query_id(entity.name, lang),
-                "territory": entity.name,
-                "lang": lang,
-                "question": question,
-                "options": options,
-            }
-        )
-    if made and made[0]["lang"] != "en":
+        made.append(OwnQuestion(query_id(entity.name, lang), entity.name, lang, question, tuple(options)))
+    if made and made[0].lang != "en":
         return Outcome(drops=(*drops, Drop("no control question", entity.name)))
     return Outcome(made, drops)
 

@@ -8,36 +8,36 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mrag_eval.building.steps._records import Record
+from mrag_eval.building.territories._territory_questions import OwnQuestion
 from mrag_eval.building.territories._territory_tables import Claimant, Entity
 from mrag_eval.core import language_name, write_whole
 from mrag_eval.datasets import OWN_LANGUAGES, UNKNOWN, query_id
 
 
 def write_borderlines(
-    folder: Path, entities: Sequence[Entity], claimants: Mapping[str, Claimant], questions: Sequence[Record]
+    folder: Path, entities: Sequence[Entity], claimants: Mapping[str, Claimant], questions: Sequence[OwnQuestion]
 ) -> None:
     """Write the tables and, for every language, its questions, options and territory positions.
 
-    ``questions`` have ``territory``, ``lang``, ``question`` and ``options``. The English ones go into the table of
-    territories, where every territory needs one. Files of languages without questions are removed.
+    The English questions go into the table of territories, where every territory needs one. Files of languages without
+    questions are removed.
     """
-    english = {item["territory"]: item["question"] for item in questions if item["lang"] == "en"}
+    english = {item.territory: item.question for item in questions if item.lang == "en"}
     write_whole(folder / "disputed_territories.csv", _territories(entities, english))
     named = {claimant for entity in entities for claimant in entity.claimants}
     table = {name: _country(claimants[name]) for name in claimants if name in named}
     write_whole(folder / "countries_info.json", json.dumps(table, ensure_ascii=False, indent=2))
     places = {entity.name: i for i, entity in enumerate(entities)}
-    langs = sorted({item["lang"] for item in questions} - {"en"})
+    langs = sorted({item.lang for item in questions} - {"en"})
     prompts, terms = folder / "translate" / "prompts_mc_q", folder / "translate" / "terms"
     for stale in (*prompts.glob("*.*"), *terms.glob("line_inds.*.txt")):
         stale.unlink()
     for lang in langs:
-        asked = [item for item in questions if item["lang"] == lang]
-        write_whole(prompts / f"prompts.{lang}", "".join(f"{item['question']}\n" for item in asked))
-        options = (json.dumps(item["options"], ensure_ascii=False) for item in asked)
+        asked = [item for item in questions if item.lang == lang]
+        write_whole(prompts / f"prompts.{lang}", "".join(f"{item.question}\n" for item in asked))
+        options = (json.dumps(item.options, ensure_ascii=False) for item in asked)
         write_whole(prompts / f"choices.{lang}", "".join(f"{line}\n" for line in options))
-        write_whole(terms / f"line_inds.{lang}.txt", json.dumps([places[item["territory"]] for item in asked]))
+        write_whole(terms / f"line_inds.{lang}.txt", json.dumps([places[item.territory] for item in asked]))
     write_whole(folder / OWN_LANGUAGES, json.dumps(langs))
 
 

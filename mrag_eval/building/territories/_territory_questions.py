@@ -1,4 +1,4 @@
-"""Question template of ``mrag-eval build territories``."""
+"""Questions and their template in ``mrag-eval build territories``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from dataclasses import dataclass
 
 from mrag_eval.core import ConfigError
 from mrag_eval.languages import language
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuestion:
+    """A question on a territory in one language; ``options`` are the names of its claimants there."""
+
+    id: str
+    territory: str
+    lang: str
+    question: str
+    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

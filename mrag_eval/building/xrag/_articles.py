@@ -17,8 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.building.steps._records import Outcome, Record, Settle, attempted, dropped, kept
+from mrag_eval.building.steps._records import Outcome, Settle, attempted, dropped, kept
 from mrag_eval.building.steps._words import count_words
+from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import ArticleBlock
 from mrag_eval.core import DataError, base_language, is_language, json_from
 from mrag_eval.datasets import decode, iter_jsonl, sha256_file
@@ -141,7 +142,7 @@ def day_of(value: Any) -> dt.date | None:
 
 
 def read_articles(files: Sequence[Path], block: ArticleBlock, languages: Sequence[str], settle: Settle) -> None:
-    """Settle every record of the files: kept with ``id, lang, title, text, date, url``, or dropped with a reason.
+    """Settle every record of the files: an :class:`Article` is kept, or a record dropped with a reason.
 
     ``languages`` are the wanted ones; a missing language is detected. Of two articles with the same text or id, the
     first is kept.
@@ -207,8 +208,7 @@ def _article(
         return dropped("duplicate")
     texts.add(digest)
     ids.add(name)
-    record = {"id": name, "lang": lang, "title": title, "text": text, "date": day.isoformat(), "words": words}
-    return kept(record | ({"url": str(given["url"])} if given["url"] else {}))
+    return kept(Article(name, lang, title, text, day.isoformat(), words, str(given["url"] or "")))
 
 
 def _clean(value: Any) -> str:
@@ -218,19 +218,19 @@ def _clean(value: Any) -> str:
     return _CONTROL.sub("", value.encode("utf-8", "replace").decode("utf-8")).strip()
 
 
-def sampled(items: Sequence[Record], per_language: int | None, seed: int, settle: Settle) -> None:
+def sampled(items: Sequence[Headline], per_language: int | None, seed: int, settle: Settle) -> None:
     """Settle the articles: keep ``per_language`` of each language, drawn by hash of seed and id, without texts."""
     chosen: set[str] | None = None
     if per_language is not None:
         chosen = set()
-        drawn = sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{item['id']}".encode()).digest())
+        drawn = sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{item.id}".encode()).digest())
         taken: dict[str, int] = {}
         for item in drawn:
-            taken[item["lang"]] = taken.get(item["lang"], 0) + 1
-            if taken[item["lang"]] <= per_language:
-                chosen.add(item["id"])
+            taken[item.lang] = taken.get(item.lang, 0) + 1
+            if taken[item.lang] <= per_language:
+                chosen.add(item.id)
     for item in items:
-        settle(item["id"], kept(item) if chosen is None or item["id"] in chosen else dropped("not drawn"))
+        settle(item.id, kept(item) if chosen is None or item.id in chosen else dropped("not drawn"))
 
 
 class Library:
@@ -245,13 +245,8 @@ class Library:
                 self._place[json.loads(line)["id"]] = position
                 position += len(line)
 
-    def article(self, name: str) -> dict[str, Any]:
-        """Return the whole record."""
+    def article(self, name: str) -> Article:
+        """Return the article with this id."""
         with self._path.open("rb") as handle:
             handle.seek(self._place[name])
-            record: dict[str, Any] = json.loads(handle.readline())
-        return record
-
-    def text(self, name: str) -> str:
-        """Return the text only."""
-        return str(self.article(name)["text"])
+            return Article(**json.loads(handle.readline()))

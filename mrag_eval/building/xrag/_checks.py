@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mrag_eval.building.review._review import Holds
 from mrag_eval.building.review._review_outcome import crossdoc_type
-from mrag_eval.building.steps._asking import Ask, ask_items, failure
-from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped, kept
+from mrag_eval.building.steps._asking import Ask, ask_each, ask_items, failure
+from mrag_eval.building.steps._records import Outcome, Settle, dropped, kept
 from mrag_eval.building.steps._replies import one_of_words
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._linked_questions import is_none
+from mrag_eval.building.xrag._xrag_records import Article, LinkedQuestion
 from mrag_eval.core import at_once
 from mrag_eval.judging import Case, Rubric, verdict_rubric
 from mrag_eval.models import Answered, AuxModel, generate_parsed, parse_tag
@@ -23,14 +25,14 @@ KNOWN = "answered without documents"
 
 
 def closed_book(
-    models: Mapping[str, AuxModel], judge: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle
+    models: Mapping[str, AuxModel], judge: AuxModel, prompts: Prompts, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Drop every question that any of the models answers without documents, according to the judge.
 
     All models are asked concurrently. A failed call leaves its question out for this run; a reply that cannot be parsed
     is not an answer.
     """
-    conversations = [prompts.conversation("closed_book", {"question": item["question"]}) for item in items]
+    conversations = [prompts.conversation("closed_book", {"question": item.question}) for item in items]
 
     def ask(name: str) -> Callable[[], list[Answered[str]]]:
         model = models[name]
@@ -45,43 +47,37 @@ def closed_book(
     for name, given in said.items():
         for item, answer in zip(items, given, strict=True):
             if answer.value is not None and not is_none(answer.value):
-                gold = (str(item["answer"]),)
-                cases[item["id"]].append((name, Case(item["id"], item["question"], "en", gold, answer.value)))
+                cases[item.id].append((name, Case(item.id, item.question, "en", (item.answer,), answer.value)))
             elif answer.reason not in (None, "unreadable"):
-                lost.setdefault(item["id"], failure([answer]))
+                lost.setdefault(item.id, failure([answer]))
 
-    def asks(item: Record) -> list[Ask[Any]]:
-        return [_judged(rubric, case) for _, case in cases[item["id"]]]
+    def asks(item: LinkedQuestion) -> list[Ask[Any]]:
+        return [_judged(rubric, case) for _, case in cases[item.id]]
 
-    def make(item: Record, verdicts: list[Answered[Any]]) -> Outcome:
-        right = [name for (name, _), v in zip(cases[item["id"]], verdicts, strict=True) if v.value and v.value.holds]
+    def make(item: LinkedQuestion, verdicts: list[Answered[Any]]) -> Outcome:
+        right = [name for (name, _), v in zip(cases[item.id], verdicts, strict=True) if v.value and v.value.holds]
         if right:
             return dropped(KNOWN, ", ".join(right))
-        missing = lost.get(item["id"]) or failure(verdicts)
+        missing = lost.get(item.id) or failure(verdicts)
         if missing is not None:
             return Outcome(drops=(missing,))
-        return kept({**item, "unknown_to": list(models)})
+        return kept(replace(item, unknown_to=tuple(models)))
 
-    ask_items(judge, items, asks, make, settle, seat="build judge")
+    ask_each(judge, items, asks, make, settle, seat="build judge")
 
 
 def _judged(rubric: Rubric[Any], case: Case) -> Ask[Any]:
     return Ask(rubric.conversation(case), rubric.parser(case))
 
 
-def holds_ask(prompts: Prompts, item: Record, article: Mapping[str, Any]) -> Ask[str]:
+def holds_ask(prompts: Prompts, item: LinkedQuestion, article: Article) -> Ask[str]:
     """Return the question how much of an answer an article contains."""
-    texts = {
-        "question": item["question"],
-        "answer": item["answer"],
-        "text": article["text"],
-        "date": article["date"],
-    }
+    texts = {"question": item.question, "answer": item.answer, "text": article.text, "date": article.date}
     return Ask(prompts.conversation("holds", texts), lambda reply: one_of_words(reply, "holds", HOLDS))
 
 
 def what_each_holds(
-    model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Record], settle: Settle
+    model: AuxModel, prompts: Prompts, library: Library, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Label how much of the answer each article contains, and derive XRAG's ``crossdoc_type``.
 
@@ -89,29 +85,26 @@ def what_each_holds(
     article contains nothing and the other does not suffice. Labels of a review then replace the model's.
     """
 
-    def asks(item: Record) -> list[Ask[str]]:
-        return [holds_ask(prompts, item, library.article(item[part])) for part in ("first", "second")]
+    def asks(item: LinkedQuestion) -> list[Ask[str]]:
+        return [holds_ask(prompts, item, library.article(end)) for end in item.ends]
 
-    def make(item: Record, answers: list[Answered[str]]) -> Outcome:
-        lost = failure(answers)
-        if lost is not None:
-            return Outcome(drops=(lost,))
-        found = [next(word for word in HOLDS if word == answer.value) for answer in answers]
+    def make(item: LinkedQuestion, answers: list[str]) -> Outcome:
+        found = [next(word for word in HOLDS if word == answer) for answer in answers]
         outcome = with_labels(item, found)
-        return with_people(outcome.made[0]) if outcome.made else outcome
+        return with_people(replace(item, holds=tuple(found))) if outcome.made else outcome
 
     ask_items(model, items, asks, make, settle, seat="build holds")
 
 
-def with_labels(item: Record, holds: Sequence[Holds]) -> Outcome:
+def with_labels(item: LinkedQuestion, holds: Sequence[Holds]) -> Outcome:
     """Return the item with how much each of its articles contains, and its ``crossdoc_type``; drop it without one."""
     kind = crossdoc_type(holds)
     if kind is None:
         return dropped("not in the articles", " and ".join(holds))
-    return kept({**item, "holds": list(holds), "crossdoc_type": kind})
+    return kept(replace(item, holds=tuple(holds), crossdoc_type=kind))
 
 
-def with_people(item: Record) -> Outcome:
+def with_people(item: LinkedQuestion) -> Outcome:
     """Return the item with its reviewers' label of each article; where they gave none, the model's is kept."""
-    labels = zip(item.get("people_holds", (None, None)), item["holds"], strict=True)
+    labels = zip(item.people_holds or (None, None), item.holds, strict=True)
     return with_labels(item, [people or model for people, model in labels])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mrag_eval.building.steps._asking import failure
-from mrag_eval.building.steps._records import Outcome, Record, Settle, dropped
+from mrag_eval.building.steps._records import Outcome, Settle, dropped
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._checks import holds_ask
+from mrag_eval.building.xrag._xrag_records import Headline, LinkedQuestion
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.models import AuxModel, generate_parsed
 from mrag_eval.retrievers import Index
@@ -27,7 +28,7 @@ _BATCH = 512
 class _Search:
     """State of one question: the remaining and the accepted candidates by language."""
 
-    item: Record
+    item: LinkedQuestion
     needed: dict[str, int]
     left: dict[str, list[str]] = field(default_factory=dict)
     taken: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -52,8 +53,8 @@ def find_distractors(
     settings: XragSettings,
     library: Library,
     index: Index,
-    articles: Mapping[str, Record],
-    items: Sequence[Record],
+    articles: Mapping[str, Headline],
+    items: Sequence[LinkedQuestion],
     settle: Settle,
 ) -> None:
     """Settle every question with its distractors: ids by language, best first; one record per target language.
@@ -74,23 +75,24 @@ def find_distractors(
             if search.outcome is None and done:
                 search.outcome = _outcome_of(search, settings.languages)
             if search.outcome is not None:
-                settle(search.item["id"], search.outcome)
+                settle(search.item.id, search.outcome)
         going = [search for search in going if search.outcome is None]
 
 
-def needed(item: Record, count: int) -> dict[str, int]:
+def needed(item: LinkedQuestion, count: int) -> dict[str, int]:
     """Return the number of distractors per language; a pair of two languages has half of them in each."""
-    return {"en": count} if item["setting"] == "mono" else {"en": count // 2, item["lang"]: count // 2}
+    return {"en": count} if item.setting == "mono" else {"en": count // 2, item.lang: count // 2}
 
 
 def _outcome_of(search: _Search, languages: Sequence[str]) -> Outcome:
-    found = {lang: search.taken[lang] for lang in search.needed}
-    targets = languages if search.item["setting"] == "mono" else (search.item["lang"],)
-    base = {**search.item, "distractors": found, "distractors_refused": search.refused}
-    return Outcome(tuple({**base, "id": f"{search.item['id']}-{lang}", "language": lang} for lang in targets))
+    item = search.item
+    found = {lang: tuple(search.taken[lang]) for lang in search.needed}
+    base = replace(item, distractors=found, distractors_refused=search.refused)
+    targets = languages if item.setting == "mono" else (item.lang,)
+    return Outcome(tuple(replace(base, id=f"{item.id}-{lang}", language=lang) for lang in targets))
 
 
-def _find(searches: Sequence[_Search], index: Index, articles: Mapping[str, Record], k: int, older_days: int) -> None:
+def _find(searches: Sequence[_Search], index: Index, articles: Mapping[str, Headline], k: int, older_days: int) -> None:
     """Fill in the candidates of every search, best first."""
     languages = sorted({lang for search in searches for lang in search.needed})
     for lang in languages:
@@ -110,21 +112,21 @@ def _search(
     searches: Sequence[_Search],
     lang: str,
     index: Index,
-    articles: Mapping[str, Record],
+    articles: Mapping[str, Headline],
     k: int,
     older_days: int,
 ) -> None:
     for start in range(0, len(searches), _BATCH):
         batch = searches[start : start + _BATCH]
-        found = index.search([search.item["question"] for search in batch], k, languages=[lang])
+        found = index.search([search.item.question for search in batch], k, languages=[lang])
         for search, hits in zip(batch, found, strict=True):
-            support = [articles[search.item[part]] for part in ("first", "second")]
-            latest = min(dt.date.fromisoformat(a["date"]) for a in support) - dt.timedelta(days=older_days)
-            titles = {a["title"] for a in support}
+            support = [articles[end] for end in search.item.ends]
+            latest = min(dt.date.fromisoformat(a.date) for a in support) - dt.timedelta(days=older_days)
+            titles = {a.title for a in support}
             search.left[lang] = [
                 hit.id
                 for hit in hits
-                if articles[hit.id]["date"] <= latest.isoformat() and articles[hit.id]["title"] not in titles
+                if articles[hit.id].date <= latest.isoformat() and articles[hit.id].title not in titles
             ]
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from mrag_eval.building.steps._asking import Ask, ask_items, failure
-from mrag_eval.building.steps._records import Drop, Outcome, Record, Settle, kept
+from mrag_eval.building.steps._asking import Ask, ask_each, failure
+from mrag_eval.building.steps._records import Drop, Outcome, Settle, kept
 from mrag_eval.building.steps._replies import all_tags
 from mrag_eval.building.steps._templates import Prompts
+from mrag_eval.building.xrag._xrag_records import Headline
 from mrag_eval.building.xrag._xrag_settings import EntityBlock
 from mrag_eval.core import ConfigError, DataError, missing_extra
 from mrag_eval.datasets import iter_jsonl, require_text
@@ -37,31 +39,31 @@ def entity_key(name: str) -> str:
     return text[:-2] if text.endswith(("'s", "’s")) else text
 
 
-def by_recogniser(found: Recogniser, items: Sequence[Record], settle: Settle) -> None:
+def by_recogniser(found: Recogniser, items: Sequence[Headline], settle: Settle) -> None:
     """Settle every article with the entities of its title."""
     for start in range(0, len(items), _BATCH):
         batch = items[start : start + _BATCH]
-        for item, names in zip(batch, found.entities([item["title"] for item in batch]), strict=True):
-            settle(item["id"], _with(item, names))
+        for item, names in zip(batch, found.entities([item.title for item in batch]), strict=True):
+            settle(item.id, _with(item, names))
 
 
-def by_model(model: AuxModel, prompts: Prompts, items: Sequence[Record], settle: Settle) -> None:
+def by_model(model: AuxModel, prompts: Prompts, items: Sequence[Headline], settle: Settle) -> None:
     """Settle every article with the entities that a model finds in its title.
 
     An article without a readable reply goes on without entities: it may still match an article in another language.
     """
 
-    def asks(item: Record) -> list[Ask[list[str]]]:
-        return [Ask(prompts.conversation("entities", {"title": item["title"]}), _read)]
+    def asks(item: Headline) -> list[Ask[list[str]]]:
+        return [Ask(prompts.conversation("entities", {"title": item.title}), _read)]
 
-    def make(item: Record, answers: list[Answered[list[str]]]) -> Outcome:
+    def make(item: Headline, answers: list[Answered[list[str]]]) -> Outcome:
         lost = failure(answers)
         if lost is not None:
             drop = Drop(f"entities unknown: {lost.reason}", lost.detail, lost.passing)
-            return Outcome(({**item, "entities": []},), (drop,))
+            return Outcome((replace(item, entities=()),), (drop,))
         return _with(item, answers[0].value or [])
 
-    ask_items(model, items, asks, make, settle, seat="build entities")
+    ask_each(model, items, asks, make, settle, seat="build entities")
 
 
 def _read(reply: str) -> Parsed[list[str]]:
@@ -71,9 +73,9 @@ def _read(reply: str) -> Parsed[list[str]]:
     return Parsed([name for name in found if entity_key(name) != "none"])
 
 
-def _with(item: Record, names: Sequence[str]) -> Outcome:
+def _with(item: Headline, names: Sequence[str]) -> Outcome:
     keys = dict.fromkeys(key for name in names if len(key := entity_key(name)) > 1)
-    return kept({**item, "entities": list(keys)})
+    return kept(replace(item, entities=tuple(keys)))
 
 
 def recogniser(block: EntityBlock) -> Recogniser:

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from mrag_eval.building.steps._records import Record
 from mrag_eval.building.xrag._articles import Library
+from mrag_eval.building.xrag._xrag_records import Headline
 from mrag_eval.building.xrag._xrag_settings import EventBlock, RetrieverBlock
 from mrag_eval.core import DataError, Passage, titled
 from mrag_eval.datasets import decode, iter_jsonl, require_text
@@ -32,7 +31,7 @@ class Meeting:
 
 
 def article_index(
-    items: Sequence[Record], library: Library, block: RetrieverBlock, folder: Path, embedder: Embedder | None = None
+    items: Sequence[Headline], library: Library, block: RetrieverBlock, folder: Path, embedder: Embedder | None = None
 ) -> Index:
     """Return the index of all articles: one passage each (title and beginning of the text), one shard per language.
 
@@ -42,8 +41,8 @@ def article_index(
 
     def passages() -> Iterator[Passage]:
         for item in items:
-            text = titled(item["title"], library.text(item["id"])[: block.lead])
-            yield Passage(id=item["id"], lang=item["lang"], text=text, title=item["title"])
+            text = titled(item.title, library.article(item.id).text[: block.lead])
+            yield Passage(id=item.id, lang=item.lang, text=text, title=item.title)
 
     return cached_index(
         passages(),
@@ -73,7 +72,7 @@ def read_events(path: Path) -> list[str]:
 
 
 def meetings(
-    events: Sequence[str], index: Index, articles: Mapping[str, Record], languages: Sequence[str], block: EventBlock
+    events: Sequence[str], index: Index, articles: Mapping[str, Headline], languages: Sequence[str], block: EventBlock
 ) -> Iterator[Meeting]:
     """Yield, for every event and language, the best pairs of an English and a foreign article, best first.
 
@@ -98,8 +97,8 @@ def meetings(
                     yield Meeting(english, foreign, lang, event, days)
 
 
-def _days_between(a: Mapping[str, Any], b: Mapping[str, Any]) -> int:
-    return abs((dt.date.fromisoformat(a["date"]) - dt.date.fromisoformat(b["date"])).days)
+def _days_between(a: Headline, b: Headline) -> int:
+    return abs((dt.date.fromisoformat(a.date) - dt.date.fromisoformat(b.date)).days)
 
 
 def capped(found: Iterator[Meeting], per_article: int) -> tuple[list[Meeting], int]:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from mrag_eval.building.steps._asking import Ask, ask_items, failure, fault
-from mrag_eval.building.steps._records import Drop, Outcome, Record, Settle, dropped, kept
+from mrag_eval.building.steps._asking import Ask, ask_items, fault
+from mrag_eval.building.steps._records import Drop, Outcome, Settle, dropped, kept
 from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.steps._words import copied_share, count_words
 from mrag_eval.building.xrag._articles import Library
+from mrag_eval.building.xrag._xrag_records import LinkedQuestion, SimplePair
 from mrag_eval.building.xrag._xrag_settings import XragSettings
-from mrag_eval.models import Answered, AuxModel, Parsed, parse_tag
+from mrag_eval.models import AuxModel, Parsed, parse_tag
 
 KIND_NAMES = {"aggregation": "aggregation", "comparison": "comparison", "multihop": "multi-hop", "set": "set"}
 # Replies that mean "nothing", in the models' wordings.
 NONE_WORDS = frozenset({"none", "n/a", "null", "unknown", ""})
 _PARTS = ("first", "second")
 # A question, and the simple pairs selected for it, by article; None if there are not some of both.
-_Asked = tuple[str, list[Any] | None]
+_Asked = tuple[str, tuple[tuple[SimplePair, ...], ...] | None]
 # Names of simple pairs in the prompt: A1 is the first pair of the first article.
 _NAMED_PAIR = re.compile(r"\b([AB])\s?(\d+)\b", re.IGNORECASE)
 
@@ -30,32 +32,33 @@ def is_none(text: str) -> bool:
     return text.strip(" .\"'").casefold() in NONE_WORDS
 
 
-def topic(model: AuxModel, prompts: Prompts, library: Library, items: Sequence[Record], settle: Settle) -> None:
+def topic(model: AuxModel, prompts: Prompts, library: Library, items: Sequence[LinkedQuestion], settle: Settle) -> None:
     """Keep the pairs whose articles a model calls topically related."""
 
-    def asks(item: Record) -> list[Ask[str]]:
-        texts = {part: library.text(item[part]) for part in _PARTS}
+    def asks(item: LinkedQuestion) -> list[Ask[str]]:
+        texts = {part: library.article(end).text for part, end in zip(_PARTS, item.ends, strict=True)}
         return [Ask(prompts.conversation("topic", texts), lambda reply: one_of_words(reply, "related", ("yes", "no")))]
 
-    def make(item: Record, answers: list[Answered[str]]) -> Outcome:
-        lost = failure(answers)
-        if lost is not None:
-            return Outcome(drops=(lost,))
-        return kept(item) if answers[0].value == "yes" else dropped("not related")
+    def make(item: LinkedQuestion, answers: list[str]) -> Outcome:
+        return kept(item) if answers[0] == "yes" else dropped("not related")
 
     ask_items(model, items, asks, make, settle, seat="build topic")
 
 
 def summaries(
-    model: AuxModel, prompts: Prompts, settings: XragSettings, library: Library, items: Sequence[Record], settle: Settle
+    model: AuxModel,
+    prompts: Prompts,
+    settings: XragSettings,
+    library: Library,
+    items: Sequence[LinkedQuestion],
+    settle: Settle,
 ) -> None:
     """Summarise both articles; ``copied`` is the share of each summary's word 4-grams that occur in its article."""
     limits = settings.limits
 
     def ask(name: str) -> Ask[str]:
         article = library.article(name)
-        texts = {"text": article["text"], "max_words": str(limits.summary_words)}
-        source = article["text"]
+        texts = {"text": article.text, "max_words": str(limits.summary_words)}
 
         def read(reply: str) -> Parsed[str]:
             parsed = parse_tag(reply, "summary")
@@ -66,25 +69,22 @@ def summaries(
                 return fault(
                     "summary too long", f"the summary has {words} words, at most {limits.summary_words} are allowed"
                 )
-            if limits.copied is not None and copied_share(parsed.value, source) > limits.copied:
+            if limits.copied is not None and copied_share(parsed.value, article.text) > limits.copied:
                 return fault("summary copies", "the summary repeats the article's own phrases: use other words")
             return Parsed(parsed.value)
 
-        return Ask(prompts.conversation("summary", texts, lang=article["lang"]), read)
+        return Ask(prompts.conversation("summary", texts, lang=article.lang), read)
 
-    def make(item: Record, answers: list[Answered[str]]) -> Outcome:
-        lost = failure(answers)
-        if lost is not None:
-            return Outcome(drops=(lost,))
-        found = [str(answer.value) for answer in answers]
-        copied = [round(copied_share(s, library.text(item[p])), 3) for s, p in zip(found, _PARTS, strict=True)]
-        return kept({**item, "summaries": found, "copied": copied})
+    def make(item: LinkedQuestion, answers: list[str]) -> Outcome:
+        texts = [library.article(end).text for end in item.ends]
+        copied = tuple(round(copied_share(*pair), 3) for pair in zip(answers, texts, strict=True))
+        return kept(replace(item, summaries=tuple(answers), copied=copied))
 
-    ask_items(model, items, lambda item: [ask(item[part]) for part in _PARTS], make, settle, seat="build summary")
+    ask_items(model, items, lambda item: [ask(end) for end in item.ends], make, settle, seat="build summary")
 
 
 def simple_pairs(
-    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Record], settle: Settle
+    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Write question-answer pairs on each summary; settle one record per question type to write."""
     limits = settings.limits
@@ -93,7 +93,7 @@ def simple_pairs(
         short = count_words(question) <= limits.simple_question_words
         return short and count_words(answer) <= limits.simple_answer_words
 
-    def read(reply: str) -> Parsed[list[tuple[str, str]]]:
+    def read(reply: str) -> Parsed[list[SimplePair]]:
         found = tagged_pairs(reply, "question", "answer")
         if not found:
             return Parsed(None, "there is no <question> followed by its <answer> in the reply")
@@ -102,45 +102,41 @@ def simple_pairs(
             return fault("simple pairs too long", f"a question may have at most {most}")
         return Parsed(found)
 
-    def asks(item: Record) -> list[Ask[list[tuple[str, str]]]]:
+    def asks(item: LinkedQuestion) -> list[Ask[list[SimplePair]]]:
         numbers = {
             "question_words": str(limits.simple_question_words),
             "answer_words": str(limits.simple_answer_words),
             "max_pairs": str(limits.simple_pairs),
         }
-        return [Ask(prompts.conversation("simple_qa", {"text": text, **numbers}), read) for text in item["summaries"]]
+        return [Ask(prompts.conversation("simple_qa", {"text": text, **numbers}), read) for text in item.summaries]
 
-    def make(item: Record, answers: list[Answered[list[tuple[str, str]]]]) -> Outcome:
-        lost = failure(answers)
-        if lost is not None:
-            return Outcome(drops=(lost,))
+    def make(item: LinkedQuestion, answers: list[list[SimplePair]]) -> Outcome:
         drops: list[Drop] = []
         sets = []
-        for answer in answers:
-            found = answer.value or []
+        for found in answers:
             within = [pair for pair in found if fits(*pair)]
             drops += [Drop("a simple pair too long")] * (len(found) - len(within))
             drops += [Drop("a simple pair too many")] * max(0, len(within) - limits.simple_pairs)
-            sets.append([list(pair) for pair in within[: limits.simple_pairs]])
-        made = [{**item, "id": f"{item['id']}-{kind}", "type": kind, "pairs": sets} for kind in settings.types]
+            sets.append(tuple(within[: limits.simple_pairs]))
+        made = [replace(item, id=f"{item.id}-{kind}", type=kind, pairs=tuple(sets)) for kind in settings.types]
         return Outcome(tuple(made), tuple(drops))
 
     ask_items(model, items, asks, make, settle, seat="build simple_qa")
 
 
 def questions(
-    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[Record], settle: Settle
+    model: AuxModel, prompts: Prompts, settings: XragSettings, items: Sequence[LinkedQuestion], settle: Settle
 ) -> None:
     """Write linked questions of the item's type, one record each, with the simple pairs that were selected for it."""
     limits = settings.limits
 
-    def reader(item: Record) -> Callable[[str], Parsed[list[_Asked]]]:
+    def reader(item: LinkedQuestion) -> Callable[[str], Parsed[list[_Asked]]]:
         def read(reply: str) -> Parsed[list[_Asked]]:
             found = all_tags(reply, "question")
             if not found:
                 return Parsed(None, "there is no <question> in the reply")
             names = dict(tagged_pairs(reply, "question", "pairs"))
-            asked = [(q, selected_pairs(names.get(q, ""), item["pairs"])) for q in found if not is_none(q)]
+            asked = [(q, selected_pairs(names.get(q, ""), item.pairs)) for q in found if not is_none(q)]
             if asked and not any(selected for _, selected in asked):
                 return fault(
                     "question without selected pairs",
@@ -152,23 +148,20 @@ def questions(
 
         return read
 
-    def asks(item: Record) -> list[Ask[list[_Asked]]]:
+    def asks(item: LinkedQuestion) -> list[Ask[list[_Asked]]]:
         texts: dict[str, Any] = {
-            "kind": item["type"],
-            "kind_name": KIND_NAMES[item["type"]],
+            "kind": item.type,
+            "kind_name": KIND_NAMES[item.type],
             "max_words": str(limits.question_words),
             "most": str(limits.questions_per_type),
         }
-        for part, pairs in zip(_PARTS, item["pairs"], strict=True):
+        for part, pairs in zip(_PARTS, item.pairs, strict=True):
             texts[f"{part}_questions"] = [question for question, _ in pairs]
             texts[f"{part}_answers"] = [answer for _, answer in pairs]
         return [Ask(prompts.conversation("questions", texts), reader(item))]
 
-    def make(item: Record, answers: list[Answered[list[_Asked]]]) -> Outcome:
-        lost = failure(answers)
-        if lost is not None:
-            return Outcome(drops=(lost,))
-        found = answers[0].value or []
+    def make(item: LinkedQuestion, answers: list[list[_Asked]]) -> Outcome:
+        found = answers[0]
         if not found:
             return dropped("no question of this type")
         chosen = [(question, selected) for question, selected in found if selected is not None]
@@ -177,7 +170,7 @@ def questions(
         drops += [Drop("a question too long")] * (len(chosen) - len(within))
         drops += [Drop("a question too many")] * max(0, len(within) - limits.questions_per_type)
         made = [
-            {**item, "id": f"{item['id']}-{n}", "question": question, "pairs": selected}
+            replace(item, id=f"{item.id}-{n}", question=question, pairs=selected)
             for n, (question, selected) in enumerate(within[: limits.questions_per_type], 1)
         ]
         return Outcome(tuple(made), tuple(drops))
@@ -185,40 +178,43 @@ def questions(
     ask_items(model, items, asks, make, settle, seat="build questions")
 
 
-def selected_pairs(names: str, pairs: Sequence[Sequence[Any]]) -> list[Any] | None:
+def selected_pairs(names: str, pairs: Sequence[Sequence[SimplePair]]) -> tuple[tuple[SimplePair, ...], ...] | None:
     """Return the simple pairs that a reply names, by article; None unless it names existing pairs of both."""
     named = [(0 if letter in "Aa" else 1, int(number) - 1) for letter, number in _NAMED_PAIR.findall(names)]
     if any(not 0 <= n < len(pairs[side]) for side, n in named):
         return None
-    selected = [[pairs[side][n] for n in sorted({n for s, n in named if s == side})] for side in range(len(pairs))]
+    chosen = (sorted({n for s, n in named if s == side}) for side in range(len(pairs)))
+    selected = tuple(tuple(side[n] for n in numbers) for side, numbers in zip(pairs, chosen, strict=True))
     return selected if all(selected) else None
 
 
 def answers(
-    model: AuxModel, prompts: Prompts, settings: XragSettings, library: Library, items: Sequence[Record], settle: Settle
+    model: AuxModel,
+    prompts: Prompts,
+    settings: XragSettings,
+    library: Library,
+    items: Sequence[LinkedQuestion],
+    settle: Settle,
 ) -> None:
     """Answer every question from both texts and its selected simple pairs; drop one without an answer."""
 
-    def asks(item: Record) -> list[Ask[str]]:
-        first, second = (library.article(item[part]) for part in _PARTS)
-        texts = item["summaries"] if settings.answer_from == "summaries" else [first["text"], second["text"]]
-        pairs = [pair for side in item["pairs"] for pair in side]
+    def asks(item: LinkedQuestion) -> list[Ask[str]]:
+        first, second = map(library.article, item.ends)
+        texts = item.summaries if settings.answer_from == "summaries" else (first.text, second.text)
+        pairs = [pair for side in item.pairs for pair in side]
         given: dict[str, Any] = {
-            "question": item["question"],
+            "question": item.question,
             "first": texts[0],
-            "first_date": first["date"],
+            "first_date": first.date,
             "second": texts[1],
-            "second_date": second["date"],
+            "second_date": second.date,
             "pair_questions": [question for question, _ in pairs],
             "pair_answers": [answer for _, answer in pairs],
         }
         return [Ask(prompts.conversation("answer", given), lambda reply: parse_tag(reply, "answer"))]
 
-    def make(item: Record, given: list[Answered[str]]) -> Outcome:
-        lost = failure(given)
-        if lost is not None:
-            return Outcome(drops=(lost,))
-        answer = " ".join(str(given[0].value).split())
-        return dropped("not answerable") if is_none(answer) else kept({**item, "answer": answer})
+    def make(item: LinkedQuestion, given: list[str]) -> Outcome:
+        answer = " ".join(given[0].split())
+        return dropped("not answerable") if is_none(answer) else kept(replace(item, answer=answer))
 
     ask_items(model, items, asks, make, settle, seat="build answer")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappush, heapreplace
 
-from mrag_eval.building.steps._records import Record
+from mrag_eval.building.xrag._xrag_records import Headline
 
 
 @dataclass(frozen=True)
@@ -43,29 +43,27 @@ class Found:
 
 
 def related_pairs(
-    articles: Sequence[Record], *, shared: int = 2, max_days: int = 14, max_titles: int = 1000, per_article: int = 3
+    articles: Sequence[Headline], *, shared: int = 2, max_days: int = 14, max_titles: int = 1000, per_article: int = 3
 ) -> Found:
     """Return pairs of articles whose titles share entities.
 
     An entity in more than ``max_titles`` titles counts as shared, but only for titles that also share a rarer one.
     Identical titles are reprints and do not form a pair. An article's pairs are ranked by the number of shared
     entities, then by time between them, then by date. Memory grows only with the articles and ``per_article``.
-
-    Args:
-        articles: with ``date`` (ISO) and ``entities``, and ``title`` if there is one.
     """
-    days = [dt.date.fromisoformat(article["date"]).toordinal() for article in articles]
-    order = sorted(range(len(articles)), key=lambda i: (days[i], str(articles[i]["id"])))
-    frequency: Counter[str] = Counter(name for article in articles for name in set(article["entities"]))
+    days = [dt.date.fromisoformat(article.date).toordinal() for article in articles]
+    order = sorted(range(len(articles)), key=lambda i: (days[i], articles[i].id))
+    entities_of = [set(article.entities or ()) for article in articles]
+    frequency: Counter[str] = Counter(name for own in entities_of for name in own)
     numbers = {name: number for number, name in enumerate(sorted(frequency, key=lambda n: (frequency[n], n)))}
     names = list(numbers)
     # rarest first; an article with fewer than ``shared`` entities is in no pair
-    sets = [array("i", sorted(numbers[name] for name in set(article["entities"]))) for article in articles]
+    sets = [array("i", sorted(numbers[name] for name in own)) for own in entities_of]
     general = sum(count > max_titles for count in frequency.values())
     leading = len(names) - general
     postings: dict[int, array[int]] = {}
     dates: dict[int, array[int]] = {}
-    titles = [hash(str(article.get("title", i))) for i, article in enumerate(articles)]
+    titles = [hash(article.title) for article in articles]
     best: list[list[tuple[int, int, int, int]]] = [[] for _ in articles]
     spare = 0
     for rank, current in enumerate(order):

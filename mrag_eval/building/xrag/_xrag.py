@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mrag_eval.building.review._review_outcome import review, sheet_to_write
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.xrag._articles import article_files
 from mrag_eval.building.xrag._xrag_datasheet import nothing_left, write_sheet_of
+from mrag_eval.building.xrag._xrag_records import XragRow
 from mrag_eval.building.xrag._xrag_rows import write_rows
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.building.xrag._xrag_work import BEFORE_REVIEW, TRANSLATION, XragWork
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.core import ConfigError
 from mrag_eval.models import AuxModel, get
 from mrag_eval.retrievers import Embedder
 
@@ -62,7 +64,7 @@ def build_xrag(
     files = article_files(corpus)
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file, but the set needs a folder", "name another one: --output FOLDER")
-    questions, translations = _to_write(review_sheets), _to_write(translation_sheets)
+    questions, translations = sheet_to_write(review_sheets), sheet_to_write(translation_sheets)
     new = questions or translations
     work = XragWork(files, folder, settings, review_sheets, translation_sheets, model_named, embedder, say)
     steps = work.steps()
@@ -72,17 +74,14 @@ def build_xrag(
         sheet = write_sheet_of(folder, settings, work.facts(), reports, [], None)
         raise nothing_left(settings, reports, sheet, work.languages())
     if new:
-        if questions is None:
-            work.reviewed_translations()
-        else:
-            work.reviewed()
+        review([new], work.translations_to_review() if questions is None else work.questions_to_review())
         sheet = write_sheet_of(folder, settings, work.facts(), reports, [], work.outcome)
         return Built(0, tuple(reports), None, sheet, new)
     if review_sheets and work.outcome is None:  # the step already exists
-        work.reviewed()
+        work.read_reviews()
     if translation_sheets and work.translations is None:
-        work.reviewed_translations()
-    rows = list(read_records(step_records(folder / "steps", "rows")))
+        work.read_translation_reviews()
+    rows = list(read_records(step_records(folder / "steps", "rows"), XragRow))
     if not rows:
         sheet = write_sheet_of(folder, settings, work.facts(), reports, [], work.outcome)
         raise nothing_left(settings, reports, sheet, work.languages())
@@ -91,11 +90,3 @@ def build_xrag(
     facts = {**work.facts(), "file": {"name": output.name, "rows": count, "sha256": digest}}
     sheet = write_sheet_of(folder, settings, facts, reports, rows, work.outcome, work.translations)
     return Built(count, tuple(reports), output, sheet)
-
-
-def _to_write(sheets: Sequence[Path]) -> Path | None:
-    """Return the sheet to write, None if all exist; raise DataError if one of several does not."""
-    absent = next((path for path in sheets if not path.exists()), None)
-    if absent is not None and len(sheets) > 1:
-        raise DataError(f"{absent}: no such sheet", "name one new sheet to write, or the filled-in sheets")
-    return absent

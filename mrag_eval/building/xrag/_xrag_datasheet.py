@@ -9,8 +9,8 @@ from typing import Any
 
 from mrag_eval.building.review._review_outcome import Review
 from mrag_eval.building.steps._datasheet import write_datasheet
-from mrag_eval.building.steps._records import Record
 from mrag_eval.building.steps._steps import StepReport
+from mrag_eval.building.xrag._xrag_records import XragRow
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.core import DataError, pipe_table
 
@@ -22,7 +22,7 @@ def write_sheet_of(
     settings: XragSettings,
     facts: Mapping[str, Any],
     reports: Sequence[StepReport],
-    rows: Sequence[Record],
+    rows: Sequence[XragRow],
     review: Review | None,
     translations: Review | None = None,
 ) -> Path:
@@ -31,7 +31,7 @@ def write_sheet_of(
     details: dict[str, Any] = {}
     if rows:
         sections["Rows"] = _row_table(rows)
-        kinds = Counter(row["crossdoc_type"] for row in rows)
+        kinds = Counter(row.crossdoc_type for row in rows)
         counts = [(str(kind), meaning, f"{kinds[kind]:,}") for kind, meaning in _CROSSDOC.items()]
         sections["What the articles hold"] = pipe_table(("crossdoc_type", "", "rows"), counts, "rlr")
     if review is not None:
@@ -50,14 +50,14 @@ def _listed(review: Review) -> str:
     return "\n".join(f"- {' '.join(line.split())}" for line in review.lines())
 
 
-def _row_table(rows: Sequence[Record]) -> str:
+def _row_table(rows: Sequence[XragRow]) -> str:
     """Return the number of rows by setting, language and question type, as in Table 2 of XRAG."""
-    types = sorted({str(row["q_type"]) for row in rows})
+    types = sorted({row.q_type for row in rows})
     lines = []
-    for setting, language in sorted({(str(row["setting"]), str(row["language"])) for row in rows}):
-        here = [row for row in rows if (row["setting"], row["language"]) == (setting, language)]
-        counts = Counter(row["q_type"] for row in here)
-        corrected = sum(row["a_type"] == "corrected" for row in here)
+    for setting, language in sorted({(row.setting, row.language) for row in rows}):
+        here = [row for row in rows if (row.setting, row.language) == (setting, language)]
+        counts = Counter(row.q_type for row in here)
+        corrected = sum(row.a_type == "corrected" for row in here)
         numbers = (len(here), *(counts[kind] for kind in types), corrected)
         lines.append((setting, language, *(f"{n:,}" for n in numbers)))
     return pipe_table(("setting", "language", "rows", *types, "corrected"), lines, "ll" + "r" * (len(types) + 2))

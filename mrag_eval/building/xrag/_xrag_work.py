@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.review._review import ReviewDocument, ReviewItem
-from mrag_eval.building.review._review_outcome import Review, review
-from mrag_eval.building.steps._alike import drop_alike
+from mrag_eval.building.review._review_outcome import Review, reviewed
 from mrag_eval.building.steps._asking import model_identity
-from mrag_eval.building.steps._records import Record, Settle, dropped, each, kept
+from mrag_eval.building.steps._records import Outcome, Settle, dropped, each, kept
 from mrag_eval.building.steps._steps import Say, Step, read_records, step_records
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag import _linked_questions as linked_questions
+from mrag_eval.building.xrag._alike import drop_alike
 from mrag_eval.building.xrag._articles import Library, corpus_identity, read_articles, sampled
 from mrag_eval.building.xrag._checks import closed_book, what_each_holds, with_people
 from mrag_eval.building.xrag._distractors import find_distractors
@@ -23,14 +24,13 @@ from mrag_eval.building.xrag._entities import by_model, by_recogniser, described
 from mrag_eval.building.xrag._events import article_index, read_events
 from mrag_eval.building.xrag._pairing import pair_articles
 from mrag_eval.building.xrag._translating import settle_translations, translate, translation_item
+from mrag_eval.building.xrag._xrag_records import Headline, LinkedQuestion
 from mrag_eval.building.xrag._xrag_rows import make_rows
 from mrag_eval.building.xrag._xrag_settings import PROMPTS, SEATS, XragSettings
-from mrag_eval.core import DataError
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel, behind_api
 from mrag_eval.retrievers import Embedder, Index, embedder_as_named, load_embedder
 
-_PLACE = ("lang", "title", "date")
 # The last step before the human review.
 BEFORE_REVIEW = "each_article"
 # The last step before the review of translations.
@@ -105,9 +105,8 @@ class XragWork:
         return Library(step_records(self._steps_folder, "articles"))
 
     @cached_property
-    def articles(self) -> dict[str, Record]:
-        path = step_records(self._steps_folder, "sample")
-        return {record["id"]: record for record in read_records(path, _PLACE)}
+    def articles(self) -> dict[str, Headline]:
+        return {item.id: item for item in read_records(step_records(self._steps_folder, "sample"), Headline)}
 
     @cached_property
     def index(self) -> Index:
@@ -138,7 +137,7 @@ class XragWork:
                 "sample",
                 lambda items, settle: sampled(items, s.articles.sample, s.seed, settle),
                 {"sample": s.articles.sample, "seed": s.seed},
-                fields=_PLACE,
+                kind=Headline,
                 whole=True,
             ),
             self._entities(),
@@ -146,6 +145,7 @@ class XragWork:
                 "pairs",
                 lambda items, settle: pair_articles(s, lambda: self.index, self._note, items, settle),
                 self._pair_settings(),
+                kind=Headline,
                 whole=True,
             ),
             self._asking("topic", "topic", linked_questions.topic, self._library_of),
@@ -156,6 +156,7 @@ class XragWork:
                 "duplicates",
                 lambda items, settle: drop_alike(items, s.limits.alike, settle),
                 {"alike": s.limits.alike},
+                kind=LinkedQuestion,
                 whole=True,
             ),
             self._asking("answers", "answer", linked_questions.answers, self._settings_of, self._library_of),
@@ -167,7 +168,7 @@ class XragWork:
             self._distractors(),
             self._asking(TRANSLATION, "translation", translate),
             _of_people("translation_review", self._review_translations, self.translation_sheets),
-            Step("rows", self._rows, {"seed": s.seed}),
+            Step("rows", self._rows, {"seed": s.seed}, kind=LinkedQuestion),
         ]
 
     def _library_of(self) -> Library:
@@ -193,21 +194,23 @@ class XragWork:
         if name == "answers":
             settings["answer_from"] = s.answer_from
 
-        def run(items: Sequence[Record], settle: Settle) -> None:
+        def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
             if items:
                 work(model, self.prompts, *(what() for what in given), items, settle)
 
-        return Step(name, run, settings, models=(model,))
+        return Step(name, run, settings, kind=LinkedQuestion, models=(model,))
 
     def _entities(self) -> Step:
         block = self.settings.entities
         if not self._needs_entities:
-            return Step("entities", lambda items, settle: each(items, _without_entities, settle), {"needed": False})
+            return Step(
+                "entities", lambda items, settle: each(items, _without_entities, settle), {"needed": False}, Headline
+            )
         model = self.seats.get("entities")
 
-        def run(items: Sequence[Record], settle: Settle) -> None:
-            english = [item for item in items if item["lang"] == "en"]
-            each([item for item in items if item["lang"] != "en"], _without_entities, settle)
+        def run(items: Sequence[Headline], settle: Settle) -> None:
+            english = [item for item in items if item.lang == "en"]
+            each([item for item in items if item.lang != "en"], _without_entities, settle)
             if model is not None:
                 by_model(model, self.prompts, english, settle)
             else:
@@ -215,9 +218,9 @@ class XragWork:
 
         settings = {**described(block), "needed": True}
         if model is None:
-            return Step("entities", run, settings)
+            return Step("entities", run, settings, Headline)
         asked = {"model": model_identity(model), "prompts": self.prompts.hashes("entities")}
-        return Step("entities", run, settings | asked, models=(model,))
+        return Step("entities", run, settings | asked, Headline, models=(model,))
 
     def _pair_settings(self) -> dict[str, Any]:
         s = self.settings
@@ -240,9 +243,9 @@ class XragWork:
     def _closed_book(self) -> Step:
         judge = self.seats.get("judge")
 
-        def run(items: Sequence[Record], settle: Settle) -> None:
+        def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
             if judge is None:
-                each(items, lambda item: kept({**item, "unknown_to": []}), settle)
+                each(items, lambda item: kept(replace(item, unknown_to=())), settle)
             elif items:
                 closed_book(self.unknowing, judge, self.prompts, items, settle)
 
@@ -252,13 +255,13 @@ class XragWork:
             prompts = {**self.prompts.hashes("closed_book"), "judge": self.prompts.judge_sha256()}
             settings |= {"judge": model_identity(judge), "prompts": prompts}
             asked += [judge] if judge not in asked else []
-        return Step("closed_book", run, settings, models=asked)
+        return Step("closed_book", run, settings, LinkedQuestion, models=asked)
 
     def _distractors(self) -> Step:
         s = self.settings
         model = self.seats["holds"] if s.distractors.check else None
 
-        def run(items: Sequence[Record], settle: Settle) -> None:
+        def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
             if items:
                 find_distractors(model, self.prompts, s, self.library, self.index, self.articles, items, settle)
 
@@ -269,66 +272,64 @@ class XragWork:
             "retriever": self._retriever_settings(),
             "languages": list(s.languages),
         }
-        return Step("distractors", run, settings, models=() if model is None else (model,))
+        return Step("distractors", run, settings, LinkedQuestion, models=() if model is None else (model,))
 
-    def _rows(self, items: Sequence[Record], settle: Settle) -> None:
+    def _rows(self, items: Sequence[LinkedQuestion], settle: Settle) -> None:
         if items:
             make_rows(self.library, self.settings.seed, items, settle)
 
     # --- people ------------------------------------------------------------------------------------------------------
 
-    def reviewed(self) -> Review | None:
-        """Return the annotators' review; None if their sheet has only just been written."""
-        records = list(read_records(step_records(self._steps_folder, BEFORE_REVIEW)))
-        self.outcome = review(self.sheets, [self._review_item(record) for record in records])
+    def read_reviews(self) -> Review:
+        """Return the annotators' review of the questions."""
+        self.outcome = reviewed(self.sheets, self.questions_to_review())
         return self.outcome
 
-    def _review_item(self, record: Record) -> ReviewItem:
-        documents = []
-        for part in ("first", "second"):
-            article = self.library.article(record[part])
-            documents.append(ReviewDocument(article["text"], article["lang"], article["title"], article["date"]))
-        return ReviewItem(
-            record["id"],
-            record["question"],
-            record["answer"],
-            "en",
-            tuple(documents),
-            linked_questions.KIND_NAMES[record["type"]],
-        )
+    def questions_to_review(self) -> list[ReviewItem]:
+        """Return the questions as items of a review sheet."""
+        records = read_records(step_records(self._steps_folder, BEFORE_REVIEW), LinkedQuestion)
+        return [self._review_item(record) for record in records]
 
-    def _review(self, items: Sequence[Record], settle: Settle) -> None:
+    def _review_item(self, item: LinkedQuestion) -> ReviewItem:
+        articles = map(self.library.article, item.ends)
+        documents = tuple(ReviewDocument(a.text, a.lang, a.title, a.date) for a in articles)
+        return ReviewItem(item.id, item.question, item.answer, "en", documents, linked_questions.KIND_NAMES[item.type])
+
+    def _review(self, items: Sequence[LinkedQuestion], settle: Settle) -> None:
         if not self.sheets or not items:
-            each(items, lambda item: kept({**item, "a_type": "original"}), settle)
+            each(items, lambda item: kept(replace(item, a_type="original")), settle)
             return
-        found = self._read(self.reviewed(), self.sheets)
+        found = self._said(self.read_reviews())
         for item in items:
-            decision = found.decisions[item["id"]]
+            decision = found.decisions[item.id]
             if decision.answer is None:
-                settle(item["id"], dropped(f"review: {decision.reason}"))
+                settle(item.id, dropped(f"review: {decision.reason}"))
                 continue
-            people = {"people_holds": list(decision.holds), "reviewed": True}
+            item = replace(item, people_holds=decision.holds, reviewed=True)
             if decision.corrected:  # the model's labels are of another answer; later steps ask for new ones
-                corrected = {"answer": decision.answer, "a_type": "corrected"}
-                settle(item["id"], kept({**item, **people, **corrected}))
+                settle(item.id, kept(replace(item, answer=decision.answer, a_type="corrected")))
             else:
-                settle(item["id"], with_people({**item, **people, "a_type": "original"}))
+                settle(item.id, with_people(replace(item, a_type="original")))
 
-    def reviewed_translations(self) -> Review | None:
-        """Return the annotators' review of the translations; None if their sheet has only just been written."""
-        records = read_records(step_records(self._steps_folder, TRANSLATION))
-        self.translations = review(self.translation_sheets, [translation_item(record) for record in records])
+    def read_translation_reviews(self) -> Review:
+        """Return the annotators' review of the translations."""
+        self.translations = reviewed(self.translation_sheets, self.translations_to_review())
         return self.translations
 
-    def _review_translations(self, items: Sequence[Record], settle: Settle) -> None:
+    def translations_to_review(self) -> list[ReviewItem]:
+        """Return the translations as items of a review sheet."""
+        return [
+            translation_item(item)
+            for item in read_records(step_records(self._steps_folder, TRANSLATION), LinkedQuestion)
+        ]
+
+    def _review_translations(self, items: Sequence[LinkedQuestion], settle: Settle) -> None:
         if not self.translation_sheets or not items:
             each(items, kept, settle)
             return
-        settle_translations(self._read(self.reviewed_translations(), self.translation_sheets), items, settle)
+        settle_translations(self._said(self.read_translation_reviews()), items, settle)
 
-    def _read(self, found: Review | None, sheets: Sequence[Path]) -> Review:
-        if found is None:
-            raise DataError(f"{sheets[0]} was removed during the build", "run the command again")
+    def _said(self, found: Review) -> Review:
         for line in found.lines():
             self.say(line)
         return found
@@ -337,14 +338,11 @@ class XragWork:
 
     def languages(self) -> dict[str, int]:
         """Return the number of articles by language."""
-        counts: dict[str, int] = {}
-        for article in self.articles.values():
-            counts[article["lang"]] = counts.get(article["lang"], 0) + 1
-        return dict(sorted(counts.items(), key=lambda pair: -pair[1]))
+        return dict(Counter(article.lang for article in self.articles.values()).most_common())
 
     def facts(self) -> dict[str, Any]:
         """Return the datasheet's facts on the source, the models and the prompts."""
-        days = sorted(str(article["date"]) for article in self.articles.values())
+        days = sorted(article.date for article in self.articles.values())
         source: Mapping[str, Any] = {
             "files": self.corpus,
             "articles": self.languages(),
@@ -363,32 +361,32 @@ class XragWork:
 
     def _copied(self) -> dict[str, Any]:
         """Return how much the remaining summaries copy from their articles."""
-        records = read_records(step_records(self._steps_folder, "summaries"), ("copied",))
-        shares = [share for record in records for share in record["copied"]]
+        records = read_records(step_records(self._steps_folder, "summaries"), LinkedQuestion)
+        shares = [share for record in records for share in record.copied]
         if not shares:
             return {"summaries": 0}
         mean = round(sum(shares) / len(shares), 3)
         return {"summaries": len(shares), "fourgrams of the article, mean share": mean, "highest": max(shares)}
 
 
-def _of_people(name: str, work: Callable[[Sequence[Record], Settle], None], sheets: Sequence[Path]) -> Step:
-    return Step(name, work, {"sheets": [_hash(path) for path in sheets]}, whole=True)
+def _of_people(name: str, work: Callable[[Sequence[LinkedQuestion], Settle], None], sheets: Sequence[Path]) -> Step:
+    return Step(name, work, {"sheets": [_hash(path) for path in sheets]}, LinkedQuestion, whole=True)
 
 
 def _of_corrections(step: Step) -> Step:
     """Return the step for questions whose answer was corrected in the review; the others pass."""
 
-    def run(items: Sequence[Record], settle: Settle) -> None:
-        each([item for item in items if item["a_type"] != "corrected"], kept, settle)
-        corrected = [item for item in items if item["a_type"] == "corrected"]
+    def run(items: Sequence[LinkedQuestion], settle: Settle) -> None:
+        each([item for item in items if item.a_type != "corrected"], kept, settle)
+        corrected = [item for item in items if item.a_type == "corrected"]
         if corrected:
             step.work(corrected, settle)
 
     return replace(step, name=f"{step.name}_corrected", work=run)
 
 
-def _without_entities(item: Record) -> Any:
-    return kept({**item, "entities": []})
+def _without_entities(item: Headline) -> Outcome:
+    return kept(replace(item, entities=()))
 
 
 def _hash(path: Path) -> str | None:

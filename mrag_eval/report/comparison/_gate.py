@@ -12,12 +12,10 @@ from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.comparison._gate_bounds import bounded
-from mrag_eval.report.comparison._gate_cells import drop_of, unscored_of
+from mrag_eval.report.comparison._gate_cells import drop_of, no_rows, unscored_of
 from mrag_eval.report.comparison._gate_checks import Check, GateResult, Side
 from mrag_eval.report.comparison._gate_rules import Guard, Rule, Rules
-from mrag_eval.report.comparison._gate_units import no_rows
-from mrag_eval.report.comparison._gate_verdicts import RuleTest, verdicts, why_unscored
+from mrag_eval.report.comparison._gate_verdicts import RuleTest, bounded, verdicts, why_unscored
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.scoring import TASK_MEASURES
 

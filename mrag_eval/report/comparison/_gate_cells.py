@@ -1,4 +1,4 @@
-"""The values that a rule of a gate compares, turned so that a positive difference is a drop."""
+"""The values that a rule of a gate compares, turned so that a positive difference is a drop, and their rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mrag_eval.report.comparison._compare import PairedRows, cell_of
 from mrag_eval.report.comparison._gate_rules import Rule
+from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import nearer_zero_is_better, scale_of
 
 if TYPE_CHECKING:
@@ -105,3 +106,18 @@ def _turned(cell: PairedCell) -> PairedCell:
 
 def _times(values: Values, factor: float) -> list[float | None]:
     return [None if value is None else factor * value for value in values]
+
+
+def groups_of(rows: Sequence[ScoredRow]) -> list[str] | None:
+    """Return the groups to resample; None if every row is its own group."""
+    groups = [row.group for row in rows]
+    return groups if len(set(groups)) < len(groups) else None
+
+
+def units_word(groups: list[str] | None) -> str:
+    """Return the name of what is independent."""
+    return "rows" if groups is None else "groups of rows"
+
+
+def no_rows(pair: str | None) -> str:
+    return "no row to compare" if pair is None else f"no row has the languages {pair} (question->document)"
