@@ -46,7 +46,9 @@ class Mention:
 
 
 @lru_cache(maxsize=64)
-def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
+def candidates(words: Lexicon) -> re.Pattern[str]:
+    """Return a pattern of what may be a label, its group."""
+    labels = words.labels
     by_neighbours: dict[str, list[str]] = defaultdict(list)
     for label in sorted(labels, key=len, reverse=True):
         letters = _LETTERS.get(script(label[0]) or "", rf"[^\W\d_A-Za-z]|[{marks()}]")
@@ -62,7 +64,7 @@ def _candidates(labels: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"[A-Za-z\d{firsts}](?<![{_CASED}'.°&].)(?<=(?=([A-Za-z]|\d{{1,2}}{local})(?!{goes_on})).)")
 
 
-def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence[Span]]) -> Iterator[Mention]:
+def found_labels(text: str, n: int, words: Lexicon, labels, spans: Mapping[str, Sequence[Span]]) -> Iterator[Mention]:
     """Yield the labels of a text: capitals, and with a mark or an announcement small letters and numbers too.
 
     ``spans``: the words of the text by field, as :meth:`Lexicon.spans` gives them.
@@ -72,7 +74,7 @@ def found_labels(text: str, n: int, words: Lexicon, spans: Mapping[str, Sequence
     behind = {start for start, _ in spans["option_after"]}
     judged = {start for name in ("answer", "wrong") for start, _ in spans[name]}
     leads = sorted(end for name in ("answer", "concludes") for _, end in spans[name])
-    for match in _candidates(tuple(words.labels)).finditer(text):
+    for match in labels:
         label, (start, end) = match[1], match.span(1)
         before = start
         while before and text[before - 1] in _LEFT:
@@ -144,7 +146,7 @@ def _two(text: str, end: int, words: Lexicon) -> bool:
     return (
         behind is not None
         and normal(behind[1]) in words.words["joins"]
-        and _candidates(tuple(words.labels)).match(text, end + behind.end()) is not None
+        and candidates(words).match(text, end + behind.end()) is not None
     )
 
 

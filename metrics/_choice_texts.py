@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
+from mrag_eval.metrics._choice_labels import Mention
 from mrag_eval.metrics._choice_words import continues, fold, inside, starts_word
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
@@ -26,13 +27,13 @@ def plain_text(text: str) -> str:
     return " ".join(_patterns()[0].findall(fold(unicodedata.normalize("NFKC", text))))
 
 
-def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int]]:
+def occurrences(folded: str, options: Sequence[str]) -> list[Mention]:
     """Return each option found in a text, with its start and end; a longer option hides shorter ones inside it.
 
     ``options`` as :func:`plain_text` gives them; the text in NFKC, folded. One letter or digit, which many texts hold
     by chance, is not sought.
     """
-    found: list[tuple[int, int, int]] = []
+    found: list[Mention] = []
     for option in sorted({*options}, key=lambda option: (-len(option), option)):
         if len(option) < 2 and (not option or script(option) not in {"Hang", *NO_SPACE_SCRIPTS}):
             continue
@@ -40,7 +41,7 @@ def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int
         # declension may change the last letter
         stem = option[:-1] if inflects and len(option) > _INFLECTED + 1 and option[-2] != " " else option
         first, *rest = stem.split(" ")
-        hidden = sorted((start, end) for _, start, end in found)
+        hidden = sorted((m.start, m.end) for m in found)
         at = folded.find(first)
         while at >= 0:
             end = _end(folded, at + len(first), rest)
@@ -50,9 +51,9 @@ def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int
                 if folded.startswith(option[len(stem) :], end) and _ends_word(folded, whole):
                     end, ending = whole, 0
                 if ending == 0 or (inflects and ending <= _LONGEST_ENDING):
-                    found.extend((i, at, end + ending) for i, other in enumerate(options) if other == option)
+                    found.extend(Mention(i, at, end + ending, label=False) for i, other in enumerate(options) if other == option)
             at = folded.find(first, at + len(first))
-    return found
+    return sorted(found, key=lambda m: m.start)
 
 
 def _end(folded: str, at: int, rest: Sequence[str]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
@@ -47,10 +48,10 @@ class Lexicon:
     pattern: re.Pattern[str]
     stems: Mapping[str, tuple[tuple[int, bool, str], ...]]
 
-    def spans(self, folded: str) -> dict[str, list[Span]]:
+    def spans(self, folded: str, start: int = 0, end: int = sys.maxsize) -> dict[str, list[Span]]:
         """Return where a folded text has words, by field and in their order; a longer word hides those inside it."""
         found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
-        for match in self.pattern.finditer(folded):
+        for match in self.pattern.finditer(folded, start, end):
             at = match.start()
             if not at or folded[at - 1] == " " or starts_word(folded, at):
                 for length, endings, field in self.stems[match[1]]:

@@ -10,11 +10,10 @@ from typing import Final
 
 from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_labels import Mention, opens_line
-from mrag_eval.metrics._choice_mentions import Reply, read
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
-from mrag_eval.metrics._choice_statements import SEVERAL, stated
+from mrag_eval.metrics._choice_sentences import SEVERAL, Sentence, backwards
 from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import Lexicon, lexicon
+from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
 from mrag_eval.metrics._refusal_words import refuses
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
@@ -103,19 +102,27 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
     text, structured = _structured(text, n, texts, words)
     yield _whole(text, n, texts, words)
-    reply = read(text, n, texts, words)
-    position, said = stated(reply)
+    sentences, position, said = [], -1, None
+    for sentence in backwards(text, n, texts, words):
+        position, said = sentence.stated()
+        if said is not None:
+            break
+        sentences.append(sentence)
     later = [index for at, index in structured if at > position]
     if later:
         yield _only(later)
     yield said
-    yield _marked(reply, n)
-    if _recites(reply, n):
+    if not sentences:
         return
-    yield _leading(reply)
-    yield _eliminated(reply, n)
-    if not refuses(reply):
-        yield _by_place(reply, n)
+    sentences.reverse()
+    mentions = [mention for sentence in sentences for mention in sentence.mentions]
+    yield _marked(text, mentions, n)
+    if _recites(text, mentions, n):
+        return
+    yield _leading(text, mentions)
+    yield _eliminated(sentences, mentions, n)
+    if not refuses(fold(text), mentions, words):
+        yield _by_place(sentences, mentions, n)
 
 
 def _only(indices: Sequence[int]) -> int:
@@ -148,7 +155,7 @@ def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
     whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, words)
     if whole is not None:
         return whole
-    named = {mention.index for mention in read(value, n, texts, words).mentions if not mention.out}
+    named = {m.index for sentence in backwards(value, n, texts, words) for m in sentence.mentions if not m.out}
     return named.pop() if len(named) == 1 else SEVERAL
 
 
@@ -168,111 +175,96 @@ def _whole(text: str, n: int, texts: Sequence[str], words: Lexicon) -> int | Non
     return words.labels.get(bare)
 
 
-def _leading(reply: Reply) -> int | None:
+def _leading(text: str, mentions: Sequence[Mention]) -> int | None:
     """Return a label that opens the reply, set off from what explains it."""
-    first = next(iter(reply.mentions), None)
-    if first is None or not first.label or first.out or first.start > 12 or not opens_line(reply.text, first.start):
+    first = mentions[0]
+    if not first.label or first.out or first.start > 12 or not opens_line(text, first.start):
         return None
-    if not re.match(r"\w{1,3}(?:\.(?!\.)|[⟧)\]:*]|\s*(?:\n|$))", reply.text[first.start :][:8]):
+    if not re.match(r"\w{1,3}(?:\.(?!\.)|[⟧)\]:*]|\s*(?:\n|$))", text[first.start :][:8]):
         return None
-    if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
+    if any(m.joined and not m.out and m.index != first.index for m in mentions[1:2]):
         return SEVERAL
     return first.index
 
 
-def _recites(reply: Reply, n: int) -> bool:
+def _recites(text: str, mentions: Sequence[Mention], n: int) -> bool:
     """Return whether a reply lists all options in their order, a line each, and rules out none."""
-    listed = [m.index for m in reply.mentions if m.label and opens_line(reply.text, m.start)]
-    return n > 1 and listed == list(range(n)) and not any(m.out for m in reply.mentions)
+    listed = [m.index for m in mentions if m.label and opens_line(text, m.start)]
+    return n > 1 and listed == list(range(n)) and not any(m.out for m in mentions)
 
 
-def _marked(reply: Reply, n: int) -> int | None:
+def _marked(text: str, mentions: Sequence[Mention], n: int) -> int | None:
     """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
     right: set[int] = set()
     wrong: set[int] = set()
-    starts = [mention.start for mention in reply.mentions]
-    for line in _MARKED_LINE.finditer(reply.text):
+    starts = [mention.start for mention in mentions]
+    for line in _MARKED_LINE.finditer(text):
         first, end = bisect_left(starts, line.start()), bisect_left(starts, line.end())
-        marks = list(_MARK.finditer(reply.text, *line.span()))
+        marks = list(_MARK.finditer(text, *line.span()))
         for mark in marks if first < end else ():
             # one mark is of the line's option; several follow theirs, or precede them if a mark comes first
             before = bisect_left(starts, mark.start())
             at = first if len(marks) == 1 else before - (marks[0].start() > starts[first])
             if first <= at < end:
-                (right if _RIGHT_MARK.match(mark[0]) else wrong).add(reply.mentions[at].index)
+                (right if _RIGHT_MARK.match(mark[0]) else wrong).add(mentions[at].index)
     if right:
         return _only(sorted(right))
     rest = set(range(n)) - wrong
     return rest.pop() if len(rest) == 1 and n > 2 else None
 
 
-def _eliminated(reply: Reply, n: int) -> int | None:
+def _eliminated(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
     """Return the option that is left where all others are ruled out, one by one or together."""
     if n < 3:
         return None
-    live = {m.index for m in reply.mentions if m.label and not m.out}
-    out = {m.index for m in reply.mentions if m.out and m.label and m.index < n} - live
+    live = {m.index for m in mentions if m.label and not m.out}
+    out = {m.index for m in mentions if m.out and m.label and m.index < n} - live
     if len(out) == n - 1:
         return (set(range(n)) - out).pop()
-    return _left_over(reply, n)
+    return _left_over(sentences, mentions, n)
 
 
-def _left_over(reply: Reply, n: int) -> int | None:
+def _left_over(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
     """Return the option that a reply does not name, if it denies the first and the last of all others.
 
     A reply that denies the first only may have found its answer at the end: it is not read, unless it concludes there.
     """
-    named = {m.index for m in reply.mentions if m.index < n}
+    named = {m.index for m in mentions if m.index < n}
     if len(named) != n - 1:
         return None
-    denied = {m.index for m in reply.mentions if m.out}
-    for number, group in reply.named.items():
-        if any(clause in reply.denied for clause in reply.clauses_of(number)):
-            denied |= {m.index for m in group} if len({m.index for m in group}) == 1 else set()
-    first, last = reply.mentions[0], reply.mentions[-1]
+    denied = {m.index for m in mentions if m.out}
+    for sentence in sentences:
+        group = {m.index for m in sentence.mentions}
+        if sentence.denied and len(group) == 1:
+            denied |= group
+    first, last = mentions[0], mentions[-1]
     if first.index not in denied:
         return None
     if last.index in denied:
         return (set(range(n)) - named).pop()
-    concluded = reply.concludes_in(reply.sentence(last.start)) or (last.label and _closes(reply, last))
+    concluded = sentences[-1].is_conclusion() or (last.label and _closes(sentences[-1], last))
     return None if concluded else SEVERAL
 
 
-def _by_place(reply: Reply, n: int) -> int | None:
+def _by_place(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
     """Return the option that the end of a reply names alone, else its beginning."""
-    numbers = list(reply.named)
-    claims = [(number, mention) for number in numbers if (mention := _claim(reply, number)) is not None]
+    claims = [(sentence, mention) for sentence in sentences if (mention := sentence.claim()) is not None]
     if not claims:
         return None
     (first_at, first), (last_at, last) = claims[0], claims[-1]
-    named = {m.index for m in reply.mentions if m.label}
-    if len(named) == n - 1 > 1 and (first.index != last.index or first_at > numbers[0]) and not _closes(reply, last):
+    at_start, closes = first_at is sentences[0], _closes(last_at, last)
+    named = {m.index for m in mentions if m.label}
+    if len(named) == n - 1 > 1 and (first.index != last.index or not at_start) and not closes:
         return None
-    final = last_at == reply.sentence(len(reply.text.rstrip()) - 1)
-    if last_at == numbers[-1] and (final or last.label):
-        if first.index == last.index or first_at > numbers[0] or reply.concludes_in(last_at):
+    if last_at is sentences[-1] and (last.label or not last_at.text[last_at.end :].strip()):
+        if first.index == last.index or not at_start or last_at.is_conclusion() or (last.label and closes):
             return last.index
-        if last.label and _closes(reply, last):
-            return last.index
-        if not first.label or last.label or _closes(reply, last):
+        if not first.label or last.label or closes:
             return None
-    return first.index if first_at == numbers[0] else None
+    return first.index if at_start else None
 
 
-def _claim(reply: Reply, number: int) -> Mention | None:
-    """Return the only option that a sentence names and does not deny; a label goes before texts."""
-    out = {m.index for m in reply.named[number] if m.out}
-    named = [m for m in reply.named[number] if not m.out and (m.label or m.index not in out)]
-    if len({m.index for m in named}) != 1:
-        return None
-    labels = [m for m in named if m.label and reply.clause(m.start) not in reply.denied]
-    if labels:
-        return labels[-1]
-    denied = any(clause in reply.denied for clause in reply.clauses_of(number))
-    return None if denied else named[-1]
-
-
-def _closes(reply: Reply, mention: Mention) -> bool:
+def _closes(sentence: Sentence, mention: Mention) -> bool:
     """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
-    rest = reply.text[mention.end : mention.end + 40]
+    rest = sentence.text[mention.end : mention.end + 40]
     return re.fullmatch(r"[\W_]*[^\W\d_]{0,5}[\W_]*", rest) is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from mrag_eval.metrics._choice_mentions import Reply, read
-from mrag_eval.metrics._choice_statements import SEVERAL, stated
+from mrag_eval.metrics._choice_labels import Mention
+from mrag_eval.metrics._choice_sentences import SEVERAL, backwards
 from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import inside, lexicon
+from mrag_eval.metrics._choice_words import Lexicon, fold, inside, lexicon
 
 _LABELS = 8
 
@@ -25,15 +25,15 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
         options: texts of the options; without them only labels are found.
     """
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
-    reply = read(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lexicon(lang))
-    return refuses(reply)
+    words = lexicon(lang)
+    sentences = list(backwards(prepared, len(options) or _LABELS, [plain_text(option) for option in options], words))
+    said = next((said for sentence in sentences if (said := sentence.stated()[1]) is not None), None)
+    mentions = [mention for sentence in reversed(sentences) for mention in sentence.mentions]
+    return said != SEVERAL and refuses(fold(prepared), mentions, words)
 
 
-def refuses(reply: Reply) -> bool:
+def refuses(folded: str, mentions: Sequence[Mention], words: Lexicon) -> bool:
     """Return whether a reply declines to answer, as :func:`declines` has it."""
-    named = [(mention.start, mention.end) for mention in reply.mentions]
-    found = [span for span in reply.refusals if not inside(named, span[0])]
-    if not found:
-        return False
-    before = {mention.index for mention in reply.mentions if mention.start < found[0][0]}
-    return len(before) < 2 and stated(reply)[1] != SEVERAL
+    named = [(mention.start, mention.end) for mention in mentions]
+    found = [start for start, _ in words.spans(folded)["refuses"] if not inside(named, start)]
+    return bool(found) and len({mention.index for mention in mentions if mention.start < found[0]}) < 2
