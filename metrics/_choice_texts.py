@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mrag_eval.metrics._choice_labels import Mention
-from mrag_eval.metrics._choice_words import continues, fold, inside, starts_word
+from mrag_eval.metrics._choice_words import fold, starts_word
+from mrag_eval.metrics._word_edges import within
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
 # The fewest letters of an option that is also found with an ending, and the most letters of an ending.
@@ -28,52 +29,56 @@ def plain_text(text: str) -> str:
 
 
 def occurrences(folded: str, options: Sequence[str]) -> list[Mention]:
-    """Return each option found in a text, with its start and end; a longer option hides shorter ones inside it.
+    """Return where a text has options, in its order; a longer one goes before those that start with it.
 
-    ``options`` as :func:`plain_text` gives them; the text in NFKC, folded. One letter or digit, which many texts hold
-    by chance, is not sought.
+    ``options`` as :func:`plain_text` gives them; the text in NFKC, folded. Not sought are options of one letter or
+    digit, which many texts hold by chance, and those that are there twice.
     """
-    found: list[Mention] = []
-    for option in sorted({*options}, key=lambda option: (-len(option), option)):
-        if len(option) < 2 and (not option or script(option) not in {"Hang", *NO_SPACE_SCRIPTS}):
+    found = []
+    for index, option in enumerate(options):
+        words = _sought(option)
+        if not words or options.count(option) > 1:
             continue
-        inflects = len(option) >= _INFLECTED and script(option[-1]) not in {None, "Hang", *NO_SPACE_SCRIPTS}
-        # declension may change the last letter
-        stem = option[:-1] if inflects and len(option) > _INFLECTED + 1 and option[-2] != " " else option
-        first, *rest = stem.split(" ")
-        hidden = sorted((m.start, m.end) for m in found)
-        at = folded.find(first)
+        at = folded.find(words[0])
         while at >= 0:
-            end = _end(folded, at + len(first), rest)
-            if end is not None and not inside(hidden, at) and not inside(hidden, end - 1) and starts_word(folded, at):
-                whole = end + len(option) - len(stem)
-                ending = _ending(folded, end)
-                if folded.startswith(option[len(stem) :], end) and _ends_word(folded, whole):
-                    end, ending = whole, 0
-                if ending == 0 or (inflects and ending <= _LONGEST_ENDING):
-                    found.extend(Mention(i, at, end + ending, label=False) for i, other in enumerate(options) if other == option)
-            at = folded.find(first, at + len(first))
-    return sorted(found, key=lambda m: m.start)
+            end = _end(folded, at, words)
+            if end is not None and starts_word(folded, at) and (end := _inflected(folded, end, option)) is not None:
+                found.append(Mention(index, at, end, label=False))
+            at = folded.find(words[0], at + len(words[0]))
+    return sorted(found, key=lambda mention: (mention.start, -mention.end))
 
 
-def _end(folded: str, at: int, rest: Sequence[str]) -> int | None:
-    """Return where the words end that follow the first one, which ends at a position; None if they do not follow."""
-    for word in rest:
-        gap = _patterns()[1].match(folded, at)
+@lru_cache(maxsize=4096)
+def _sought(option: str) -> tuple[str, ...]:
+    """Return the words of an option without the last letter, which declension may change; none if it is too short."""
+    if len(option) < 2 and (not option or script(option) not in {"Hang", *NO_SPACE_SCRIPTS}):
+        return ()
+    changes = _longest_ending(option) and len(option) > _INFLECTED + 1 and option[-2] != " "
+    return tuple((option[:-1] if changes else option).split(" "))
+
+
+def _longest_ending(option: str) -> int:
+    inflects = len(option) >= _INFLECTED and script(option[-1]) not in {None, "Hang", *NO_SPACE_SCRIPTS}
+    return _LONGEST_ENDING if inflects else 0
+
+
+def _end(folded: str, at: int, words: Sequence[str]) -> int | None:
+    """Return where words end of which the first is at a position; None if the others do not follow."""
+    end = at + len(words[0])
+    for word in words[1:]:
+        gap = _patterns()[1].match(folded, end)
         if gap is None or not folded.startswith(word, gap.end()):
             return None
-        at = gap.end() + len(word)
-    return at
+        end = gap.end() + len(word)
+    return end
 
 
-def _ending(folded: str, at: int) -> int:
-    """Return how many letters continue a word at a position, no more than one above the longest ending."""
-    end = at
-    while end - at <= _LONGEST_ENDING and continues(folded, end):
+def _inflected(folded: str, at: int, option: str) -> int | None:
+    """Return where a word ends that begins like the last one of an option; None if it goes on for too long."""
+    if script(option[-1]) == "Hang":
+        # Korean attaches particles to the noun
+        return at
+    end, longest = at, _longest_ending(option)
+    while end - at <= longest and within(folded, end):
         end += 1
-    return end - at
-
-
-def _ends_word(folded: str, end: int) -> bool:
-    # Korean attaches particles to the noun
-    return not continues(folded, end) or script(folded[end - 1]) == "Hang"
+    return end if end - at <= longest else None

@@ -13,20 +13,15 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from mrag_eval.languages import Language, Words, language
-from mrag_eval.text import NO_SPACE_SCRIPTS, script
+from mrag_eval.languages import Files, Words, files_of_languages, language
+from mrag_eval.metrics._word_edges import PREFIXES, within
+from mrag_eval.text import script
 
 Span = tuple[int, int]
 # Fields whose words are sought all over a reply.
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
-# Prepositions, conjunctions and articles that a script writes together with the next word.
-_PROCLITICS = {
-    "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
-    "Hebr": re.compile("[ובלמהשכ]{1,2}"),
-    "Ethi": re.compile("[የበለከ]{1,2}"),
-}
 _LONGEST_PROCLITIC = 4
 
 
@@ -57,9 +52,9 @@ class Lexicon:
                 for length, endings, field in self.stems[match[1]]:
                     end = at + length
                     if endings:
-                        while continues(folded, end):
+                        while within(folded, end):
                             end += 1
-                    elif continues(folded, end) and script(folded[end - 1]) != "Hang":
+                    elif within(folded, end) and script(folded[end - 1]) != "Hang":
                         continue
                     spans = found[field]
                     if not spans or at >= spans[-1][1]:
@@ -85,11 +80,12 @@ def fold(text: str) -> str:
 
 def lexicon(lang: str | None) -> Lexicon:
     """Return the words of a language and of English; those of English alone for None or a language without a file."""
-    return _lexicon(*(each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None))
+    return _lexicon(lang or "en", files_of_languages())
 
 
 @lru_cache(maxsize=64)
-def _lexicon(*known: Language) -> Lexicon:
+def _lexicon(lang: str, _files: Files) -> Lexicon:
+    known = [each for code in dict.fromkeys((lang, "en")) if (each := language(code)) is not None]
     words = {
         each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own.words, each.name)))
         for each in fields(Words)
@@ -119,34 +115,13 @@ def normal(text: str) -> str:
     return fold(unicodedata.normalize("NFKC", text).replace("’", "'"))
 
 
-def continues(text: str, at: int) -> bool:
-    """Return whether a word continues at a position. A letter of another script does not continue it."""
-    return 0 < at < len(text) and _joined(text[at - 1], text[at])
-
-
-@lru_cache(maxsize=1 << 14)
-def _joined(first: str, second: str) -> bool:
-    before, kind = _kind(first), _kind(second)
-    if kind == "mark":
-        return True
-    if "digit" in (before, kind):
-        return before in ("digit", "Latn") and kind in ("digit", "Latn")
-    return before == kind != "" and kind not in NO_SPACE_SCRIPTS
-
-
-def _kind(char: str) -> str:
-    if unicodedata.category(char)[0] == "M":
-        return "mark"
-    return "digit" if char.isdecimal() else script(char) or ""
-
-
 def starts_word(text: str, at: int) -> bool:
     """Return whether a word starts at a position, the letters aside that a script joins to it."""
-    if not continues(text, at):
+    if not within(text, at):
         return True
-    joined = _PROCLITICS.get(script(text[at]) or "")
+    joined = PREFIXES.get(script(text[at]) or "")
     start = at
-    while joined and continues(text, start) and at - start <= _LONGEST_PROCLITIC:
+    while joined and within(text, start) and at - start <= _LONGEST_PROCLITIC:
         start -= 1
     return joined is not None and joined.fullmatch(text[start:at]) is not None
 

@@ -24,7 +24,8 @@ _PREPARE.update(dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x061C, *
 _PREPARE.update(dict.fromkeys(map(ord, "፦፡∶꞉"), ":"))
 _PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
 
-_SPECIAL: Final = frozenset(map(chr, _PREPARE))
+# a set of characters beyond the first plane would be slow to search for, a range is not
+_SPECIAL: Final = re.compile(f"[{''.join(chr(code) for code in _PREPARE if code < 1 << 16)}\U0001f130-\U0001f189]")
 
 # The tatweel, unless it sets off a preposition, which is no label: "بـ 24".
 _TATWEEL = re.compile(r"ـ(?=\w)|(?<![بكلف])ـ|(?<=\w[بكلف])ـ")
@@ -81,7 +82,7 @@ def extract_choice(
 def _prepared(response: str) -> str:
     text = response.rpartition("</think>")[2].partition("<think>")[0]
     if not text.isascii():
-        if not _SPECIAL.isdisjoint(text):
+        if _SPECIAL.search(text):
             text = text.translate(_PREPARE)
         text = unicodedata.normalize("NFKC", text)
         if "ـ" in text:
