@@ -22,6 +22,9 @@ _SENTENCE_END: Final = re.compile(
     re.MULTILINE,
 )
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
+# "Answer: A dog"
+_ARTICLE: Final = re.compile(r":[\s*_]*[AEO]\s+[a-z]")
+_DASH: Final = re.compile(r"\s*[—–-]\s*")
 # More characters than stand between a negation or a connective and a label.
 _BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
 # The most characters between an announcing word and what it announces, and the fewest between two answers.
@@ -72,108 +75,134 @@ class Sentence:
         return None if self.denied else named[-1]
 
     def stated(self) -> tuple[int, int | None]:
-        """Return the position and the option of its last statement: "The answer is B", "B is correct"."""
+        """Return the position and the option of its last statement, which may be several options: "The answer is B"."""
+        live = [m for m in self.mentions if not m.out]
+        labels = [m for m in live if m.label]
+        only = len({m.index for m in labels}) == 1
+        clauses = [self.clause(m.start) for m in labels]
         for start, end in reversed(self.answers):
-            index = self._statement(start, end)
-            if index is not None:
+            clause = self.clause(start)
+            here = labels[bisect_left(clauses, clause) : bisect_right(clauses, clause)]
+            if here:
+                return start, self._one_of(here, end)
+            if only and clause not in self.denied:
+                return start, self._one_of(labels, end)
+            if not labels and (index := self._text_behind(live, end, clause)) is not None:
                 return start, index
         return -1, None
 
-    def _statement(self, start: int, end: int) -> int | None:
-        """Return the option that an announcing word states; several for two at once."""
-        clause = self.clause(start)
-        live = [mention for mention in self.mentions if not mention.out]
-        labels = [m for m in live if m.label]
-        here = [m for m in labels if self.clause(m.start) == clause]
-        for chosen in (here, labels if clause not in self.denied else []):
-            if len({m.index for m in chosen}) == 1:
-                return SEVERAL if self._with_another(chosen[0]) else chosen[0].index
-        if here:
-            behind = [m for m in here if m.start >= end]
-            return behind[0].index if behind and behind[0].start - end <= _NEAR and _alone(behind) else SEVERAL
-        if labels:
+    def _one_of(self, labels: Sequence[Mention], at: int) -> int:
+        """Return the option that one or several labels state, for an announcement that ends at a position."""
+        if len({m.index for m in labels}) == 1:
+            return SEVERAL if self._with_another(labels[0]) else labels[0].index
+        first, second = (*(m for m in labels if m.start >= at), None, None)[:2]
+        if first is None or first.start - at > _NEAR:
+            return SEVERAL
+        apart = second is None or (not second.joined and second.start - first.end > _APART)
+        return first.index if apart else SEVERAL
+
+    def _text_behind(self, live: Sequence[Mention], at: int, clause: int) -> int | None:
+        """Return the option whose text is behind an announcement, if it is not joined to another."""
+        behind = live[bisect_left(live, at, key=lambda m: m.start) :][:2]
+        if not behind or behind[0].start > at + _NEAR or self.clause(behind[0].start) != clause:
             return None
-        texts = [m for m in live if end <= m.start <= end + _NEAR and self.clause(m.start) == clause]
-        if texts and not any(m.joined for m in live if m.start > texts[0].start):
-            return texts[0].index
-        return None
+        return None if any(m.joined for m in behind[1:]) else behind[0].index
 
     def _with_another(self, mention: Mention) -> bool:
-        """Return whether another option is proposed with a mention, or its letter may be a word: "Answer: A dog"."""
+        """Return whether another option is proposed with a mention, or its letter may be an article."""
         at = self.mentions.index(mention)
         # a join connects the second of two mentions to the first
         pairs = [(mention, other) for other in self.mentions[max(0, at - 1) : at]]
         pairs += [(other, other) for other in self.mentions[at + 1 : at + 2]]
         if any(second.joined and not other.out and other.index != mention.index for second, other in pairs):
             return True
-        return re.search(r":[\s*_]*[AEO]\s+[a-z]", self.text[max(0, mention.end - 6) : mention.end + 3]) is not None
+        return _ARTICLE.search(self.text, max(0, mention.end - 6), mention.end + 3) is not None
 
 
-def _alone(mentions: Sequence[Mention]) -> bool:
-    """Return whether the second of some mentions, if there is one, is apart from the first."""
-    if len(mentions) < 2:
-        return True
-    first, second = mentions[:2]
-    return not second.joined and second.start - first.end > _APART
+@dataclass(slots=True)
+class Reply:
+    """A reply in NFKC, to a question with ``n`` options of these texts, in the words of its language."""
+
+    text: str
+    n: int
+    texts: Sequence[str]
+    words: Lexicon
+
+    def backwards(self, announcing: bool = False) -> Iterator[Sentence]:
+        """Yield the sentences that name options, the last one first; if asked, only those that announce an answer."""
+        text, folded, end = self.text, fold(self.text), len(self.text)
+        named = occurrences(folded, self.texts)
+        for start in reversed([0, *(match.end() for match in _SENTENCE_END.finditer(text))]):
+            own = []
+            while named and named[-1].start >= start:
+                own.append(named.pop())
+            labels = list(candidates(self.words).finditer(text, start, end))
+            if own or labels:
+                spans = self.words.spans(folded, start, end)
+                if spans["answer"] or not announcing:
+                    sentence = self._sentence(start, end, own[::-1], labels, spans)
+                    if sentence.mentions:
+                        yield sentence
+            end = start
+
+    def stated(self) -> tuple[int, int | None]:
+        """Return the position and the option of the last statement of an answer; -1 and None if there is none."""
+        found = (sentence.stated() for sentence in self.backwards(announcing=True))
+        return next((each for each in found if each[1] is not None), (-1, None))
+
+    def _sentence(
+        self,
+        start: int,
+        end: int,
+        named: list[Mention],
+        labels: Sequence[re.Match[str]],
+        spans: Mapping[str, list[Span]],
+    ) -> Sentence:
+        """Return a sentence from the texts of options and the possible labels in it, and from its words."""
+        text, concludes = self.text, spans["concludes"]
+        answers, rejects = _announcements(text, spans)
+        covered = [(m.start, m.end) for m in named if m.end - m.start > 1]
+        for mention in found_labels(text, self.n, self.words, labels, {**spans, "answer": answers}):
+            label = text[mention.start : mention.end]
+            if label.isdecimal() and label in self.texts:
+                mention.index = self.texts.index(label)
+            if not inside(covered, mention.start):
+                named.append(mention)
+        named.sort(key=lambda mention: (mention.start, -mention.end))
+        blocked = sorted((*spans["wrong"], *rejects, *concludes))
+        clauses = [match.end() for match in _CLAUSE_END.finditer(text, start, end)]
+        mentions = _connected(text, named, spans["joins"], blocked)
+        sentence = Sentence(text, start, end, mentions, answers, concludes, clauses)
+        _rule_out(sentence, spans["wrong"], rejects, spans["tentative"])
+        return sentence
 
 
-def backwards(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterator[Sentence]:
-    """Yield the sentences of a reply in NFKC that name options, the last one first."""
-    folded = fold(text)
-    named = occurrences(folded, texts)
-    end = len(text)
-    for start in reversed([0, *(match.end() for match in _SENTENCE_END.finditer(text))]):
-        own = []
-        while named and named[-1].start >= start:
-            own.append(named.pop())
-        labels = list(candidates(words).finditer(text, start, end))
-        if own or labels:
-            sentence = _sentence(text, start, end, n, texts, words, own[::-1], labels, words.spans(folded, start, end))
-            if sentence.mentions:
-                yield sentence
-        end = start
-
-
-def _sentence(text, start, end, n, texts, words, named, labels, spans) -> Sentence:
-    wrong, rejects = spans["wrong"], spans["rejects"]
-    denials = sorted(wrong + rejects)
+def _announcements(text: str, spans: Mapping[str, list[Span]]) -> tuple[list[Span], list[Span]]:
+    """Return the words that announce an answer, and those that reject what is behind them: "I don't choose A"."""
+    rejects = [*spans["rejects"]]
+    denials = sorted(spans["wrong"] + rejects)
     answers = []
-    for first, last in spans["answer"]:
-        if inside(denials, first):
+    for start, end in spans["answer"]:
+        before = bisect_right(rejects, (start, start)) - 1
+        if inside(denials, start):
             continue
-        before = bisect_right(rejects, (first, first)) - 1
-        if before >= 0 and first - rejects[before][1] <= 2 and not text[rejects[before][1] : first].strip():
-            # "I don't choose A"
-            rejects[before] = (rejects[before][0], last)
+        if before >= 0 and not text[rejects[before][1] : start].strip() and start - rejects[before][1] <= 2:
+            rejects[before] = (rejects[before][0], end)
         else:
-            answers.append((first, last))
-    found = list(named)
-    covered = [(m.start, m.end) for m in named if m.end - m.start > 1]
-    for mention in found_labels(text, n, words, labels, spans | {"answer": answers}):
-        label = text[mention.start : mention.end]
-        if label.isdecimal() and label in texts:
-            mention.index = texts.index(label)
-        if not inside(covered, mention.start):
-            found.append(mention)
-    found.sort(key=lambda mention: (mention.start, -mention.end))
-    blocked = sorted((*wrong, *rejects, *spans["concludes"]))
-    clauses = [match.end() for match in _CLAUSE_END.finditer(text, start, end)]
-    sentence = Sentence(text, start, end, _connected(text, found, spans["joins"], blocked), answers, spans["concludes"], clauses)
-    _rule_out(sentence, wrong, rejects, spans["tentative"])
-    return sentence
+            answers.append((start, end))
+    return answers, rejects
 
 
 def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span], blocked: Sequence[Span]) -> list[Mention]:
     """Return the mentions with their connections; a label and its option's text next to each other are one mention."""
     out: list[Mention] = []
-    starts = [start for start, _ in joins]
     for mention in found:
         if out:
             last = out[-1]
             if mention.start < last.end:
                 continue
-            gap = text[last.end : mention.start] if mention.start - last.end <= _BETWEEN else None
-            if gap is not None:
+            if mention.start - last.end <= _BETWEEN:
+                gap = text[last.end : mention.start]
                 bare = re.fullmatch(r"[\W_]*", gap) is not None
                 if mention.index == last.index and bare and last.label != mention.label:
                     last.end, last.label = mention.end, True
@@ -181,9 +210,7 @@ def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span], block
                 if gap == " " and last.label and not mention.label and _article(text, last, mention):
                     out.pop()
                 elif not _between(blocked, last.end, mention.start):
-                    first = bisect_left(starts, last.end)
-                    within = [span for span in joins[first : first + 3] if span[1] <= mention.start]
-                    mention.joined = _joins(gap, bare, within)
+                    mention.joined = _joins(gap, bare, _between(joins, last.end, mention.start))
         out.append(mention)
     return out
 
@@ -203,40 +230,32 @@ def _joins(gap: str, bare: bool, words: Sequence[Span]) -> bool:
 
 def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
     """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
-    mentions = sentence.mentions
-    tried = set() if sentence.concludes else {sentence.clause(start) for start, _ in tentative}
+    mentions, clause = sentence.mentions, sentence.clause
+    tried = set() if sentence.concludes else {clause(start) for start, _ in tentative}
     starts = [mention.start for mention in mentions]
-    used: set[int] = set()
+    behind, used = [False] * len(mentions), set()
     for start, end in rejects:
         at = bisect_left(starts, end)
-        if (
-            at < len(mentions)
-            and mentions[at].start - end <= _BEFORE
-            and sentence.clause(start) == sentence.clause(mentions[at].start)
-        ):
+        if at < len(starts) and starts[at] - end <= _BEFORE and clause(start) == clause(starts[at]):
             mentions[at].out = True
             used.add(start)
-    for at in range(1, len(mentions)):
-        mentions[at].out |= mentions[at].joined and mentions[at - 1].out
-    behind = [False] * len(mentions)
     for start, _ in wrong:
         at = bisect_left(starts, start) - 1
-        if at < 0:
-            continue
-        mention = mentions[at]
-        clause = sentence.clause(mention.start)
-        if 0 <= start - mention.end <= _BEHIND and (
-            sentence.clause(start) == clause or re.fullmatch(r"\s*[—–-]\s*", sentence.text[mention.end : start])
+        gap = start - mentions[at].end if at >= 0 else -1
+        if 0 <= gap <= _BEHIND and (
+            clause(start) == clause(starts[at]) or _DASH.fullmatch(sentence.text, start - gap, start)
         ):
             behind[at] = True
             used.add(start)
+    for at in range(1, len(mentions)):
+        mentions[at].out |= mentions[at].joined and mentions[at - 1].out
     for at in range(len(mentions) - 2, -1, -1):
         behind[at] |= mentions[at + 1].joined and behind[at + 1]
     for mention, denied in zip(mentions, behind, strict=True):
-        mention.out |= denied or sentence.clause(mention.start) in tried
-    sentence.denied.update(sentence.clause(start) for start, _ in (*wrong, *rejects) if start not in used)
+        mention.out |= denied or clause(mention.start) in tried
+    sentence.denied.update(clause(start) for start, _ in (*wrong, *rejects) if start not in used)
 
 
-def _between(spans: Sequence[Span], start: int, end: int) -> bool:
-    """Return whether a span begins between two positions."""
-    return bisect_left(spans, (start, 0)) < bisect_left(spans, (end, 0))
+def _between(spans: Sequence[Span], start: int, end: int) -> Sequence[Span]:
+    """Return the spans that begin between two positions."""
+    return spans[bisect_left(spans, (start, 0)) : bisect_left(spans, (end, 0))]

@@ -35,7 +35,8 @@ def occurrences(folded: str, options: Sequence[str]) -> list[Mention]:
     digit, which many texts hold by chance, and those that are there twice.
     """
     found = []
-    for index, option in enumerate(options):
+    # at one place the longest is first
+    for index, option in sorted(enumerate(options), key=lambda each: -len(each[1])):
         words = _sought(option)
         if not words or options.count(option) > 1:
             continue

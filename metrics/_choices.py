@@ -11,7 +11,7 @@ from typing import Final
 from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_labels import Mention, opens_line
 from mrag_eval.metrics._choice_objects import OBJECT, object_claims
-from mrag_eval.metrics._choice_sentences import SEVERAL, Sentence, backwards
+from mrag_eval.metrics._choice_sentences import SEVERAL, Reply, Sentence
 from mrag_eval.metrics._choice_texts import plain_text
 from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
 from mrag_eval.metrics._refusal_words import refuses
@@ -103,16 +103,13 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
     text, structured = _structured(text, n, texts, words)
     yield _whole(text, n, texts, words)
-    sentences, position, said = [], -1, None
-    for sentence in backwards(text, n, texts, words):
-        position, said = sentence.stated()
-        if said is not None:
-            break
-        sentences.append(sentence)
+    reply = Reply(text, n, texts, words)
+    position, said = reply.stated()
     later = [index for at, index in structured if at > position]
     if later:
         yield _only(later)
     yield said
+    sentences = [*reply.backwards()]
     if not sentences:
         return
     sentences.reverse()
@@ -156,7 +153,7 @@ def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
     whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, words)
     if whole is not None:
         return whole
-    named = {m.index for sentence in backwards(value, n, texts, words) for m in sentence.mentions if not m.out}
+    named = {m.index for sentence in Reply(value, n, texts, words).backwards() for m in sentence.mentions if not m.out}
     return named.pop() if len(named) == 1 else SEVERAL
 
 

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from mrag_eval.metrics._choice_labels import Mention
-from mrag_eval.metrics._choice_sentences import SEVERAL, backwards
+from mrag_eval.metrics._choice_sentences import SEVERAL, Reply
 from mrag_eval.metrics._choice_texts import plain_text
 from mrag_eval.metrics._choice_words import Lexicon, fold, inside, lexicon
 
@@ -26,10 +26,10 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
     """
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
     words = lexicon(lang)
-    sentences = list(backwards(prepared, len(options) or _LABELS, [plain_text(option) for option in options], words))
-    said = next((said for sentence in sentences if (said := sentence.stated()[1]) is not None), None)
+    reply = Reply(prepared, len(options) or _LABELS, [plain_text(option) for option in options], words)
+    sentences = [*reply.backwards()]
     mentions = [mention for sentence in reversed(sentences) for mention in sentence.mentions]
-    return said != SEVERAL and refuses(fold(prepared), mentions, words)
+    return reply.stated()[1] != SEVERAL and refuses(fold(prepared), mentions, words)
 
 
 def refuses(folded: str, mentions: Sequence[Mention], words: Lexicon) -> bool:
