@@ -132,7 +132,7 @@ class Reply:
         """Yield the sentences that name options, the last one first; if asked, only those that announce an answer."""
         text, folded, end = self.text, fold(self.text), len(self.text)
         named = occurrences(folded, self.texts)
-        for start in reversed([0, *(match.end() for match in _SENTENCE_END.finditer(text))]):
+        for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(text))]):
             own = []
             while named and named[-1].start >= start:
                 own.append(named.pop())
@@ -170,7 +170,7 @@ class Reply:
                 named.append(mention)
         named.sort(key=lambda mention: (mention.start, -mention.end))
         blocked = sorted((*spans["wrong"], *rejects, *concludes))
-        clauses = [match.end() for match in _CLAUSE_END.finditer(text, start, end)]
+        clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, start, end))]
         mentions = _connected(text, named, spans["joins"], blocked)
         sentence = Sentence(text, start, end, mentions, answers, concludes, clauses)
         _rule_out(sentence, spans["wrong"], rejects, spans["tentative"])

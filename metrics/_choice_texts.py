@@ -35,32 +35,31 @@ def occurrences(folded: str, options: Sequence[str]) -> list[Mention]:
     digit, which many texts hold by chance, and those that are there twice.
     """
     found = []
-    # at one place the longest is first
-    for index, option in sorted(enumerate(options), key=lambda each: -len(each[1])):
-        words = _sought(option)
-        if not words or options.count(option) > 1:
-            continue
+    for index, words, longest in _sought(tuple(options)):
         at = folded.find(words[0])
         while at >= 0:
             end = _end(folded, at, words)
-            if end is not None and starts_word(folded, at) and (end := _inflected(folded, end, option)) is not None:
+            if end is not None and starts_word(folded, at) and (end := _inflected(folded, end, longest)) is not None:
                 found.append(Mention(index, at, end, label=False))
             at = folded.find(words[0], at + len(words[0]))
     return sorted(found, key=lambda mention: (mention.start, -mention.end))
 
 
-@lru_cache(maxsize=4096)
-def _sought(option: str) -> tuple[str, ...]:
-    """Return the words of an option without the last letter, which declension may change; none if it is too short."""
-    if len(option) < 2 and (not option or script(option) not in {"Hang", *NO_SPACE_SCRIPTS}):
-        return ()
-    changes = _longest_ending(option) and len(option) > _INFLECTED + 1 and option[-2] != " "
-    return tuple((option[:-1] if changes else option).split(" "))
+@lru_cache(maxsize=1024)
+def _sought(options: tuple[str, ...]) -> list[tuple[int, list[str], int]]:
+    """Return the options that are sought, the longest first: index, words, and the most letters of an ending.
 
-
-def _longest_ending(option: str) -> int:
-    inflects = len(option) >= _INFLECTED and script(option[-1]) not in {None, "Hang", *NO_SPACE_SCRIPTS}
-    return _LONGEST_ENDING if inflects else 0
+    The last letter is left out where declension may change it.
+    """
+    found = []
+    for index, option in sorted(enumerate(options), key=lambda each: -len(each[1])):
+        unspaced = option and script(option[-1]) in {"Hang", *NO_SPACE_SCRIPTS}
+        if (len(option) < 2 and not unspaced) or options.count(option) > 1:
+            continue
+        inflects = len(option) >= _INFLECTED and not unspaced and script(option[-1]) is not None
+        changes = inflects and len(option) > _INFLECTED + 1 and option[-2] != " "
+        found.append((index, option[: len(option) - changes].split(" "), _LONGEST_ENDING * inflects))
+    return found
 
 
 def _end(folded: str, at: int, words: Sequence[str]) -> int | None:
@@ -74,12 +73,12 @@ def _end(folded: str, at: int, words: Sequence[str]) -> int | None:
     return end
 
 
-def _inflected(folded: str, at: int, option: str) -> int | None:
-    """Return where a word ends that begins like the last one of an option; None if it goes on for too long."""
-    if script(option[-1]) == "Hang":
+def _inflected(folded: str, at: int, longest: int) -> int | None:
+    """Return where a word ends whose ending starts at a position; None if that is too long."""
+    if script(folded[at - 1]) == "Hang":
         # Korean attaches particles to the noun
         return at
-    end, longest = at, _longest_ending(option)
+    end = at
     while end - at <= longest and within(folded, end):
         end += 1
     return end if end - at <= longest else None

@@ -15,7 +15,7 @@ from typing import Final
 
 from mrag_eval.languages import Files, Words, files_of_languages, language
 from mrag_eval.metrics._word_edges import PREFIXES, within
-from mrag_eval.text import script
+from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Span = tuple[int, int]
 # Fields whose words are sought all over a reply.
@@ -33,7 +33,7 @@ class Lexicon:
         words: words of a language and of English, folded, by field.
         labels: labels other than Latin letters -> index.
         letters: labels that are words at the start of a sentence.
-        pattern: finds the longest stem at each place where a word may start, its group.
+        pattern: finds the longest stem behind each character that a word may follow, its group.
         stems: a stem -> the length of each stem that it begins with, whether that takes endings, its field.
     """
 
@@ -43,24 +43,29 @@ class Lexicon:
     pattern: re.Pattern[str]
     stems: Mapping[str, tuple[tuple[int, bool, str], ...]]
 
-    def spans(self, folded: str, start: int = 0, end: int = sys.maxsize) -> dict[str, list[Span]]:
-        """Return where a folded text has words, by field and in their order; a longer word hides those inside it."""
+    def spans(self, folded: str, start: int = 0, end: int | None = None) -> dict[str, list[Span]]:
+        """Return where a part of a folded text has words, by field and in their order.
+
+        A longer word hides those of its field inside it.
+        """
         found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
-        for match in self.pattern.finditer(folded, start, end):
-            at = match.start()
-            if not at or folded[at - 1] == " " or starts_word(folded, at):
+        # every word has a character before it
+        part, before = f"\n{folded[start:end]}", start - 1
+        for match in self.pattern.finditer(part):
+            at = match.end()
+            if part[at - 1] == " " or starts_word(part, at):
                 for length, endings, field in self.stems[match[1]]:
-                    end = at + length
+                    last = at + length
                     if endings:
-                        while within(folded, end):
-                            end += 1
-                    elif within(folded, end) and script(folded[end - 1]) != "Hang":
+                        while within(part, last):
+                            last += 1
+                    elif within(part, last) and script(part[last - 1]) != "Hang":
                         continue
                     spans = found[field]
-                    if not spans or at >= spans[-1][1]:
-                        spans.append((at, end))
-                    elif end - at > spans[-1][1] - spans[-1][0]:
-                        spans[-1] = (at, end)
+                    if not spans or at + before >= spans[-1][1]:
+                        spans.append((at + before, last + before))
+                    elif last - at > spans[-1][1] - spans[-1][0]:
+                        spans[-1] = (at + before, last + before)
         return found
 
 
@@ -104,10 +109,22 @@ def _lexicon(lang: str, _files: Files) -> Lexicon:
         stem: tuple(each for end in range(len(stem)) for each in fields_of.get(stem[: end + 1], ()))
         for stem in tuple(fields_of)
     }
+    return Lexicon(words, labels, frozenset(known[0].words.letters), _pattern(stems), stems)
+
+
+def _pattern(stems: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern of the longest stem behind a character, its group; that character is no letter of its script.
+
+    The search leaps over letters, except where a word may start behind any of them.
+    """
+    if not stems:
+        return re.compile("(?!)")
+    letters = {letter: script(letter) for letter in "".join(stems)}
+    # Latin labels stand before words of other scripts: "B번"
+    anywhere = {None, *NO_SPACE_SCRIPTS, *({"Latn"} if {*letters.values()} - {None, "Latn"} else ())}
+    within = (a for a, own in letters.items() if own not in anywhere and not (own in PREFIXES and a in PREFIXES[own].pattern))
     firsts = "".join(sorted({re.escape(stem[0]) for stem in stems}))
-    # the first letter is consumed, so that the search leaps to it; no stem starts inside a word of ASCII letters
-    pattern = rf"[{firsts}](?<![a-z][a-z])(?<=(?=({_longest_of(stems)})).)" if stems else "(?!)"
-    return Lexicon(words, labels, frozenset(known[0].words.letters), re.compile(pattern), stems)
+    return re.compile(rf"[^{''.join(sorted(within))}\0](?=[{firsts}])(?=({_longest_of(stems)}))", re.DOTALL)
 
 
 def normal(text: str) -> str:
