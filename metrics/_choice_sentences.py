@@ -120,59 +120,71 @@ class Sentence:
 
 
 @dataclass(slots=True)
+class _Part:
+    """A sentence before it is read: texts of options, what may be a label, and words by field."""
+
+    start: int
+    end: int
+    texts: list[tuple[int, int, int]]
+    labels: list[re.Match[str]]
+    spans: dict[str, list[Span]]
+
+
 class Reply:
     """A reply in NFKC, to a question with ``n`` options of these texts, in the words of its language."""
 
-    text: str
-    n: int
-    texts: Sequence[str]
-    words: Lexicon
-
-    def backwards(self, announcing: bool = False) -> Iterator[Sentence]:
-        """Yield the sentences that name options, the last one first; if asked, only those that announce an answer."""
-        text, folded, end = self.text, fold(self.text), len(self.text)
-        named = occurrences(folded, self.texts)
-        for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(text))]):
-            own = []
-            while named and named[-1].start >= start:
-                own.append(named.pop())
-            labels = list(candidates(self.words).finditer(text, start, end))
-            if own or labels:
-                spans = self.words.spans(folded, start, end)
-                if spans["answer"] or not announcing:
-                    sentence = self._sentence(start, end, own[::-1], labels, spans)
-                    if sentence.mentions:
-                        yield sentence
-            end = start
+    def __init__(self, text: str, n: int, texts: Sequence[str], words: Lexicon) -> None:
+        self.text, self.n, self.texts, self.words = text, n, texts, words
+        self.folded = fold(text)
+        self._found: list[_Part] = []
+        self._backwards = self._parts()
 
     def stated(self) -> tuple[int, int | None]:
-        """Return the position and the option of the last statement of an answer; -1 and None if there is none."""
-        found = (sentence.stated() for sentence in self.backwards(announcing=True))
-        return next((each for each in found if each[1] is not None), (-1, None))
+        """Return the position and the option of the last statement of an answer; -1 and None if there is none.
 
-    def _sentence(
-        self,
-        start: int,
-        end: int,
-        named: list[Mention],
-        labels: Sequence[re.Match[str]],
-        spans: Mapping[str, list[Span]],
-    ) -> Sentence:
-        """Return a sentence from the texts of options and the possible labels in it, and from its words."""
-        text, concludes = self.text, spans["concludes"]
+        No sentence before that one is read.
+        """
+        for part in self._backwards:
+            self._found.append(part)
+            if part.spans["answer"]:
+                position, index = self._sentence(part).stated()
+                if index is not None:
+                    return position, index
+        return -1, None
+
+    def sentences(self) -> list[Sentence]:
+        """Return the sentences that name options, in their order."""
+        self._found += self._backwards
+        return [sentence for part in reversed(self._found) if (sentence := self._sentence(part)).mentions]
+
+    def _parts(self) -> Iterator[_Part]:
+        """Yield the sentences that may name options, the last one first."""
+        end, named = len(self.text), occurrences(self.folded, self.texts)
+        for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(self.text))]):
+            own = []
+            while named and named[-1][1] >= start:
+                own.append(named.pop())
+            labels = [*candidates(self.words).finditer(self.text, start, end)]
+            if own or labels:
+                yield _Part(start, end, own[::-1], labels, self.words.spans(self.folded, start, end))
+            end = start
+
+    def _sentence(self, part: _Part) -> Sentence:
+        text, spans = self.text, part.spans
         answers, rejects = _announcements(text, spans)
-        covered = [(m.start, m.end) for m in named if m.end - m.start > 1]
-        for mention in found_labels(text, self.n, self.words, labels, {**spans, "answer": answers}):
+        named = [Mention(*each, label=False) for each in part.texts]
+        covered = sorted((m.start, m.end) for m in named if m.end - m.start > 1)
+        for mention in found_labels(text, self.n, self.words, part.labels, {**spans, "answer": answers}):
             label = text[mention.start : mention.end]
             if label.isdecimal() and label in self.texts:
                 mention.index = self.texts.index(label)
             if not inside(covered, mention.start):
                 named.append(mention)
         named.sort(key=lambda mention: (mention.start, -mention.end))
-        blocked = sorted((*spans["wrong"], *rejects, *concludes))
-        clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, start, end))]
+        blocked = sorted((*spans["wrong"], *rejects, *spans["concludes"]))
         mentions = _connected(text, named, spans["joins"], blocked)
-        sentence = Sentence(text, start, end, mentions, answers, concludes, clauses)
+        clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, part.start, part.end))]
+        sentence = Sentence(text, part.start, part.end, mentions, answers, spans["concludes"], clauses)
         _rule_out(sentence, spans["wrong"], rejects, spans["tentative"])
         return sentence
 

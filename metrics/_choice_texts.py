@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mrag_eval.metrics._choice_labels import Mention
 from mrag_eval.metrics._choice_words import fold, starts_word
 from mrag_eval.metrics._word_edges import within
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
@@ -28,8 +27,8 @@ def plain_text(text: str) -> str:
     return " ".join(_patterns()[0].findall(fold(unicodedata.normalize("NFKC", text))))
 
 
-def occurrences(folded: str, options: Sequence[str]) -> list[Mention]:
-    """Return where a text has options, in its order; a longer one goes before those that start with it.
+def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return each option found in a text, with its start and end; a longer one goes before those that start with it.
 
     ``options`` as :func:`plain_text` gives them; the text in NFKC, folded. Not sought are options of one letter or
     digit, which many texts hold by chance, and those that are there twice.
@@ -40,9 +39,9 @@ def occurrences(folded: str, options: Sequence[str]) -> list[Mention]:
         while at >= 0:
             end = _end(folded, at, words)
             if end is not None and starts_word(folded, at) and (end := _inflected(folded, end, longest)) is not None:
-                found.append(Mention(index, at, end, label=False))
+                found.append((index, at, end))
             at = folded.find(words[0], at + len(words[0]))
-    return sorted(found, key=lambda mention: (mention.start, -mention.end))
+    return sorted(found, key=lambda each: (each[1], -each[2]))
 
 
 @lru_cache(maxsize=1024)

@@ -109,10 +109,9 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     if later:
         yield _only(later)
     yield said
-    sentences = [*reply.backwards()]
+    sentences = reply.sentences()
     if not sentences:
         return
-    sentences.reverse()
     mentions = [mention for sentence in sentences for mention in sentence.mentions]
     yield _marked(text, mentions, n)
     if _recites(text, mentions, n):
@@ -153,7 +152,7 @@ def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
     whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, words)
     if whole is not None:
         return whole
-    named = {m.index for sentence in Reply(value, n, texts, words).backwards() for m in sentence.mentions if not m.out}
+    named = {m.index for sentence in Reply(value, n, texts, words).sentences() for m in sentence.mentions if not m.out}
     return named.pop() if len(named) == 1 else SEVERAL
 
 

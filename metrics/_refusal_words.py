@@ -27,9 +27,9 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
     words = lexicon(lang)
     reply = Reply(prepared, len(options) or _LABELS, [plain_text(option) for option in options], words)
-    sentences = [*reply.backwards()]
-    mentions = [mention for sentence in reversed(sentences) for mention in sentence.mentions]
-    return reply.stated()[1] != SEVERAL and refuses(fold(prepared), mentions, words)
+    said = reply.stated()[1]
+    mentions = [mention for sentence in reply.sentences() for mention in sentence.mentions]
+    return said != SEVERAL and refuses(fold(prepared), mentions, words)
 
 
 def refuses(folded: str, mentions: Sequence[Mention], words: Lexicon) -> bool:
