@@ -16,9 +16,9 @@ SEVERAL: Final = -1
 # The end of a sentence; Thai separates sentences by a space, and a label with a dot opens the text of its option. The
 # mark itself is consumed first, so that the search leaps to it.
 _SENTENCE_END: Final = re.compile(
-    r"[。！？।॥።۔\n.!?؟… ]"
+    r"[。！？।॥።۔\n.!?؟…\u0e00-\u0e7f]"
     r"(?:(?<=[。！？।॥።۔\n])|(?<=[.!?؟…])(?<!^\w\.)(?<!^[-*•] \w\.)(?<!^\*\*\w\.)[.!?؟…]*(?=[\"'”»)*_\]]*(?:\s|$))"
-    r"|(?<=[\u0e00-\u0e7f]{2} )(?=[\u0e00-\u0e7f]{2}))",
+    r"|(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2}))",
     re.MULTILINE,
 )
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
@@ -134,7 +134,7 @@ class Reply:
     """A reply in NFKC, to a question with ``n`` options of these texts, in the words of its language."""
 
     def __init__(self, text: str, n: int, texts: Sequence[str], words: Lexicon) -> None:
-        self.text, self.n, self.texts, self.words = text, n, texts, words
+        self.text, self.n, self.texts, self.words = text, n, tuple(texts), words
         self.folded = fold(text)
         self._found: list[_Part] = []
         self._backwards = self._parts()
@@ -159,21 +159,19 @@ class Reply:
 
     def _parts(self) -> Iterator[_Part]:
         """Yield the sentences that may name options, the last one first."""
-        end, named = len(self.text), occurrences(self.folded, self.texts)
+        end = len(self.text)
         for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(self.text))]):
-            own = []
-            while named and named[-1][1] >= start:
-                own.append(named.pop())
             labels = [*candidates(self.words).finditer(self.text, start, end)]
-            if own or labels:
-                yield _Part(start, end, own[::-1], labels, self.words.spans(self.folded, start, end))
+            texts = occurrences(self.folded, start, end, self.texts)
+            if texts or labels:
+                yield _Part(start, end, texts, labels, self.words.spans(self.folded, start, end))
             end = start
 
     def _sentence(self, part: _Part) -> Sentence:
         text, spans = self.text, part.spans
         answers, rejects = _announcements(text, spans)
         named = [Mention(*each, label=False) for each in part.texts]
-        covered = sorted((m.start, m.end) for m in named if m.end - m.start > 1)
+        covered = [(start, end) for _, start, end in part.texts if end - start > 1]
         for mention in found_labels(text, self.n, self.words, part.labels, {**spans, "answer": answers}):
             label = text[mention.start : mention.end]
             if label.isdecimal() and label in self.texts:

@@ -27,21 +27,22 @@ def plain_text(text: str) -> str:
     return " ".join(_patterns()[0].findall(fold(unicodedata.normalize("NFKC", text))))
 
 
-def occurrences(folded: str, options: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Return each option found in a text, with its start and end; a longer one goes before those that start with it.
+def occurrences(folded: str, start: int, end: int, options: tuple[str, ...]) -> list[tuple[int, int, int]]:
+    """Return each option that begins in a part of a text, with its start and end, in the order of the text.
 
-    ``options`` as :func:`plain_text` gives them; the text in NFKC, folded. Not sought are options of one letter or
-    digit, which many texts hold by chance, and those that are there twice.
+    A longer one goes before those that start with it. ``options`` as :func:`plain_text` gives them; the text in NFKC,
+    folded. Not sought are options of one letter or digit, which many texts hold by chance, and those that are there
+    twice.
     """
     found = []
-    for index, words, longest in _sought(tuple(options)):
-        at = folded.find(words[0])
+    for index, words, longest in _sought(options):
+        at = folded.find(words[0], start, end)
         while at >= 0:
-            end = _end(folded, at, words)
-            if end is not None and starts_word(folded, at) and (end := _inflected(folded, end, longest)) is not None:
-                found.append((index, at, end))
-            at = folded.find(words[0], at + len(words[0]))
-    return sorted(found, key=lambda each: (each[1], -each[2]))
+            last = _end(folded, at, words, longest)
+            if last is not None and starts_word(folded, at):
+                found.append((index, at, last))
+            at = folded.find(words[0], at + len(words[0]), end)
+    return sorted(found, key=lambda each: (each[1], -each[2])) if len(found) > 1 else found
 
 
 @lru_cache(maxsize=1024)
@@ -61,23 +62,18 @@ def _sought(options: tuple[str, ...]) -> list[tuple[int, list[str], int]]:
     return found
 
 
-def _end(folded: str, at: int, words: Sequence[str]) -> int | None:
-    """Return where words end of which the first is at a position; None if the others do not follow."""
+def _end(folded: str, at: int, words: Sequence[str], longest: int) -> int | None:
+    """Return where words end of which the first is at a position, with an ending; None if they do not stand there."""
     end = at + len(words[0])
     for word in words[1:]:
         gap = _patterns()[1].match(folded, end)
         if gap is None or not folded.startswith(word, gap.end()):
             return None
         end = gap.end() + len(word)
-    return end
-
-
-def _inflected(folded: str, at: int, longest: int) -> int | None:
-    """Return where a word ends whose ending starts at a position; None if that is too long."""
-    if script(folded[at - 1]) == "Hang":
+    if script(folded[end - 1]) == "Hang":
         # Korean attaches particles to the noun
-        return at
-    end = at
-    while end - at <= longest and within(folded, end):
-        end += 1
-    return end if end - at <= longest else None
+        return end
+    last = end
+    while last - end <= longest and within(folded, last):
+        last += 1
+    return last if last - end <= longest else None

@@ -53,7 +53,7 @@ class Lexicon:
         part, before = f"\n{folded[start:end]}", start - 1
         for match in self.pattern.finditer(part):
             at = match.end()
-            if part[at - 1] == " " or starts_word(part, at):
+            if part[at - 1] in " \n" or starts_word(part, at):
                 for length, endings, field in self.stems[match[1]]:
                     last = at + length
                     if endings:
