@@ -21,6 +21,8 @@ _LETTERS: Final = {"Hani": "[\u3400-\u9fff]", "Hira": "[\u3040-\u309f]", "Kana":
 _DOTS: Final = frozenset(".:、")
 # Marks between a label and the word that announces it.
 _LEFT: Final = frozenset(" *_(:#\"'“«\n：")
+# The most characters of a few words.
+_FEW_WORDS: Final = 20
 _CLOSERS: Final = frozenset("⟧)]}*_»\"”」』】>`'")
 
 
@@ -57,8 +59,8 @@ def candidates(words: Lexicon) -> re.Pattern[str]:
     local = "".join(
         rf"|(?<!{letters})(?:{'|'.join(group)})(?!{letters}|-[^\W\d_])" for letters, group in by_neighbours.items()
     )
-    # no label: part of a longer word, a name ("B's"), a number, a Greek numeral of kings ("Β΄")
-    goes_on = rf"[{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d|\s?[\u0301\u0384\u0374]"
+    # no label: part of a longer word, a name ("B's"), a number
+    goes_on = rf"[{_CASED}&]|'\w{{5}}|'[A-Z]|-\w{{6}}|[.,]\d"
     firsts = "".join(sorted({re.escape(label[0]) for label in labels}))
     # the first letter is consumed, so that the search leaps to it
     return re.compile(rf"[A-Za-z\d{firsts}](?<![{_CASED}'.°&].)(?<=(?=([A-Za-z]|\d{{1,2}}{local})(?!{goes_on})).)")
@@ -90,11 +92,9 @@ def found_labels(text: str, n: int, words: Lexicon, labels, spans: Mapping[str, 
         index = ord(label.upper()) - 65 if local is None else local
         if not (named or _set_off(text, start, end)):
             if local is not None and script(label[0]) in ("Hang", "Hani", "Kana"):
-                if not (announced or _leads(leads, start, 2)):
+                if not announced:
                     continue
-            elif (index >= n and not announced) or (
-                label.islower() and not (_ends(text, end) and _leads(leads, start, 20))
-            ):
+            elif (index >= n and not announced) or (label.islower() and not (_ends(text, end) and _leads(leads, start))):
                 continue
             if not announced and _is_word(text, start, end, words.letters) and judged.isdisjoint((end + 1, end + 2)):
                 if not _two(text, end, words):
@@ -112,10 +112,10 @@ def _set_off(text: str, start: int, end: int) -> bool:
     return behind in _DOTS and opens_line(text, start)
 
 
-def _leads(ends: Sequence[int], at: int, reach: int) -> bool:
+def _leads(ends: Sequence[int], at: int) -> bool:
     """Return whether one of some positions is a few words before another."""
     before = bisect_right(ends, at)
-    return before > 0 and at - ends[before - 1] <= reach
+    return before > 0 and at - ends[before - 1] <= _FEW_WORDS
 
 
 def opens_line(text: str, at: int) -> bool:

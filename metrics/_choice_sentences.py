@@ -17,14 +17,15 @@ SEVERAL: Final = -1
 # mark itself is consumed first, so that the search leaps to it.
 _SENTENCE_END: Final = re.compile(
     r"[。！？।॥።۔\n.!?؟…\u0e00-\u0e7f]"
-    r"(?:(?<=[。！？।॥።۔\n])|(?<=[.!?؟…])(?<!^\w\.)(?<!^[-*•] \w\.)(?<!^\*\*\w\.)[.!?؟…]*(?=[\"'”»)*_\]]*(?:\s|$))"
+    r"(?:(?<=[。！？।॥።۔\n])|(?<=[.!?؟…])(?<!^\w\.)(?<!^[-*•] \w\.)[.!?؟…]*(?=[\"'”»)*_\]]*(?:\s|$))"
     r"|(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2}))",
     re.MULTILINE,
 )
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
+_BARE: Final = re.compile(r"[\W_]*")
+_COMMA: Final = re.compile("[,、،፣/&+·・;]")
 # "Answer: A dog"
 _ARTICLE: Final = re.compile(r":[\s*_]*[AEO]\s+[a-z]")
-_DASH: Final = re.compile(r"\s*[—–-]\s*")
 # More characters than stand between a negation or a connective and a label.
 _BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
 # The most characters between an announcing word and what it announces, and the fewest between two answers.
@@ -41,7 +42,7 @@ class Sentence:
         end: the position behind it.
         mentions: the options that it names, in their order.
         answers: words that announce an answer or call it right.
-        concludes: words that draw a conclusion.
+        concludes: it draws a conclusion.
         clauses: where its clauses end.
         denied: the clauses that deny something other than one of its mentions.
     """
@@ -51,17 +52,13 @@ class Sentence:
     end: int
     mentions: list[Mention]
     answers: list[Span]
-    concludes: list[Span]
+    concludes: bool
     clauses: list[int]
     denied: set[int] = field(default_factory=set)
 
     def clause(self, at: int) -> int:
         """Return the number of the clause at a position."""
         return bisect_right(self.clauses, at)
-
-    def is_conclusion(self) -> bool:
-        """Return whether it draws a conclusion that it does not deny."""
-        return any(self.clause(at) not in self.denied for at, _ in self.concludes)
 
     def claim(self) -> Mention | None:
         """Return the only option that it names and does not deny; a label goes before texts."""
@@ -96,10 +93,8 @@ class Sentence:
         if len({m.index for m in labels}) == 1:
             return SEVERAL if self._with_another(labels[0]) else labels[0].index
         first, second = (*(m for m in labels if m.start >= at), None, None)[:2]
-        if first is None or first.start - at > _NEAR:
-            return SEVERAL
         apart = second is None or (not second.joined and second.start - first.end > _APART)
-        return first.index if apart else SEVERAL
+        return first.index if first is not None and first.start - at <= _NEAR and apart else SEVERAL
 
     def _text_behind(self, live: Sequence[Mention], at: int, clause: int) -> int | None:
         """Return the option whose text is behind an announcement, if it is not joined to another."""
@@ -168,42 +163,25 @@ class Reply:
             end = start
 
     def _sentence(self, part: _Part) -> Sentence:
+        """Return a sentence with what its words say of the options that it names."""
         text, spans = self.text, part.spans
-        answers, rejects = _announcements(text, spans)
-        named = [Mention(*each, label=False) for each in part.texts]
-        covered = [(start, end) for _, start, end in part.texts if end - start > 1]
+        denials = sorted(spans["wrong"] + spans["rejects"])
+        answers = [span for span in spans["answer"] if not inside(denials, span[0])]
+        found = [Mention(*each, label=False) for each in part.texts]
         for mention in found_labels(text, self.n, self.words, part.labels, {**spans, "answer": answers}):
             label = text[mention.start : mention.end]
             if label.isdecimal() and label in self.texts:
                 mention.index = self.texts.index(label)
-            if not inside(covered, mention.start):
-                named.append(mention)
-        named.sort(key=lambda mention: (mention.start, -mention.end))
-        blocked = sorted((*spans["wrong"], *rejects, *spans["concludes"]))
-        mentions = _connected(text, named, spans["joins"], blocked)
+            found.append(mention)
+        found.sort(key=lambda mention: (mention.start, -mention.end))
         clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, part.start, part.end))]
-        sentence = Sentence(text, part.start, part.end, mentions, answers, spans["concludes"], clauses)
-        _rule_out(sentence, spans["wrong"], rejects, spans["tentative"])
+        mentions = _connected(text, found, spans["joins"])
+        sentence = Sentence(text, part.start, part.end, mentions, answers, bool(spans["concludes"]), clauses)
+        _rule_out(sentence, spans["wrong"], spans["rejects"], spans["tentative"])
         return sentence
 
 
-def _announcements(text: str, spans: Mapping[str, list[Span]]) -> tuple[list[Span], list[Span]]:
-    """Return the words that announce an answer, and those that reject what is behind them: "I don't choose A"."""
-    rejects = [*spans["rejects"]]
-    denials = sorted(spans["wrong"] + rejects)
-    answers = []
-    for start, end in spans["answer"]:
-        before = bisect_right(rejects, (start, start)) - 1
-        if inside(denials, start):
-            continue
-        if before >= 0 and not text[rejects[before][1] : start].strip() and start - rejects[before][1] <= 2:
-            rejects[before] = (rejects[before][0], end)
-        else:
-            answers.append((start, end))
-    return answers, rejects
-
-
-def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span], blocked: Sequence[Span]) -> list[Mention]:
+def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span]) -> list[Mention]:
     """Return the mentions with their connections; a label and its option's text next to each other are one mention."""
     out: list[Mention] = []
     for mention in found:
@@ -213,14 +191,16 @@ def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span], block
                 continue
             if mention.start - last.end <= _BETWEEN:
                 gap = text[last.end : mention.start]
-                bare = re.fullmatch(r"[\W_]*", gap) is not None
+                bare = _BARE.fullmatch(gap) is not None
                 if mention.index == last.index and bare and last.label != mention.label:
                     last.end, last.label = mention.end, True
                     continue
                 if gap == " " and last.label and not mention.label and _article(text, last, mention):
                     out.pop()
-                elif not _between(blocked, last.end, mention.start):
-                    mention.joined = _joins(gap, bare, _between(joins, last.end, mention.start))
+                elif bare:
+                    mention.joined = _COMMA.search(gap) is not None or not gap.strip()
+                else:
+                    mention.joined = _begins_between(joins, last.end, mention.start)
         out.append(mention)
     return out
 
@@ -230,18 +210,14 @@ def _article(text: str, label: Mention, behind: Mention) -> bool:
     return text[label.start : label.end] in "AEO" and text[behind.start].islower()
 
 
-def _joins(gap: str, bare: bool, words: Sequence[Span]) -> bool:
-    """Return whether the text between two mentions connects them: a join and little else, or a comma or a slash."""
-    if bare:
-        return re.search(r"[,、،፣/&+·・;]", gap) is not None or not gap.strip()
-    letters = sum(char.isalpha() for char in gap) - sum(end - start for start, end in words)
-    return bool(words) and letters <= 12
+def _begins_between(spans: Sequence[Span], start: int, end: int) -> bool:
+    return bisect_left(spans, (start, 0)) < bisect_left(spans, (end, 0))
 
 
 def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
     """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
     mentions, clause = sentence.mentions, sentence.clause
-    tried = set() if sentence.concludes else {clause(start) for start, _ in tentative}
+    tried = {clause(start) for start, _ in tentative}
     starts = [mention.start for mention in mentions]
     behind, used = [False] * len(mentions), set()
     for start, end in rejects:
@@ -252,9 +228,7 @@ def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span]
     for start, _ in wrong:
         at = bisect_left(starts, start) - 1
         gap = start - mentions[at].end if at >= 0 else -1
-        if 0 <= gap <= _BEHIND and (
-            clause(start) == clause(starts[at]) or _DASH.fullmatch(sentence.text, start - gap, start)
-        ):
+        if 0 <= gap <= _BEHIND and clause(start) == clause(starts[at]):
             behind[at] = True
             used.add(start)
     for at in range(1, len(mentions)):
@@ -264,8 +238,3 @@ def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span]
     for mention, denied in zip(mentions, behind, strict=True):
         mention.out |= denied or clause(mention.start) in tried
     sentence.denied.update(clause(start) for start, _ in (*wrong, *rejects) if start not in used)
-
-
-def _between(spans: Sequence[Span], start: int, end: int) -> Sequence[Span]:
-    """Return the spans that begin between two positions."""
-    return spans[bisect_left(spans, (start, 0)) : bisect_left(spans, (end, 0))]

@@ -27,8 +27,6 @@ _PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
 # a set of characters beyond the first plane would be slow to search for, a range is not
 _SPECIAL: Final = re.compile(f"[{''.join(chr(code) for code in _PREPARE if code < 1 << 16)}\U0001f130-\U0001f189]")
 
-# The tatweel, unless it sets off a preposition, which is no label: "بـ 24".
-_TATWEEL = re.compile(r"ـ(?=\w)|(?<![بكلف])ـ|(?<=\w[بكلف])ـ")
 _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 # A label with the marks around it, and the words of no reply that is one.
@@ -85,8 +83,6 @@ def _prepared(response: str) -> str:
         if _SPECIAL.search(text):
             text = text.translate(_PREPARE)
         text = unicodedata.normalize("NFKC", text)
-        if "ـ" in text:
-            text = _TATWEEL.sub("", text)
     return (_LATEX.sub(r"\1", text) if "\\" in text else text).strip()
 
 
@@ -239,7 +235,7 @@ def _left_over(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: in
         return None
     if last.index in denied:
         return (set(range(n)) - named).pop()
-    concluded = sentences[-1].is_conclusion() or (last.label and _closes(sentences[-1], last))
+    concluded = sentences[-1].concludes or (last.label and _closes(sentences[-1], last))
     return None if concluded else SEVERAL
 
 
@@ -254,7 +250,7 @@ def _by_place(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int
     if len(named) == n - 1 > 1 and (first.index != last.index or not at_start) and not closes:
         return None
     if last_at is sentences[-1] and (last.label or not last_at.text[last_at.end :].strip()):
-        if first.index == last.index or not at_start or last_at.is_conclusion() or (last.label and closes):
+        if first.index == last.index or not at_start or last_at.concludes or (last.label and closes):
             return last.index
         if not first.label or last.label or closes:
             return None
