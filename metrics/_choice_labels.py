@@ -96,10 +96,9 @@ def found_labels(text: str, n: int, words: Lexicon, labels, spans: Mapping[str, 
                     continue
             elif (index >= n and not announced) or (label.islower() and not (_ends(text, end) and _leads(leads, start))):
                 continue
-            if not announced and _is_word(text, start, end, words.letters) and judged.isdisjoint((end + 1, end + 2)):
-                if not _two(text, end, words):
-                    continue
-            elif _is_initial(text, start, end):
+            if not announced and _is_word(text, start, end, words) and judged.isdisjoint((end + 1, end + 2)):
+                continue
+            if _is_initial(text, start, end):
                 continue
         yield Mention(index, start, end, label=True)
 
@@ -129,25 +128,15 @@ def _ends(text: str, end: int) -> bool:
     return re.match(r"[\s.!?*_\"'»”)]*(?:$|\n|[.!?](?:\s|$))", text[end : end + 12]) is not None
 
 
-def _is_word(text: str, start: int, end: int, letters: frozenset[str]) -> bool:
-    """Return whether a letter is a word there: "A good question", and not "- A is wrong"."""
-    if text[start] not in letters:
+def _is_word(text: str, start: int, end: int, words: Lexicon) -> bool:
+    """Return whether a letter is a word there: "A good question", and not "- A is wrong" nor "A or B"."""
+    behind = re.match(r"\s+([^\s.]\S*)", text[end : end + 16])
+    if text[start] not in words.letters or behind is None or normal(behind[1]) in words.words["joins"]:
         return False
     if not text[start].isascii():
-        return re.match(r"\s+[^\s.]", text[end : end + 4]) is not None
-    if re.match(r"\s+[^\W\d_]", text[end : end + 4]) is None or script(text[end : end + 4].lstrip()[0]) != "Latn":
-        return False
-    return text[max(0, start - 6) : start].rstrip(" *_\"'«“(")[-1:] in ("", ".", "!", "?", "\n", ":", ";")
-
-
-def _two(text: str, end: int, words: Lexicon) -> bool:
-    """Return whether a join and another label follow a label: "A or B"."""
-    behind = re.match(r"\s+(\D{1,12}?)\s+(?=\S(?!\w))", text[end : end + 20])
-    return (
-        behind is not None
-        and normal(behind[1]) in words.words["joins"]
-        and candidates(words).match(text, end + behind.end()) is not None
-    )
+        return True
+    before = text[max(0, start - 6) : start].rstrip(" *_\"'«“(")[-1:]
+    return script(behind[1][0]) == "Latn" and before in ("", ".", "!", "?", "\n", ":", ";")
 
 
 def _is_initial(text: str, start: int, end: int) -> bool:

@@ -10,11 +10,9 @@ from typing import Final
 
 from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_labels import Mention, opens_line
-from mrag_eval.metrics._choice_objects import OBJECT, object_claims
 from mrag_eval.metrics._choice_sentences import SEVERAL, Reply, Sentence
 from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
-from mrag_eval.metrics._refusal_words import refuses
+from mrag_eval.metrics._choice_words import Lexicon, fold, inside, lexicon, normal
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -28,10 +26,13 @@ _PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
 _SPECIAL: Final = re.compile(f"[{''.join(chr(code) for code in _PREPARE if code < 1 << 16)}\U0001f130-\U0001f189]")
 
 _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
-_BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+_STRUCTURED: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}|\{[^{}]*\}")
+# Keys and values of an object, or of a text that is meant to be one: quotation marks may be missing.
+_PAIR: Final = re.compile(r"[{,]\s*[\"'“]?([^\"'“”:,{}\[\]\s]+)[\"'”]?\s*:\s*(\[[^\]]*|\"[^\"]*|“[^”]*|'[^']*|[^,}]*)")
+_KEYS: Final = frozenset({"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"})
 # A label with the marks around it, and the words of no reply that is one.
 _LONGEST_LABEL: Final = 40
-_RIGHT_MARK: Final = re.compile("[✅✔☑✓]")
+_RIGHT_MARKS: Final = "✅✔☑✓"
 _MARK: Final = re.compile("[✅✔☑✓❌✗✘✖]")
 _MARKED_LINE: Final = re.compile("^[^\\n✅✔☑✓❌✗✘✖]*[✅✔☑✓❌✗✘✖][^\\n]*$", re.MULTILINE)
 
@@ -75,6 +76,32 @@ def extract_choice(
         if found is not None:
             return found if 0 <= found < n_choices else None
     return None
+
+
+def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) -> bool:
+    """Return whether a text declines to answer, in words of its language or of English.
+
+    A text that names two options before it says so weighs them up, and one that calls two right gives two answers:
+    neither declines.
+
+    Args:
+        text: the model's answer.
+        lang: its language (BCP 47); None for English.
+        options: texts of the options; without them only labels are found.
+    """
+    prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
+    words = lexicon(lang)
+    reply = Reply(prepared, len(options) or 8, [plain_text(option) for option in options], words)
+    said = reply.stated()[1]
+    mentions = [mention for sentence in reply.sentences() for mention in sentence.mentions]
+    return said != SEVERAL and refuses(fold(prepared), mentions, words)
+
+
+def refuses(folded: str, mentions: Sequence[Mention], words: Lexicon) -> bool:
+    """Return whether a reply declines to answer, as :func:`declines` has it."""
+    named = [(mention.start, mention.end) for mention in mentions]
+    found = [start for start, _ in words.spans(folded)["refuses"] if not inside(named, start)]
+    return bool(found) and len({mention.index for mention in mentions if mention.start < found[0]}) < 2
 
 
 def _prepared(response: str) -> str:
@@ -124,23 +151,20 @@ def _only(indices: Sequence[int]) -> int:
 
 def _structured(text: str, n: int, texts: Sequence[str], words: Lexicon) -> tuple[str, list[tuple[int, int]]]:
     """Return the text without its objects and boxes, and the positions and options of those that give an answer."""
-    if "{" not in text:
-        return text, []
     found: list[tuple[int, int]] = []
-    blanked = list(text)
-    for match in OBJECT.finditer(text):
-        for claim in filter(str.strip, object_claims(match[0], words.words["answer"])):
-            found.append((match.start(), _value(claim, n, texts, words)))
-            blanked[match.start() : match.end()] = " " * len(match[0])
-    boxes = list(_BOXED.finditer("".join(blanked)))
-    if boxes:
-        last = boxes[-1]
-        found = [(at, index) for at, index in found if at > last.start()] or [
-            (last.start(), _value(last[1], n, texts, words))
-        ]
-        for box in boxes:
-            blanked[box.start() : box.end()] = " " * len(box[0])
-    return "".join(blanked), found
+
+    def read(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            claims = [match[1]]
+            # a box goes before what stands above it
+            found.clear()
+        else:
+            pairs = ((normal(key), value) for key, value in _PAIR.findall(match[0]))
+            claims = [value for key, value in pairs if value.strip() and (key in _KEYS or key in words.words["answer"])]
+        found.extend((match.start(), _value(claim, n, texts, words)) for claim in claims)
+        return " " * len(match[0]) if claims else match[0]
+
+    return _STRUCTURED.sub(read, text) if "{" in text else text, found
 
 
 def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
@@ -188,42 +212,29 @@ def _recites(text: str, mentions: Sequence[Mention], n: int) -> bool:
 
 def _marked(text: str, mentions: Sequence[Mention], n: int) -> int | None:
     """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
-    right: set[int] = set()
-    wrong: set[int] = set()
+    right, wrong = set(), set()
     starts = [mention.start for mention in mentions]
     for line in _MARKED_LINE.finditer(text):
         first, end = bisect_left(starts, line.start()), bisect_left(starts, line.end())
-        marks = list(_MARK.finditer(text, *line.span()))
-        for mark in marks if first < end else ():
+        marks = [*_MARK.finditer(text, *line.span())] if first < end else []
+        for mark in marks:
             # one mark is of the line's option; several follow theirs, or precede them if a mark comes first
-            before = bisect_left(starts, mark.start())
-            at = first if len(marks) == 1 else before - (marks[0].start() > starts[first])
+            at = first if len(marks) == 1 else bisect_left(starts, mark.start()) - (marks[0].start() > starts[first])
             if first <= at < end:
-                (right if _RIGHT_MARK.match(mark[0]) else wrong).add(mentions[at].index)
+                (right if mark[0] in _RIGHT_MARKS else wrong).add(mentions[at].index)
     if right:
-        return _only(sorted(right))
-    rest = set(range(n)) - wrong
+        return _only([*right])
+    rest = {*range(n)} - wrong
     return rest.pop() if len(rest) == 1 and n > 2 else None
 
 
 def _eliminated(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
-    """Return the option that is left where all others are ruled out, one by one or together."""
-    if n < 3:
-        return None
-    live = {m.index for m in mentions if m.label and not m.out}
-    out = {m.index for m in mentions if m.out and m.label and m.index < n} - live
-    if len(out) == n - 1:
-        return (set(range(n)) - out).pop()
-    return _left_over(sentences, mentions, n)
-
-
-def _left_over(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
     """Return the option that a reply does not name, if it denies the first and the last of all others.
 
     A reply that denies the first only may have found its answer at the end: it is not read, unless it concludes there.
     """
     named = {m.index for m in mentions if m.index < n}
-    if len(named) != n - 1:
+    if len(named) != n - 1 or n < 3:
         return None
     denied = {m.index for m in mentions if m.out}
     for sentence in sentences:
