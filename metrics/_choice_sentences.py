@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mrag_eval.metrics._choice_labels import Mention, candidates, found_labels
-from mrag_eval.metrics._choice_texts import occurrences
-from mrag_eval.metrics._choice_words import Lexicon, Span, fold, inside
+from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, found_labels, occurrences
+from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
 
+# A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
+_Part = tuple[int, int, list[Occurrence], list[re.Match[str]], Spans]
 SEVERAL: Final = -1
 # The end of a sentence; Thai separates sentences by a space, and a label with a dot opens the text of its option. The
 # mark itself is consumed first, so that the search leaps to it.
@@ -25,7 +26,8 @@ _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(
 _BARE: Final = re.compile(r"[\W_]*")
 _COMMA: Final = re.compile("[,、،፣/&+·・;]")
 # "Answer: A dog"
-_ARTICLE: Final = re.compile(r":[\s*_]*[AEO]\s+[a-z]")
+_ARTICLE: Final = re.compile("[AEO] [a-z]")
+_ANNOUNCED_ARTICLE: Final = re.compile(r":[\s*_]*[AEO]\s+[a-z]")
 # More characters than stand between a negation or a connective and a label.
 _BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
 # The most characters between an announcing word and what it announces, and the fewest between two answers.
@@ -38,8 +40,7 @@ class Sentence:
 
     Attributes:
         text: the whole reply, which all positions are of.
-        start: its first character.
-        end: the position behind it.
+        end: the position behind the sentence.
         mentions: the options that it names, in their order.
         answers: words that announce an answer or call it right.
         concludes: it draws a conclusion.
@@ -48,7 +49,6 @@ class Sentence:
     """
 
     text: str
-    start: int
     end: int
     mentions: list[Mention]
     answers: list[Span]
@@ -92,9 +92,10 @@ class Sentence:
         """Return the option that one or several labels state, for an announcement that ends at a position."""
         if len({m.index for m in labels}) == 1:
             return SEVERAL if self._with_another(labels[0]) else labels[0].index
-        first, second = (*(m for m in labels if m.start >= at), None, None)[:2]
-        apart = second is None or (not second.joined and second.start - first.end > _APART)
-        return first.index if first is not None and first.start - at <= _NEAR and apart else SEVERAL
+        behind = [m for m in labels if m.start >= at][:2]
+        near = bool(behind) and behind[0].start - at <= _NEAR
+        crowded = any(m.joined or m.start - behind[0].end <= _APART for m in behind[1:])
+        return behind[0].index if near and not crowded else SEVERAL
 
     def _text_behind(self, live: Sequence[Mention], at: int, clause: int) -> int | None:
         """Return the option whose text is behind an announcement, if it is not joined to another."""
@@ -107,22 +108,11 @@ class Sentence:
         """Return whether another option is proposed with a mention, or its letter may be an article."""
         at = self.mentions.index(mention)
         # a join connects the second of two mentions to the first
-        pairs = [(mention, other) for other in self.mentions[max(0, at - 1) : at]]
-        pairs += [(other, other) for other in self.mentions[at + 1 : at + 2]]
-        if any(second.joined and not other.out and other.index != mention.index for second, other in pairs):
+        joined = [m for m in self.mentions[at + 1 : at + 2] if m.joined]
+        joined += self.mentions[at - 1 : at] if mention.joined else []
+        if any(not other.out and other.index != mention.index for other in joined):
             return True
-        return _ARTICLE.search(self.text, max(0, mention.end - 6), mention.end + 3) is not None
-
-
-@dataclass(slots=True)
-class _Part:
-    """A sentence before it is read: texts of options, what may be a label, and words by field."""
-
-    start: int
-    end: int
-    texts: list[tuple[int, int, int]]
-    labels: list[re.Match[str]]
-    spans: dict[str, list[Span]]
+        return _ANNOUNCED_ARTICLE.search(self.text, max(0, mention.end - 6), mention.end + 3) is not None
 
 
 class Reply:
@@ -141,8 +131,8 @@ class Reply:
         """
         for part in self._backwards:
             self._found.append(part)
-            if part.spans["answer"]:
-                position, index = self._sentence(part).stated()
+            if part[-1]["answer"]:
+                position, index = self._sentence(*part).stated()
                 if index is not None:
                     return position, index
         return -1, None
@@ -150,7 +140,7 @@ class Reply:
     def sentences(self) -> list[Sentence]:
         """Return the sentences that name options, in their order."""
         self._found += self._backwards
-        return [sentence for part in reversed(self._found) if (sentence := self._sentence(part)).mentions]
+        return [sentence for part in reversed(self._found) if (sentence := self._sentence(*part)).mentions]
 
     def _parts(self) -> Iterator[_Part]:
         """Yield the sentences that may name options, the last one first."""
@@ -159,24 +149,26 @@ class Reply:
             labels = [*candidates(self.words).finditer(self.text, start, end)]
             texts = occurrences(self.folded, start, end, self.texts)
             if texts or labels:
-                yield _Part(start, end, texts, labels, self.words.spans(self.folded, start, end))
+                yield start, end, texts, labels, self.words.spans(self.folded, start, end)
             end = start
 
-    def _sentence(self, part: _Part) -> Sentence:
+    def _sentence(
+        self, start: int, end: int, texts: Sequence[Occurrence], labels: Sequence[re.Match[str]], spans: Spans
+    ) -> Sentence:
         """Return a sentence with what its words say of the options that it names."""
-        text, spans = self.text, part.spans
+        text = self.text
         denials = sorted(spans["wrong"] + spans["rejects"])
         answers = [span for span in spans["answer"] if not inside(denials, span[0])]
-        found = [Mention(*each, label=False) for each in part.texts]
-        for mention in found_labels(text, self.n, self.words, part.labels, {**spans, "answer": answers}):
+        found = [Mention(*each, label=False) for each in texts]
+        for mention in found_labels(text, self.n, self.words, labels, {**spans, "answer": answers}):
             label = text[mention.start : mention.end]
             if label.isdecimal() and label in self.texts:
                 mention.index = self.texts.index(label)
             found.append(mention)
         found.sort(key=lambda mention: (mention.start, -mention.end))
-        clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, part.start, part.end))]
+        clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, start, end))]
         mentions = _connected(text, found, spans["joins"])
-        sentence = Sentence(text, part.start, part.end, mentions, answers, bool(spans["concludes"]), clauses)
+        sentence = Sentence(text, end, mentions, answers, bool(spans["concludes"]), clauses)
         _rule_out(sentence, spans["wrong"], spans["rejects"], spans["tentative"])
         return sentence
 
@@ -195,29 +187,21 @@ def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span]) -> li
                 if mention.index == last.index and bare and last.label != mention.label:
                     last.end, last.label = mention.end, True
                     continue
-                if gap == " " and last.label and not mention.label and _article(text, last, mention):
+                between = joins[bisect_left(joins, (last.end, 0)) : bisect_left(joins, (mention.start, 0))]
+                if last.label and not mention.label and _ARTICLE.fullmatch(text, last.start, mention.start + 1):
                     out.pop()
                 elif bare:
                     mention.joined = _COMMA.search(gap) is not None or not gap.strip()
                 else:
-                    mention.joined = _begins_between(joins, last.end, mention.start)
+                    mention.joined = bool(between)
         out.append(mention)
     return out
-
-
-def _article(text: str, label: Mention, behind: Mention) -> bool:
-    """Return whether a letter is a word before an option's text: "A dog"."""
-    return text[label.start : label.end] in "AEO" and text[behind.start].islower()
-
-
-def _begins_between(spans: Sequence[Span], start: int, end: int) -> bool:
-    return bisect_left(spans, (start, 0)) < bisect_left(spans, (end, 0))
 
 
 def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
     """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
     mentions, clause = sentence.mentions, sentence.clause
-    tried = {clause(start) for start, _ in tentative}
+    tried = set() if sentence.concludes else {clause(start) for start, _ in tentative}
     starts = [mention.start for mention in mentions]
     behind, used = [False] * len(mentions), set()
     for start, end in rejects:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
@@ -18,6 +17,8 @@ from mrag_eval.metrics._word_edges import PREFIXES, within
 from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Span = tuple[int, int]
+# Words that a text has, by field.
+Spans = dict[str, list[Span]]
 # Fields whose words are sought all over a reply.
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
@@ -43,12 +44,12 @@ class Lexicon:
     pattern: re.Pattern[str]
     stems: Mapping[str, tuple[tuple[int, bool, str], ...]]
 
-    def spans(self, folded: str, start: int = 0, end: int | None = None) -> dict[str, list[Span]]:
+    def spans(self, folded: str, start: int = 0, end: int | None = None) -> Spans:
         """Return where a part of a folded text has words, by field and in their order.
 
         A longer word hides those of its field inside it.
         """
-        found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
+        found: Spans = {field: [] for field in _SOUGHT}
         # every word has a character before it
         part, before = f"\n{folded[start:end]}", start - 1
         for match in self.pattern.finditer(part):
@@ -122,7 +123,9 @@ def _pattern(stems: Collection[str]) -> re.Pattern[str]:
     letters = {letter: script(letter) for letter in "".join(stems)}
     # Latin labels stand before words of other scripts: "B번"
     anywhere = {None, *NO_SPACE_SCRIPTS, *({"Latn"} if {*letters.values()} - {None, "Latn"} else ())}
-    within = (a for a, own in letters.items() if own not in anywhere and not (own in PREFIXES and a in PREFIXES[own].pattern))
+    within = (
+        a for a, own in letters.items() if own not in anywhere and not (own in PREFIXES and a in PREFIXES[own].pattern)
+    )
     firsts = "".join(sorted({re.escape(stem[0]) for stem in stems}))
     return re.compile(rf"[^{''.join(sorted(within))}\0](?=[{firsts}])(?=({_longest_of(stems)}))", re.DOTALL)
 

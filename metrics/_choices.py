@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics._choice_labels import Mention, opens_line
+from mrag_eval.metrics._choice_options import Mention, opens_line, plain_text
 from mrag_eval.metrics._choice_sentences import SEVERAL, Reply, Sentence
-from mrag_eval.metrics._choice_texts import plain_text
 from mrag_eval.metrics._choice_words import Lexicon, fold, inside, lexicon, normal
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
@@ -29,7 +28,9 @@ _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
 _STRUCTURED: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}|\{[^{}]*\}")
 # Keys and values of an object, or of a text that is meant to be one: quotation marks may be missing.
 _PAIR: Final = re.compile(r"[{,]\s*[\"'“]?([^\"'“”:,{}\[\]\s]+)[\"'”]?\s*:\s*(\[[^\]]*|\"[^\"]*|“[^”]*|'[^']*|[^,}]*)")
-_KEYS: Final = frozenset({"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"})
+_KEYS: Final = frozenset(
+    {"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"}
+)
 # A label with the marks around it, and the words of no reply that is one.
 _LONGEST_LABEL: Final = 40
 _RIGHT_MARKS: Final = "✅✔☑✓"
@@ -42,15 +43,10 @@ def extract_choice(
 ) -> int | None:
     """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
-    The first of these that says something decides:
-
-    1. the reply as a whole: a label, or exactly one option's text;
-    2. structured forms and statements, the last one: ``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``,
-       ``B is correct``; two objects that disagree are ambiguous;
-    3. a list with marks: the only option with ✅, or the only one without ❌;
-    4. a label that opens the reply: ``B) Morocco, not A) Spain``;
-    5. elimination: the only option that is not ruled out;
-    6. the only option in the last sentence that names one, else in the first; none if the reply declines.
+    The first of these that says something decides: the reply as a whole, if it is a label or an option's text; the last
+    structured form or statement (``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``, ``B is correct``); a list
+    with marks (✅, ❌); a label that opens the reply; elimination; the only option in the last sentence that names one,
+    else in the first, unless the reply declines.
 
     Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
     count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
@@ -212,14 +208,15 @@ def _recites(text: str, mentions: Sequence[Mention], n: int) -> bool:
 
 def _marked(text: str, mentions: Sequence[Mention], n: int) -> int | None:
     """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
-    right, wrong = set(), set()
+    right: set[int] = set()
+    wrong: set[int] = set()
     starts = [mention.start for mention in mentions]
     for line in _MARKED_LINE.finditer(text):
         first, end = bisect_left(starts, line.start()), bisect_left(starts, line.end())
         marks = [*_MARK.finditer(text, *line.span())] if first < end else []
         for mark in marks:
-            # one mark is of the line's option; several follow theirs, or precede them if a mark comes first
-            at = first if len(marks) == 1 else bisect_left(starts, mark.start()) - (marks[0].start() > starts[first])
+            # marks follow their options, or precede them if a mark comes first
+            at = bisect_left(starts, mark.start()) - (marks[0].start() > starts[first])
             if first <= at < end:
                 (right if mark[0] in _RIGHT_MARKS else wrong).add(mentions[at].index)
     if right:
