@@ -6,12 +6,12 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from mrag_eval.metrics._choice_words import Lexicon, Spans, fold, normal, starts_word
+from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, normal, starts_word
 from mrag_eval.metrics._word_edges import within
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
@@ -28,6 +28,8 @@ _FEW_WORDS: Final = 20
 _CLOSERS: Final = frozenset("⟧)]}*_»\"”」』】>`'")
 # An option, its start and its end.
 Occurrence = tuple[int, int, int]
+# The index of an option, its words, and the most letters of an ending.
+Sought = tuple[int, list[str], int]
 # The fewest letters of an option that is also found with an ending, and the most letters of an ending.
 _INFLECTED, _LONGEST_ENDING = 4, 4
 
@@ -72,16 +74,23 @@ def candidates(words: Lexicon) -> re.Pattern[str]:
     return re.compile(rf"[A-Za-z\d{firsts}](?<![{_CASED}'.°&].)(?<=(?=([A-Za-z]|\d{{1,2}}{local})(?!{goes_on})).)")
 
 
-def found_labels(text: str, n: int, words: Lexicon, labels: Sequence[re.Match[str]], spans: Spans) -> Iterator[Mention]:
+def found_labels(
+    text: str,
+    n: int,
+    words: Lexicon,
+    labels: Iterable[re.Match[str]],
+    announcements: Collection[Span],
+    spans: Spans,
+) -> Iterator[Mention]:
     """Yield the labels of a text: capitals, and with a mark or an announcement small letters and numbers too.
 
-    ``labels``: what :func:`candidates` finds; ``spans``: the words around it.
+    ``labels``: what :func:`candidates` finds; ``announcements``: words that announce an answer; ``spans``: all words.
     """
-    answers = {end for _, end in spans["answer"]}
+    answers = {end for _, end in announcements}
     options = {end for _, end in spans["option"]}
     behind = {start for start, _ in spans["option_after"]}
-    judged = {start for name in ("answer", "wrong") for start, _ in spans[name]}
-    leads = sorted(end for name in ("answer", "concludes") for _, end in spans[name])
+    judged = {start for start, _ in (*announcements, *spans["wrong"])}
+    leads = sorted([*answers, *(end for _, end in spans["concludes"])])
     for match in labels:
         label, (start, end) = match[1], match.span(1)
         before = start
@@ -167,15 +176,13 @@ def plain_text(text: str) -> str:
     return " ".join(_patterns()[0].findall(fold(unicodedata.normalize("NFKC", text))))
 
 
-def occurrences(folded: str, start: int, end: int, options: tuple[str, ...]) -> list[Occurrence]:
-    """Return each option that begins in a part of a text, with its start and end, in the order of the text.
+def occurrences(folded: str, start: int, end: int, sought: Iterable[Sought]) -> list[Occurrence]:
+    """Return each option that begins in a part of a folded text in NFKC, with its start and end, in their order.
 
-    A longer one goes before those that start with it. ``options`` as :func:`plain_text` gives them; the text in NFKC,
-    folded. Not sought are options of one letter or digit, which many texts hold by chance, and those that are there
-    twice.
+    A longer one goes before those that start with it.
     """
     found = []
-    for index, words, longest in _sought(options):
+    for index, words, longest in sought:
         at = folded.find(words[0], start, end)
         while at >= 0:
             last = _end(folded, at, words, longest)
@@ -186,20 +193,21 @@ def occurrences(folded: str, start: int, end: int, options: tuple[str, ...]) -> 
 
 
 @lru_cache(maxsize=1024)
-def _sought(options: tuple[str, ...]) -> list[tuple[int, list[str], int]]:
-    """Return the options that are sought, the longest first: index, words, and the most letters of an ending.
+def sought_options(options: tuple[str, ...]) -> tuple[Sought, ...]:
+    """Return the options, as :func:`plain_text` gives them, that are sought in a reply, the longest first.
 
-    The last letter is left out where declension may change it.
+    Not sought are those of one letter or digit, which many texts hold by chance, and those that are there twice. The
+    last letter is left out where declension may change it.
     """
     found = []
     for index, option in sorted(enumerate(options), key=lambda each: -len(each[1])):
-        unspaced = option and script(option[-1]) in {"Hang", *NO_SPACE_SCRIPTS}
+        unspaced = bool(option) and script(option[-1]) in {"Hang", *NO_SPACE_SCRIPTS}
         if (len(option) < 2 and not unspaced) or options.count(option) > 1:
             continue
         inflects = len(option) >= _INFLECTED and not unspaced and script(option[-1]) is not None
         changes = inflects and len(option) > _INFLECTED + 1 and option[-2] != " "
         found.append((index, option[: len(option) - changes].split(" "), _LONGEST_ENDING * inflects))
-    return found
+    return tuple(found)
 
 
 def _end(folded: str, at: int, words: Sequence[str], longest: int) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, found_labels, occurrences
+from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, found_labels, occurrences, sought_options
 from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
 
 # A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
@@ -144,10 +144,10 @@ class Reply:
 
     def _parts(self) -> Iterator[_Part]:
         """Yield the sentences that may name options, the last one first."""
-        end = len(self.text)
+        end, sought, possible = len(self.text), sought_options(self.texts), candidates(self.words)
         for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(self.text))]):
-            labels = [*candidates(self.words).finditer(self.text, start, end)]
-            texts = occurrences(self.folded, start, end, self.texts)
+            labels = [*possible.finditer(self.text, start, end)]
+            texts = occurrences(self.folded, start, end, sought)
             if texts or labels:
                 yield start, end, texts, labels, self.words.spans(self.folded, start, end)
             end = start
@@ -158,9 +158,10 @@ class Reply:
         """Return a sentence with what its words say of the options that it names."""
         text = self.text
         denials = sorted(spans["wrong"] + spans["rejects"])
-        answers = [span for span in spans["answer"] if not inside(denials, span[0])]
+        # neither "not correct" nor "I don't choose A"
+        answers = [each for each in spans["answer"] if not (inside(denials, each[0]) or inside(denials, each[0] - 2))]
         found = [Mention(*each, label=False) for each in texts]
-        for mention in found_labels(text, self.n, self.words, labels, {**spans, "answer": answers}):
+        for mention in found_labels(text, self.n, self.words, labels, answers, spans):
             label = text[mention.start : mention.end]
             if label.isdecimal() and label in self.texts:
                 mention.index = self.texts.index(label)
@@ -200,6 +201,8 @@ def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span]) -> li
 
 def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
     """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
+    if not (wrong or rejects or tentative):
+        return
     mentions, clause = sentence.mentions, sentence.clause
     tried = set() if sentence.concludes else {clause(start) for start, _ in tentative}
     starts = [mention.start for mention in mentions]

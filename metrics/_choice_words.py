@@ -49,7 +49,7 @@ class Lexicon:
 
         A longer word hides those of its field inside it.
         """
-        found: Spans = {field: [] for field in _SOUGHT}
+        found: Spans = defaultdict(list)
         # every word has a character before it
         part, before = f"\n{folded[start:end]}", start - 1
         for match in self.pattern.finditer(part):
