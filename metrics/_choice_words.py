@@ -17,13 +17,20 @@ from mrag_eval.metrics._word_edges import PREFIXES, within
 from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Span = tuple[int, int]
-# Words that a text has, by field.
-Spans = dict[str, list[Span]]
 # Fields whose words are sought all over a reply.
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
 _LONGEST_PROCLITIC = 4
+# What is often between two words, told at once.
+_BETWEEN: Final = frozenset(" \n.,:")
+
+
+class Spans(dict[str, list[Span]]):
+    """The words that a text has, by field; nothing for a field without any."""
+
+    def __missing__(self, field: str) -> list[Span]:
+        return []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,20 +56,19 @@ class Lexicon:
 
         A longer word hides those of its field inside it.
         """
-        found: Spans = defaultdict(list)
-        # every word has a character before it
-        part, before = f"\n{folded[start:end]}", start - 1
+        found = Spans()
+        # every word has a character before it and one behind it
+        part, before = f"\n{folded[start:end]}\n", start - 1
         for match in self.pattern.finditer(part):
             at = match.end()
-            if part[at - 1] in " \n" or starts_word(part, at):
+            if part[at - 1] in _BETWEEN or starts_word(part, at):
                 for length, endings, field in self.stems[match[1]]:
                     last = at + length
-                    if endings:
-                        while within(part, last):
-                            last += 1
-                    elif within(part, last) and script(part[last - 1]) != "Hang":
+                    while endings and part[last] not in _BETWEEN and within(part, last):
+                        last += 1
+                    if part[last] not in _BETWEEN and within(part, last) and script(part[last - 1]) != "Hang":
                         continue
-                    spans = found[field]
+                    spans = found.setdefault(field, [])
                     if not spans or at + before >= spans[-1][1]:
                         spans.append((at + before, last + before))
                     elif last - at > spans[-1][1] - spans[-1][0]:
