@@ -22,7 +22,7 @@ from mrag_eval.metrics._char_ngram import (
     char_ngram_scores,
     char_ngram_scores_batch,
 )
-from mrag_eval.metrics._choices import extract_choice
+from mrag_eval.metrics._choices import declines, extract_choice
 from mrag_eval.metrics._choices_official import (
     BorderlinesCitation,
     extract_choice_blend_official,
@@ -83,7 +83,6 @@ from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
 from mrag_eval.metrics._random_ranking import random_ranking
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
-from mrag_eval.metrics._refusal_words import declines
 from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
 from mrag_eval.metrics._share_between import share_between
 from mrag_eval.metrics._short_answers import (
