@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from inspect import signature
-from pathlib import Path
 from typing import Any, NoReturn
 
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import ConfigError, UnwrittenError, Wait, did_you_mean, keep_for_repetition, remove_ended
+from mrag_eval.core import ConfigError, UnwrittenError, did_you_mean, keep_for_repetition, remove_ended
 from mrag_eval.harness._result_files import hash_of, run_files
 
 _FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
@@ -87,8 +84,7 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
         settings = {**settings, "device": EvaluatorConfig().device}
     # without a path: it would only log what it cannot write
     tracker = EvaluationTracker()
-    with _last_wait_named():
-        results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
     if results is None:
         return None
     found = dict(results)
@@ -109,24 +105,6 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
     return found
 
 
-@contextmanager
-def _last_wait_named() -> Iterator[None]:
-    """Name the wait for the description of this machine, which the harness makes after every run."""
-    from lm_eval import evaluator
-
-    describe = evaluator.add_env_info
-
-    def described(results: dict[str, Any]) -> None:
-        with Wait("recording versions and hardware of this machine"):
-            describe(results)
-
-    evaluator.add_env_info = described
-    try:
-        yield
-    finally:
-        evaluator.add_env_info = describe
-
-
 def score_table(results: Mapping[str, Any]) -> str:
     """Return the harness's table of scores, and that of the groups if there are any."""
     from lm_eval.utils import make_table
@@ -135,21 +113,3 @@ def score_table(results: Mapping[str, Any]) -> str:
     if results.get("groups"):
         parts.append(make_table(results, "groups"))
     return "\n".join(parts)
-
-
-def ask_git_only_in_a_work_tree() -> None:
-    """Keep the harness from calling git outside a work tree, where git prints ``fatal: not a git repository``.
-
-    The harness asks for the commit of the current folder after every run, and passes on whatever git prints. Inside a
-    work tree it still does.
-    """
-    from lm_eval import evaluator
-    from lm_eval.loggers.utils import get_git_commit_hash
-
-    def commit() -> str | None:
-        here = Path.cwd()
-        inside = "GIT_DIR" in os.environ or any((folder / ".git").exists() for folder in (here, *here.parents))
-        found: str | None = get_git_commit_hash() if inside else None
-        return found
-
-    evaluator.get_git_commit_hash = commit

@@ -18,7 +18,6 @@ from lm_eval.evaluator_utils import get_sample_size
 from mrag_eval.core import DataError, ModelReply, check_file_name
 from mrag_eval.harness._models import keep_keys_of
 from mrag_eval.harness._result_files import watch_tracker
-from mrag_eval.harness._run import ask_git_only_in_a_work_tree
 from mrag_eval.harness._running import Running, watch_evaluate
 
 # Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
@@ -392,7 +391,6 @@ class HarnessTask(ConfigurableTask):
 
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""
-        ask_git_only_in_a_work_tree()
         out: dict[str, Any] = self.config.to_dict()
         return out | self.published_config(out)
 

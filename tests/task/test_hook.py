@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -55,24 +53,6 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     monkeypatch.setattr(IndexSearch, "retrieve", spy)
     return calls
-
-
-# ------------------------------------------------------------------ the run
-
-
-def test_a_run_outside_a_git_repository_prints_nothing_of_git(
-    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(tasks, limit=1)["git_hash"] is None
-    assert "fatal" not in capfd.readouterr().err
-    git = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org")
-    subprocess.run([*git, "init", "-q"], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
-    assert re.fullmatch("[0-9a-f]{7,}", run(tasks, limit=1)["git_hash"])
-    (tmp_path / ".git" / "HEAD").write_text("damaged\n", "utf-8")
-    run(tasks, limit=1)
-    assert "fatal" in capfd.readouterr().err
 
 
 # ------------------------------------------------------------------ which tasks are asked for
