@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
+from functools import cache
 from inspect import signature
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_type_hints
 
 from lm_eval.tasks import TaskManager
 
@@ -35,6 +36,14 @@ def run_parser() -> ArgumentParser:
     return parser
 
 
+@cache
+def setting_types() -> dict[str, Any]:
+    """Return the settings of a run, as flags and as keys of a ``--config`` file, with the type of each."""
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    return get_type_hints(EvaluatorConfig)
+
+
 def config_file_settings(path: str) -> dict[str, Any]:
     """Return the settings of a ``--config`` file; raise ConfigError if it cannot be read."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
@@ -44,7 +53,7 @@ def config_file_settings(path: str) -> dict[str, Any]:
         found = dict(EvaluatorConfig.load_yaml_config(path))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ConfigError(f"--config {path}: {' '.join(str(error).split())}", fix) from None
-    known = {field.name for field in fields(EvaluatorConfig)}
+    known = setting_types()
     for key in found:
         if key not in known:
             raise ConfigError(f"--config {path}: unknown key '{key}'{did_you_mean(str(key), known)}", fix)

@@ -17,7 +17,7 @@ from lm_eval.evaluator_utils import get_sample_size
 
 from mrag_eval.core import DataError, ModelReply, check_file_name
 from mrag_eval.harness._models import keep_keys_of
-from mrag_eval.harness._result_files import watch_tracker
+from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.harness._running import Running, watch_evaluate
 
 # Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
@@ -121,7 +121,7 @@ class HarnessTask(ConfigurableTask):
         self._name = str(config.get("task", "?"))
         self._set = frozenset(config)
         check_file_name(self._name, "the task's name")
-        watch_tracker()
+        watch_trackers()
         watch_evaluate(_around)
         super().__init__(config=config)
 

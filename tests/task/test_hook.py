@@ -14,8 +14,8 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, make_table
 
+from mrag_eval.config._tasks import tasks_being_loaded
 from mrag_eval.core import ConfigError, DataError, MragError
-from mrag_eval.harness import loaded_together
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.task import RagTask
 from mrag_eval.task import _hook as task_module
@@ -65,7 +65,7 @@ def test_a_task_knows_all_that_are_loaded_with_it(tasks: Path, monkeypatch: pyte
     real = RagTask.load_rows
 
     def load_rows(self: RagTask) -> list[dict[str, Any]]:
-        seen.append(set(loaded_together() or ()))
+        seen.append(set(tasks_being_loaded().names))
         return real(self)
 
     monkeypatch.setattr(RagTask, "load_rows", load_rows)
@@ -82,7 +82,7 @@ def test_a_task_knows_all_that_are_loaded_with_it(tasks: Path, monkeypatch: pyte
         manager.load(asked)
         assert seen
         assert all(found == names for found in seen)
-    assert loaded_together() is None
+    assert tasks_being_loaded() is None
 
 
 # ------------------------------------------------------------------ which rows are retrieved
