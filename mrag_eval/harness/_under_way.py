@@ -20,6 +20,8 @@ class Loading:
     manager: TaskManager
 
 
+# What the first argument of that call is named, which differs between releases.
+_ASKED = TaskManager.load.__code__.co_varnames[1]
 _last: tuple[Any, Loading] | None = None
 
 
@@ -29,7 +31,7 @@ def loading() -> Loading | None:
     call = _variables_of(TaskManager.load.__code__)
     if call is None:
         return None
-    asked = call["task_list"]
+    asked = call[_ASKED]
     if _last is None or _last[0] is not asked:
         # a task or group that is built already goes by its name
         named = [
