@@ -119,7 +119,7 @@ def unknown_name(asked: Sequence[str], known: Mapping[str, Listed]) -> ConfigErr
             tags = {tag for listed in known.values() for tag in listed.tags}
             return ConfigError(
                 f"no task '{name}'{close_match(name, {*known, *tags})}",
-                "mrag-eval tasks   lists our tasks and tags, lm_eval ls tasks the harness's",
+                "mrag-eval tasks   lists our benchmarks and tags, lm_eval ls tasks the harness's tasks",
             )
     return None
 

@@ -13,9 +13,8 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.config.task import TaskConfig
-from lm_eval.evaluator_utils import get_sample_size
 
-from mrag_eval.core import DataError, ModelReply, check_file_name
+from mrag_eval.core import DataError, ModelReply, check_file_name, limited
 from mrag_eval.harness._models import keep_keys_of
 from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.harness._running import Running, watch_evaluate
@@ -236,7 +235,7 @@ class HarnessTask(ConfigurableTask):
     def rows_to_run(self, limit: float | None = None, samples: Mapping[str, list[int]] | None = None) -> list[str]:
         """Return the ids of the rows that a run with these flags of the harness has; nothing is retrieved for them."""
         chosen = (samples or {}).get(self._name)
-        return [row for _, row in self._numbered(0, get_sample_size(self, limit), 1, chosen)]
+        return [row for _, row in self._numbered(0, limited(len(self._rows), limit), 1, chosen)]
 
     def _chosen(self, samples: Sequence[int]) -> list[dict[str, Any]]:
         n = len(self._rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrag_eval.config import Listed, RunTasks, TaskBlocks, split_config
-from mrag_eval.core import naming
+from mrag_eval.core import limited, naming
 from mrag_eval.datasets import LOADERS, DataBlock, Declaration, Expected, data_of_config, validate_data
 from mrag_eval.scoring import METRIC_NAMES
 
@@ -66,15 +66,8 @@ def _leaf(
     loader = LOADERS[data.benchmark]
     expected = Expected() if loader.expected is None else loader.expected(data)
     whole = expected.rows
-    rows = _limited(None if whole is None else math.ceil(whole * (data.share or 1)), limit)
+    rows = limited(None if whole is None else math.ceil(whole * (data.share or 1)), limit)
     return PlannedTask(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
-
-
-def _limited(rows: int | None, limit: float | None) -> int | None:
-    """Return the number of rows that ``--limit`` leaves, as the harness counts."""
-    if limit is None or rows is None:
-        return rows if limit is None or limit < 1 else int(limit)
-    return min(rows, int(limit) if limit >= 1 else math.ceil(rows * limit))
 
 
 def _longest_reply(config: Mapping[str, Any]) -> int:

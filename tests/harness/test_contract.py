@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 
-@cache
-def _module(name: str) -> ast.Module:
+from mrag_eval import harness as _room
+
+
+def _source() -> Path:
     folder = os.environ.get("MRAG_HARNESS_SOURCE")
     if folder is None:
         found = find_spec("lm_eval")
         assert found is not None
         assert found.origin is not None
         folder = str(Path(found.origin).parents[1])
-    return ast.parse((Path(folder) / "lm_eval" / f"{name}.py").read_text("utf-8"))
+    return Path(folder)
+
+
+@cache
+def _module(name: str) -> ast.Module:
+    return ast.parse((_source() / "lm_eval" / f"{name}.py").read_text("utf-8"))
 
 
 def _function(name: str, module: str = "evaluator") -> ast.FunctionDef:
@@ -83,3 +93,36 @@ def test_the_settings_of_a_run_have_types_that_a_config_file_is_checked_by() -> 
                  and node.name == "EvaluatorConfig")  # fmt: skip
     types = {ast.unparse(node.annotation) for node in found.body if isinstance(node, ast.AnnAssign)}
     assert {"bool", "dict", "str | None"} <= types
+
+
+def _imported() -> Iterator[tuple[str, str]]:
+    """Yield each name that the room imports from the harness, after its module."""
+    for path in Path(_room.__path__[0]).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "lm_eval":
+                yield from ((str(node.module), alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize(("module", "name"), sorted({*_imported()}))
+def test_what_is_imported_from_the_harness_is_there(module: str, name: str) -> None:
+    place = _source().joinpath(*module.split("."))
+    files = [found for found in (place.with_suffix(".py"), place / "__init__.py") if found.is_file()]
+    known = any(re.search(rf"\b{name}\b", found.read_text("utf-8")) for found in files)
+    assert known or (place / f"{name}.py").is_file()
+
+
+def test_a_manager_shows_what_it_has_indexed() -> None:
+    assert _function("task_index", "tasks/manager")
+
+
+def test_a_task_loads_its_rows_while_it_is_built() -> None:
+    (task,) = [node for node in _module("api/task").body if isinstance(node, ast.ClassDef)
+               and node.name == "ConfigurableTask"]  # fmt: skip
+    built = next(node for node in task.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    assert "self.download" in {ast.unparse(node.func) for node in ast.walk(built) if isinstance(node, ast.Call)}
+
+
+def test_metadata_is_given_as_keys_and_values() -> None:
+    (flag,) = [node for node in ast.walk(_module("_cli/run")) if isinstance(node, ast.Call) and node.args
+               and isinstance(node.args[0], ast.Constant) and node.args[0].value == "--metadata"]  # fmt: skip
+    assert "MergeDictAction" in {ast.unparse(keyword.value) for keyword in flag.keywords}
