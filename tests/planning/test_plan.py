@@ -204,8 +204,11 @@ def test_names_are_resolved_as_the_harness_resolves_them(tasks: Path, bare: Path
     from mrag_eval.harness import load_tasks, task_manager
 
     (tasks / "changed.yaml").write_text(
-        "group: changed\ntask:\n- {task: small, retrieval: {k: 1}}\n- {group: inner}\n", "utf-8"
+        "group: changed\nprompt: {max_tokens: 900}\ntask:\n- {task: small, retrieval: {k: 1}}\n- {group: inner}\n"
+        "- {group: written, retrieval: {k: 3}, group_alias: Written, task: [third]}\n",
+        "utf-8",
     )
+    (tasks / "third.yaml").write_text("include: small.yaml\ntask: third\n", "utf-8")
     (tasks / "inner.yaml").write_text("group: inner\ntask: [other]\n", "utf-8")
     (tasks / "other.yaml").write_text(
         "include: small.yaml\ntask: other\ntag: [some, more]\nretrieval: {k: 2}\n", "utf-8"
