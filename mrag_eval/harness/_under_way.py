@@ -22,7 +22,7 @@ class Loading:
 
 # What the first argument of that call is named, which differs between releases.
 _ASKED = TaskManager.load.__code__.co_varnames[1]
-_last: tuple[Any, Loading] | None = None
+_last: Loading | None = None
 
 
 def loading() -> Loading | None:
@@ -31,14 +31,13 @@ def loading() -> Loading | None:
     call = _variables_of(TaskManager.load.__code__)
     if call is None:
         return None
-    asked = call[_ASKED]
-    if _last is None or _last[0] is not asked:
-        # a task or group that is built already goes by its name
-        named = [
-            one if isinstance(one, str | Mapping) else getattr(one, "task_name", None) or one.name for one in asked
-        ]
-        _last = asked, Loading(named, call["self"])
-    return _last[1]
+    # a task or group that is built already goes by its name
+    asked = [
+        one if isinstance(one, str | Mapping) else getattr(one, "task_name", None) or one.name for one in call[_ASKED]
+    ]
+    if _last is None or _last.manager is not call["self"] or _last.asked != asked:
+        _last = Loading(asked, call["self"])
+    return _last
 
 
 def tracker_of_run() -> Any:

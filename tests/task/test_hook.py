@@ -83,6 +83,12 @@ def test_a_task_knows_all_that_are_loaded_with_it(tasks: Path, monkeypatch: pyte
         assert seen
         assert all(found == names for found in seen)
     assert tasks_being_loaded() is None
+    # the same list, grown, and with another manager
+    same = ["small"]
+    for more in (manager, manager, TaskManager(include_path=str(tasks), include_defaults=False)):
+        more.load(same)
+        assert seen[-1] == {*same}
+        same += ["other"][: 2 - len(same)]
 
 
 # ------------------------------------------------------------------ which rows are retrieved
