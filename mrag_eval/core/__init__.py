@@ -67,6 +67,7 @@ from mrag_eval.core._languages import (
     script_name,
     suggestion,
 )
+from mrag_eval.core._limited import limited
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
 from mrag_eval.core._passages import CONTROL, KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, check_id, titled
@@ -238,6 +239,7 @@ __all__ = [
     "language_scripts",
     "language_tier",
     "leads_out",
+    "limited",
     "lines_of",
     "links_out",
     "loading_device",
