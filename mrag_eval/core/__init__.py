@@ -69,7 +69,17 @@ from mrag_eval.core._languages import (
 )
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
-from mrag_eval.core._passages import CONTROL, KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, check_id, titled
+from mrag_eval.core._passages import (
+    CONTROL,
+    KEPT_LANGS,
+    UNSURE_LANGUAGE,
+    GivenPassage,
+    Hit,
+    Passage,
+    RagDoc,
+    check_id,
+    titled,
+)
 from mrag_eval.core._paths import cache_dir, name_of_model, task_and_date, tasks_folder, user_path, visible_to_harness
 from mrag_eval.core._rankings import (
     Kept,
@@ -128,6 +138,7 @@ __all__ = [
     "SHARE",
     "STAGES",
     "UNSHOWN",
+    "UNSURE_LANGUAGE",
     "VOTED",
     "AgentUsage",
     "Claims",

@@ -44,6 +44,7 @@ from mrag_eval.metrics import (
     char_ngram_recall_batch,
     code_switch_share,
     correct_language_rate,
+    declines,
     exact_match,
     extract_choice,
     has_lemma_rule,
@@ -69,6 +70,7 @@ from mrag_eval.scoring._control_kinds import (
     Control,
     uncontrolled,
 )
+from mrag_eval.scoring._passage_metrics import OTHER_QUOTES, copied, passages_in_language, quotes, where_told
 from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
 from mrag_eval.scoring._reasons import (
     DECLINED,
@@ -301,10 +303,13 @@ def _correct_language(rows: Sequence[Scored], rule: LanguageRule = LanguageRule(
         min_recognised=rule.min_recognised,
         check_script=rule.check_script,
     )
-    return [
-        DECLINED if row.declined else str(reason) if correct is None else float(correct)
-        for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
-    ]
+    return where_told(
+        rows,
+        [
+            DECLINED if row.declined else str(reason) if correct is None else float(correct)
+            for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
+        ],
+    )
 
 
 def _answered_in_english(rows: Sequence[Scored]) -> list[Value]:
@@ -332,12 +337,12 @@ def _in_english(row: Scored, label: str | None) -> Value:
 
 def _code_switch(rows: Sequence[Scored]) -> list[Value]:
     found = [code_switch_share(r.answer, r.doc.query_lang) for r in rows]
-    return [str(switch.reason) if switch.share is None else switch.share for switch in found]
+    return where_told(rows, [str(switch.reason) if switch.share is None else switch.share for switch in found])
 
 
 def _language_mix(rows: Sequence[Scored]) -> list[Value]:
     found = [language_mix(r.answer, r.doc.query_lang) for r in rows]
-    return [str(mix.reason) if mix.share is None else mix.share for mix in found]
+    return where_told(rows, [str(mix.reason) if mix.share is None else mix.share for mix in found])
 
 
 def _judge_correct(rows: Sequence[Scored]) -> list[Value]:
@@ -404,6 +409,11 @@ def _answer_tag(rows: Sequence[Scored]) -> list[Value]:
     return [NO_TAG if row.tagged is None else float(row.tagged) for row in rows]
 
 
+def _refused(rows: Sequence[Scored]) -> list[Value]:
+    return [float(declines(row.answer, row.doc.query_lang, row.doc.choices or ())) for row in rows]
+
+
+_OF_PASSAGES = uncontrolled("it compares replies with passages, and controls are shown none")
 # A metric of the reply.
 _reply = partial(Metric, needs=ANSWERED)
 METRICS: dict[str, Metric] = {
@@ -605,6 +615,44 @@ METRICS: dict[str, Metric] = {
             False,
             control=LANGUAGE,
         ),
+        _reply(
+            "refused", _refused, True, "the reply declines in words of its language or of English", None, control=FORM
+        ),
+        _reply(
+            "verbatim_quote",
+            quotes("shown"),
+            False,
+            "share of the reply's quotes that stand word by word in a passage shown",
+            control=_OF_PASSAGES,
+        ),
+        *(
+            _reply(
+                f"quote_{source}",
+                quotes(source),
+                False,
+                f"share of the reply's quotes {where}",
+                more,
+                control=_OF_PASSAGES,
+            )
+            for source, where, more in OTHER_QUOTES
+        ),
+        _reply(
+            "copied",
+            copied,
+            False,
+            "share of the reply in runs of eight words or more from a passage shown, marked as quotes or not",
+            None,
+            control=_OF_PASSAGES,
+        ),
+        Metric(
+            "passages_in_language",
+            passages_in_language,
+            False,
+            "share of the passages shown that are in the language of the question",
+            None,
+            needs=REORDERED,
+            control=uncontrolled("it describes passages, not replies"),
+        ),
     )
 }
 # Metrics that a reply and its row alone decide.
@@ -616,6 +664,10 @@ REPLY_METRICS = frozenset(METRICS) - {
     "context_sufficiency",
     "language_check",
     "answered_in_english",
+    "verbatim_quote",
+    *(f"quote_{source}" for source, *_ in OTHER_QUOTES),
+    "copied",
+    "passages_in_language",
     SHOWN,
 }
 # Every name that a task may list under ``metrics``, except ranking measures.
