@@ -3,6 +3,17 @@
 from mrag_eval._front._evaluate import evaluate
 from mrag_eval._front._results import Results
 from mrag_eval._front._retrieve import RetrievedRun, retrieve
-from mrag_eval._front._score import score
+from mrag_eval._front._score import score, score_log
+from mrag_eval._front._survey import Survey, measured_names, read_log
 
-__all__ = ["Results", "RetrievedRun", "evaluate", "retrieve", "score"]
+__all__ = [
+    "Results",
+    "RetrievedRun",
+    "Survey",
+    "evaluate",
+    "measured_names",
+    "read_log",
+    "retrieve",
+    "score",
+    "score_log",
+]
