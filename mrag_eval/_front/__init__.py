@@ -1,6 +1,7 @@
 """The Python interface: evaluate a model, retrieve without one, score replies that are there, read finished runs."""
 
 from mrag_eval._front._evaluate import evaluate
+from mrag_eval._front._log_text import log_lines, score_lines
 from mrag_eval._front._results import Results
 from mrag_eval._front._retrieve import RetrievedRun, retrieve
 from mrag_eval._front._score import score, score_log
@@ -11,9 +12,11 @@ __all__ = [
     "RetrievedRun",
     "Survey",
     "evaluate",
+    "log_lines",
     "measured_names",
     "read_log",
     "retrieve",
     "score",
+    "score_lines",
     "score_log",
 ]

@@ -25,16 +25,19 @@ _LEAST_RECOGNISED = 0.8
 ROWS, CHARACTERS = 1000, 16 << 20
 # Keys of ``extra``: how the language of the question is known, and the languages of question and contexts.
 LANG_BY, CONTEXT_PAIR = "query_lang_by", "context_pair"
-# What a default metric needs of the rows, in the words of what is missing.
-_DEFAULTS: Mapping[str, tuple[str, ...]] = {
-    "answer": ("correct_language", "language_mix", "refused"),
-    "context": ("passages_in_language",),
-    "text of a context": ("verbatim_quote", "quote_elsewhere", "quote_stitched", "quote_nowhere", "copied"),
-    "reference": ("char3gram_recall", "match_unicode", "f1_unicode"),
-    "choices": ("acc",),
-    "relevant_ids among the contexts' rows": (SHOWN, "hit@5", "mrr@10", "ndcg@10"),
-}
-_OF_REPLIES = ("answer", "reference", "choices", "text of a context")
+_QUOTES = ("elsewhere", "stitched", "nowhere")
+# The default metrics, by what the rows must have.
+_DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("answer",), ("correct_language", "language_mix", "refused")),
+    (("context",), ("passages_in_language",)),
+    (
+        ("answer", "text of a context"),
+        ("verbatim_quote", "quote_elsewhere", "quote_stitched", "quote_nowhere", "copied"),
+    ),
+    (("answer", "reference"), ("char3gram_recall", "match_unicode", "f1_unicode")),
+    (("answer", "choices"), ("acc",)),
+    (("context", "relevant_ids"), (SHOWN, "hit@5", "mrr@10", "ndcg@10")),
+)
 
 
 @dataclass(frozen=True)
@@ -113,37 +116,13 @@ class Survey:
         return Given(doc, row.get("reply"), passages)
 
     def default_metrics(self) -> tuple[list[str], dict[str, list[str]]]:
-        """Return the metrics of what the rows hold, and those left out by what is missing."""
+        """Return the metrics of what the rows hold, and those left out, by what no row has."""
         names: list[str] = []
         left: dict[str, list[str]] = {}
-        for needed, metrics in _DEFAULTS.items():
-            there = self.counts[needed] and (needed not in _OF_REPLIES or self.counts["answer"])
-            if there and (needed[0] != "r" or not needed.startswith("relevant") or self.counts["context"]):
-                names += metrics
-            else:
-                left[needed] = list(metrics)
+        for needs, metrics in _DEFAULTS:
+            missing = next((need for need in needs if not self.counts[need]), None)
+            (names if missing is None else left.setdefault(missing, [])).extend(metrics)
         return names, left
-
-    def lines(self) -> list[str]:
-        """Return what was recognised, as a person reads it."""
-        log, rows = self.log, len(self.docs)
-        mapped = ", ".join(f"{path} → {name}" for name, path in log.mapping.items() if path != name)
-        out = [f"{log.name}   {rows:,} rows, the shape of {log.shape.name}" + (f": {mapped}" if mapped else "")]
-        if log.unread:
-            out.append(f"not read        {', '.join(log.unread)}")
-        langs = Counter(doc.query_lang for doc in self.docs.values())
-        shown = ", ".join(f"{code} {n:,}" for code, n in langs.most_common(8))
-        more = f" and {len(langs) - 8} more" if len(langs) > 8 else ""
-        by = f" ({self.counts['detected']:,} detected)" if self.counts["detected"] else ""
-        out.append(f"languages       questions {shown}{more}{by}")
-        unsure = Counter(str(doc.extra[UNSURE_LANGUAGE]) for doc in self.docs.values() if UNSURE_LANGUAGE in doc.extra)
-        out += [f"                {n:,} not relied on: {why}" for why, n in unsure.most_common(5)]
-        for what, n in (("answer", rows - self.counts["answer"]), ("context", rows - self.counts["context"])):
-            if 0 < n < rows:
-                out.append(f"without {what:<8}{n:,} rows" + (", counted as failed" if what == "answer" else ""))
-        if self.benchmark is not None:
-            out.append(f"references      of {self.benchmark}: {self.counts['joined']:,} of {rows:,} rows by their id")
-        return out
 
 
 def read_log(
@@ -248,7 +227,7 @@ def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> No
             "text of a context": any(hit.text for hit in passages or ()),
             "reference": bool(doc.answers),
             "choices": bool(doc.choices),
-            "relevant_ids among the contexts' rows": bool(doc.relevant_ids),
+            "relevant_ids": bool(doc.relevant_ids),
         }
     )
 
