@@ -2,10 +2,11 @@
 
     python benchmarks/score_log.py [--quick] [--json FILE]
 
-The log has 100,000 rows in ragas' shape: a question, an answer and three contexts as plain texts, in four languages.
+The log has 100,000 rows in ragas' shape: a question, an answer, a reference and three contexts as plain texts, in four
+languages.
 Scoring reads the file, tells languages, keeps records, computes intervals and writes results and samples. The peer
 holds the texts in memory already, and calls what tells the languages of questions and contexts and each metric once for
-every reply, and for the two replies of the controls that need no reference. Processor times of both are compared.
+every reply, and for the replies of the controls that have it. Processor times of both are compared.
 """
 
 from __future__ import annotations
@@ -47,20 +48,29 @@ def rows(n: int) -> Iterator[dict[str, Any]]:
         if number % 10 == 0:
             quote = " ".join(shown[0].split()[5:15]) if number % 20 else " ".join(rng.choices(own, k=8))
             answer = f"{answer} “{quote}”"
-        yield {"user_input": " ".join(rng.choices(own, k=10)), "response": answer, "retrieved_contexts": shown}
+        yield {
+            "user_input": " ".join(rng.choices(own, k=10)),
+            "response": answer,
+            "retrieved_contexts": shown,
+            "reference": " ".join(rng.choices(own, k=5)),
+        }
 
 
 def loops(log: list[dict[str, Any]]) -> float:
     """Return the processor seconds of the functions of the metrics on the same texts."""
     from mrag_eval.core import same_language
+    from mrag_eval.languages import in_sentence
     from mrag_eval.metrics import (
+        char_ngram_recall_batch,
         copied_share,
         correct_language_rate,
         declines,
         default_detector,
         held_elsewhere,
         language_mix,
+        match,
         verbatim_quotes,
+        word_f1,
     )
 
     began = time.process_time()
@@ -73,6 +83,18 @@ def loops(log: list[dict[str, Any]]) -> float:
         correct_language_rate(said, asked, min_recognised=0.8, check_script=True)
         for text, lang in zip(said, asked, strict=True):
             language_mix(text, lang)
+    references = [one["reference"] for one in log]
+    others = references[4:] + references[:4]
+    sentences = [in_sentence(text, lang) or "" for text, lang in zip(references, asked, strict=True)]
+    for said in ([one["response"] for one in log], references, sentences, others):
+        char_ngram_recall_batch(said, [[text] for text in references])
+        for text, answer, lang in zip(said, references, asked, strict=True):
+            match(text, [answer], normalize="unicode", lang=lang)
+            word_f1(text, [answer], normalize="unicode", lang=lang)
+    correct_language_rate(references, asked, min_recognised=0.8, check_script=True)
+    for text, lang in zip(references, asked, strict=True):
+        language_mix(text, lang)
+        declines(text, lang)
     for one, lang, codes in zip(log, asked, told, strict=True):
         declines(one["response"], lang)
         copied_share(one["response"], one["retrieved_contexts"])
@@ -105,7 +127,9 @@ def main() -> None:
         size = path.stat().st_size / 1e6
         scored = int(results.frame["n"].max())
     alone = loops(list(rows(n)))
-    print(f"{n:,} rows, {size:.0f} MB: {spent:.1f} s, the metrics alone {alone:.1f} s of processor time; {peak:,.0f} MB")
+    print(
+        f"{n:,} rows, {size:.0f} MB: {spent:.1f} s, the metrics alone {alone:.1f} s of processor time; {peak:,.0f} MB"
+    )
     figures = {"score_s": spent, "metrics_s": alone, "peak_mb": peak}
     bound: dict[str, Any] = {"judged": not options.quick, "holds": scored == n, "figures": figures}
     measured = [row(f"score a log of {n:,} rows", "the metrics alone, in loops", spent / alone, at_most=1.2, **bound)]

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block, folder_for
 from mrag_eval._front._results import Results
-from mrag_eval._front._survey import CONTEXT_PAIR, LANG_BY, Given, Survey, measured_names, read_log, sought_quotes
+from mrag_eval._front._survey import (
+    CONTEXT_PAIR,
+    LANG_BY,
+    Given,
+    Survey,
+    measured_names,
+    quotes_elsewhere,
+    read_log,
+    text_hash,
+)
 from mrag_eval.config import (
     Judge,
     Measurement,
@@ -35,6 +44,7 @@ from mrag_eval.core import (
     Wait,
     content_key,
     to_json,
+    uncollected,
 )
 
 if TYPE_CHECKING:
@@ -135,13 +145,14 @@ def score_log(
         marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
-    with Wait("scoring controls"):
+    with Wait("scoring controls"), uncollected():
         pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
         controls = reply_controls(docs, pool, ControlRule(names, form))
     lines = _Lines(found, names, task, model, form, _retrieval(found, names), controls, hash_texts)
     files = RunFiles(folder_for(output))
-    files.write({}, {task: lines})
-    scores = summarize(lines.records, seed)
+    with uncollected():
+        files.write({}, {task: lines})
+        scores = summarize(lines.records, seed)
     files.write(_content(lines, scores), {})
     return Results(files.results)
 
@@ -182,7 +193,7 @@ class _Lines:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self.records, self.hashes = [], sha256()
-        elsewhere = sought_quotes(self.found) if any("quote" in name for name in self.names) else frozenset()
+        elsewhere = quotes_elsewhere(self.found) if any("quote" in name for name in self.names) else frozenset()
         with Wait("scoring rows", len(self.found.docs), "rows") as wait:
             for rows in self.found.given():
                 yield from self._scored(rows, elsewhere)
@@ -239,10 +250,9 @@ class _Lines:
         from mrag_eval.scoring import reference_of
 
         target, prompt = reference_of(doc), None
-        texts = (json.dumps(doc, indent=2, ensure_ascii=False, default=str), json.dumps(prompt), target)
-        own = [sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
-        hashes = dict(zip(("doc_hash", "prompt_hash", "target_hash"), own, strict=True))
-        self.hashes.update("".join(own).encode())
+        texts = {"doc_hash": _INDENTED(doc), "prompt_hash": json.dumps(prompt), "target_hash": target}
+        hashes = {key: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for key, text in texts.items()}
+        self.hashes.update("".join(hashes.values()).encode())
         return {
             "doc_id": len(self.records) - 1,
             "doc": doc,
@@ -256,6 +266,10 @@ class _Lines:
             "rows": record.to_dict(),
             **record.values,
         }
+
+
+# as the harness dumps a row before it hashes it
+_INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2, default=str).encode
 
 
 def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:
@@ -363,7 +377,7 @@ def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
 
 
 def _hash(text: str) -> str:
-    return f"sha256:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}" if text.strip() else text
+    return f"sha256:{text_hash(text)}" if text.strip() else text
 
 
 def _hashed(doc: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,8 @@ class Shape:
     def found(self, row: Mapping[str, Any], name: str) -> tuple[str, Any]:
         """Return the path and the value of a field in a row; None for both without one."""
         for path in self.paths.get(name, ()):
-            if (value := value_at(row, path)) is not None:
+            value = value_at(row, path) if "." in path else row.get(path)
+            if value is not None:
                 return path, value
         return "", None
 
@@ -219,26 +220,26 @@ def value_at(row: Any, path: str) -> Any:
     """
     if isinstance(row, str) and row[:1] in ("{", "["):
         row = decoded(row)
-    if isinstance(row, Sequence) and not isinstance(row, str):
+    if isinstance(row, list | tuple):
         place, _, rest = path.partition(".")
         if not place.isdigit() or int(place) >= len(row):
             return None
         return value_at(row[int(place)], rest) if rest else row[int(place)]
-    if not isinstance(row, Mapping):
+    if not isinstance(row, dict):
         return None
     if path in row:
         return row[path]
-    parts = path.split(".")
-    for n in range(1, len(parts)):
-        if (head := ".".join(parts[:n])) in row:
-            found = value_at(row[head], ".".join(parts[n:]))
-            if found is not None:
-                return found
+    cut = path.find(".")
+    while cut > 0:
+        if path[:cut] in row and (found := value_at(row[path[:cut]], path[cut + 1 :])) is not None:
+            return found
+        cut = path.find(".", cut + 1)
     items: dict[int, dict[str, Any]] = {}
-    for key, value in row.items():
-        place, _, rest = key.removeprefix(f"{path}.").partition(".")
-        if rest and place.isdigit() and key.startswith(f"{path}."):
-            items.setdefault(int(place), {})[rest] = value
+    for key in row:
+        if key.startswith(path) and key[len(path) : len(path) + 1] == ".":
+            place, _, rest = key[len(path) + 1 :].partition(".")
+            if rest and place.isdigit():
+                items.setdefault(int(place), {})[rest] = row[key]
     return [items[place] for place in sorted(items)] or None
 
 

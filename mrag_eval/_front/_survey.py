@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,16 @@ from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval._front._shapes import OWN
 from mrag_eval.config import JUDGED, SHOWN, relevance_measures
-from mrag_eval.core import UNSURE_LANGUAGE, ConfigError, DataError, Hit, RagDoc, Wait, content_key, is_language
+from mrag_eval.core import (
+    UNSURE_LANGUAGE,
+    ConfigError,
+    DataError,
+    Hit,
+    RagDoc,
+    Wait,
+    is_language,
+    normalize_language,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -59,6 +69,7 @@ class Survey:
         benchmark: the benchmark whose rows the log answers, by name; None without one.
         docs: the questions by id.
         counts: how many rows have something.
+        sought: quotes of replies that are in none of the contexts of their rows.
         longest: the most contexts of a row.
         first: the place of the first row.
     """
@@ -72,6 +83,7 @@ class Survey:
     run: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False)
     docs: dict[str, RagDoc] = field(default_factory=dict, repr=False)
     counts: Counter[str] = field(default_factory=Counter)
+    sought: dict[str, None] = field(default_factory=dict, repr=False)
     longest: int = 0
     first: str = ""
 
@@ -97,23 +109,19 @@ class Survey:
     def given(self) -> Iterator[list[Given]]:
         """Yield the rows with their contexts, as many at a time as fit into memory."""
         for chunk in self.chunks():
-            passages = [hits_of(row.get("passages"), where) for where, row in chunk]
-            open_ones = [hit for hits in passages for hit in hits or () if not hit.lang and hit.text]
-            codes = {hit.text: None for hit in open_ones}
-            told = dict(zip(codes, told_languages(list(codes)), strict=True))
-            for (_, row), hits in zip(chunk, passages, strict=True):
-                if hits is not None:
-                    row["passages"] = tuple(
-                        replace(hit, lang=told[hit.text][0]) if not hit.lang and hit.text else hit for hit in hits
-                    )
-            yield [self._given(row) for _, row in chunk]
+            texts = {text: None for _, row in chunk for text in _unnamed(row.get("passages") or ())}
+            told = {text: code for text, (code, _) in zip(texts, told_languages(list(texts)), strict=True)}
+            yield [self._given(row, where, told) for where, row in chunk]
 
-    def _given(self, row: Mapping[str, Any]) -> Given:
-        doc, passages = self.docs[str(row["id"])], row.get("passages")
-        if langs := sorted({hit.lang for hit in passages or () if hit.lang}):
+    def _given(self, row: Mapping[str, Any], where: str, told: Mapping[str, str]) -> Given:
+        doc, listed = self.docs[str(row["id"])], row.get("passages")
+        if listed is None:
+            return Given(doc, row.get("reply"), None)
+        hits = tuple(_hit(item, rank, f"{where}, passages[{rank - 1}]", told) for rank, item in enumerate(listed, 1))
+        if langs := sorted({hit.lang for hit in hits if hit.lang}):
             pair = f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}"
             doc = replace(doc, extra={**doc.extra, CONTEXT_PAIR: pair})
-        return Given(doc, row.get("reply"), passages)
+        return Given(doc, row.get("reply"), hits)
 
     def default_metrics(self) -> tuple[list[str], dict[str, list[str]]]:
         """Return the metrics of what the rows hold, and those left out, by what no row has."""
@@ -143,7 +151,6 @@ def read_log(
         DataError: naming the file, the row and the key.
         ConfigError: for wrong columns, and for an unknown benchmark or language.
     """
-    from mrag_eval.core import normalize_language
     from mrag_eval.retrieval import read_run
 
     log = Log.of(rows, columns, breakdowns)
@@ -217,14 +224,19 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
 
 
 def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> None:
-    passages = hits_of(row.get("passages"), where)
-    found.longest = max(found.longest, len(passages or ()))
+    from mrag_eval.metrics import verbatim_quotes
+
+    listed = checked_passages(row.get("passages"), where)
+    texts = [str(item["text"]) for item in listed or () if item.get("text")]
+    quotes = verbatim_quotes(row.get("reply") or "", texts).found
+    found.sought |= dict.fromkeys(quote for quote, place in quotes if place != "shown")
+    found.longest = max(found.longest, len(listed or ()))
     found.counts.update(
         {
             "answer": row.get("reply") is not None,
-            "context": bool(passages),
-            "contexts given": passages is not None,
-            "text of a context": any(hit.text for hit in passages or ()),
+            "context": bool(listed),
+            "contexts given": listed is not None,
+            "text of a context": bool(texts),
             "reference": bool(doc.answers),
             "choices": bool(doc.choices),
             "relevant_ids": bool(doc.relevant_ids),
@@ -253,32 +265,42 @@ def told_languages(texts: Sequence[str]) -> list[tuple[str, str | None]]:
     return out
 
 
-def hits_of(passages: Any, where: str) -> tuple[Hit, ...] | None:
+def checked_passages(passages: Any, where: str) -> Sequence[Mapping[str, Any]] | None:
     """Return the contexts of a row; None if it has none. Raises DataError naming the one at fault."""
     if passages is None:
         return None
     if isinstance(passages, str) or not isinstance(passages, Iterable):
         raise DataError(f"{where}: 'passages' must be a list, found {type(passages).__name__}", _PASSAGE)
-    return tuple(_hit(item, rank, f"{where}, passages[{rank - 1}]") for rank, item in enumerate(passages, 1))
+    listed = list(passages)
+    for number, item in enumerate(listed):
+        if not isinstance(item, Mapping) or not (item.get("id") not in (None, "") or item.get("text")):
+            raise DataError(f"{where}, passages[{number}]: expected a dictionary with 'id' or 'text'", _PASSAGE)
+        if item.get("score") is not None or item.get("lang"):
+            _hit(item, number + 1, f"{where}, passages[{number}]", {})
+    return listed
 
 
-def _hit(item: Any, rank: int, place: str) -> Hit:
-    from mrag_eval.core import normalize_language
+def text_hash(text: str) -> str:
+    """Return 16 digits that tell a text from every other."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-    if isinstance(item, Hit):
-        return item
-    if not isinstance(item, Mapping) or not (item.get("id") is not None or item.get("text")):
-        raise DataError(f"{place}: expected a dictionary with 'id' or 'text'", _PASSAGE)
+
+def _unnamed(passages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the texts of contexts that do not say their language."""
+    return (str(item["text"]) for item in passages if item.get("text") and not item.get("lang"))
+
+
+def _hit(item: Mapping[str, Any], rank: int, place: str, told: Mapping[str, str]) -> Hit:
     text, title = str(item.get("text") or ""), str(item.get("title") or "")
-    # as in files of retrieved contexts, a text without an id is its own name
-    name = f"text-{content_key(title, text)[:16]}" if item.get("id") in (None, "") else str(item["id"])
+    # a text without an id is its own name
+    name = f"text-{text_hash(f'{title}{chr(0)}{text}')}" if item.get("id") in (None, "") else str(item["id"])
     given = item.get("score")
     try:
         score = 1 / rank if given is None else float(given)
     except (TypeError, ValueError):
         raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
     try:
-        lang = normalize_language(str(item["lang"])) if item.get("lang") else ""
+        lang = normalize_language(str(item["lang"])) if item.get("lang") else told.get(text, "")
     except ConfigError as error:
         raise DataError(f"{place}: 'lang': {error.message}", error.next_step) from None
     return Hit(name, lang, text, score, rank, title, str(item.get("doc_id") or name))
@@ -330,18 +352,12 @@ def _check_scorable(names: Sequence[str]) -> None:
             raise ConfigError(f"score: metric '{name}' needs a reranked list", "name the measure without rerank_")
 
 
-def sought_quotes(found: Survey) -> frozenset[str]:
+def quotes_elsewhere(found: Survey) -> frozenset[str]:
     """Return the quotes of all replies that are not in their own contexts and stand in another row's."""
-    from mrag_eval.metrics import held_elsewhere, verbatim_quotes
+    from mrag_eval.metrics import held_elsewhere
 
-    sought: dict[str, None] = {}
-    with Wait("reading quotes", len(found.docs), "rows") as wait:
-        for _, row in found.rows():
-            reply, *texts = _texts(row)
-            quotes = verbatim_quotes(reply, texts).found
-            sought |= dict.fromkeys(quote for quote, place in quotes if place != "shown")
-            wait.add()
-    if not sought:
+    if not found.sought:
         return frozenset()
     with Wait("looking for quotes in other rows", len(found.docs), "rows") as wait:
-        return held_elsewhere(sought, (text for _, row in wait.over(found.rows()) for text in [*_texts(row)][1:]))
+        texts = (text for _, row in wait.over(found.rows()) for text in [*_texts(row)][1:])
+        return held_elsewhere(found.sought, texts)

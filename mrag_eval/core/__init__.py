@@ -2,6 +2,7 @@
 
 from mrag_eval.core._address import address_fault, bare_address, check_address, keep_address
 from mrag_eval.core._claims import Claims
+from mrag_eval.core._collection import uncollected
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed, present_device
 from mrag_eval.core._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
 from mrag_eval.core._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
@@ -300,6 +301,7 @@ __all__ = [
     "tasks_folder",
     "titled",
     "to_json",
+    "uncollected",
     "unescaped",
     "user_path",
     "users_alone",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mrag_eval.core import UNSURE_LANGUAGE, Scored, Value, same_language
-from mrag_eval.metrics import Source, copied_share, held_elsewhere, verbatim_quotes
+from mrag_eval.metrics import Quotes, Source, copied_share, held_elsewhere, verbatim_quotes
 from mrag_eval.scoring._reasons import NO_PASSAGES, NO_QUOTE, TOO_SHORT_TO_COPY
 
 # Places of quotes besides the passages shown: place, in words, whether more is better.
@@ -25,11 +25,25 @@ def _texts(row: Scored) -> list[str]:
     return [hit.text for hit in row.passages if hit.text]
 
 
-def quotes(source: Source) -> Callable[[Sequence[Scored]], list[Value]]:
-    """Return the share of a reply's quotes that stand in what was shown, elsewhere, in two parts, or nowhere."""
+def _why_none(row: Scored, reason: str) -> str:
+    return reason if _texts(row) else NO_PASSAGES
 
-    def score(rows: Sequence[Scored]) -> list[Value]:
-        found = [verbatim_quotes(row.answer, _texts(row)) for row in rows]
+
+class _Quotes:
+    """The quotes of the rows that were asked about last: four metrics in a row ask for them."""
+
+    def __init__(self) -> None:
+        self._rows: Sequence[Scored] = ()
+        self._found: list[Quotes] = []
+
+    def of(self, rows: Sequence[Scored]) -> list[Quotes]:
+        """Return the quotes of each reply, with where they stand."""
+        if rows is not self._rows:
+            self._rows, self._found = rows, self._read(rows)
+        return self._found
+
+    def _read(self, rows: Sequence[Scored]) -> list[Quotes]:
+        found = [verbatim_quotes(row.answer, _texts(row)) if row.passages else Quotes(()) for row in rows]
         open_ones = [
             text
             for row, own in zip(rows, found, strict=True)
@@ -37,20 +51,24 @@ def quotes(source: Source) -> Callable[[Sequence[Scored]], list[Value]]:
             if place != "shown" and row.elsewhere is None
         ]
         held = held_elsewhere(open_ones, (text for row in rows for text in _texts(row)))
-        return [
-            _share(row, held if row.elsewhere is None else row.elsewhere) if own.found else _why_none(row, NO_QUOTE)
-            for row, own in zip(rows, found, strict=True)
-        ]
+        for i, (row, own) in enumerate(zip(rows, found, strict=True)):
+            known = held if row.elsewhere is None else row.elsewhere
+            if any(text in known for text, place in own.found if place != "shown"):
+                found[i] = verbatim_quotes(row.answer, _texts(row), known)
+        return found
 
-    def _share(row: Scored, elsewhere: frozenset[str]) -> Value:
-        share = verbatim_quotes(row.answer, _texts(row), elsewhere).share(source) if _texts(row) else None
-        return _why_none(row, NO_QUOTE) if share is None else share
+
+def quotes(source: Source) -> Callable[[Sequence[Scored]], list[Value]]:
+    """Return the share of a reply's quotes that stand in what was shown, elsewhere, in two parts, or nowhere."""
+
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        shares = [found.share(source) for found in _QUOTES.of(rows)]
+        return [_why_none(row, NO_QUOTE) if share is None else share for row, share in zip(rows, shares, strict=True)]
 
     return score
 
 
-def _why_none(row: Scored, reason: str) -> str:
-    return reason if _texts(row) else NO_PASSAGES
+_QUOTES = _Quotes()
 
 
 def copied(rows: Sequence[Scored]) -> list[Value]:
