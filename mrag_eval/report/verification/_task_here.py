@@ -104,8 +104,15 @@ class TaskHere:
             return None
 
     @property
+    def hashed(self) -> bool:
+        """Return whether the samples have hashes in place of texts (``mrag-eval score --hash-texts``)."""
+        return self.leaf.config.setting("row_texts") == "hashed"
+
+    @property
     def form(self) -> str | None:
         """Return where the answer is in a reply; None if that is not known here."""
+        if self.hashed:
+            return None
         given = self.leaf.config.setting("prompt.answer")
         if given is not None:
             return str(given)
