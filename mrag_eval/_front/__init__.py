@@ -4,7 +4,7 @@ from mrag_eval._front._evaluate import evaluate
 from mrag_eval._front._log_text import log_lines, score_lines
 from mrag_eval._front._results import Results
 from mrag_eval._front._retrieve import RetrievedRun, retrieve
-from mrag_eval._front._score import score, score_log
+from mrag_eval._front._score import score
 from mrag_eval._front._survey import Survey, measured_names, read_log
 
 __all__ = [
@@ -18,5 +18,4 @@ __all__ = [
     "retrieve",
     "score",
     "score_lines",
-    "score_log",
 ]

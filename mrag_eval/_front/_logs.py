@@ -65,13 +65,7 @@ class Log:
         """Return the shape of the rows. Raises DataError if there are none, or the first is of none."""
         where, row = next(self._raw(), ("", None))
         if row is None:
-            raise DataError(
-                f"score: there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", "give one a question"
-            )
-        if not isinstance(row, Mapping):
-            raise DataError(
-                f"{where}: expected a dictionary, got {type(row).__name__}", "give one dictionary a question"
-            )
+            raise DataError(f"score: there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", _ONE_EACH)
         shape = self.given or recognised(row)
         if shape is None or not shape.fits(row):
             if any(key in row for key in ("reply", "passages")):
@@ -94,10 +88,6 @@ class Log:
 
     def _fitting(self, shape: Shape) -> Iterator[tuple[str, Row]]:
         for where, row in self._raw():
-            if not isinstance(row, Mapping):
-                raise DataError(
-                    f"{where}: expected a dictionary, got {type(row).__name__}", "give one dictionary a question"
-                )
             if self.given is None and not shape.fits(row) and (other := recognised(row)) not in (None, shape, OWN):
                 assert other is not None
                 raise DataError(
@@ -185,9 +175,8 @@ def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
                 yield f"{name}, row {number}", {key: value for key, value in row.items() if value is not None}
     except (OSError, pa.ArrowException) as error:
         said = str(error).partition("\n")[0]
-        raise DataError(
-            f"{name}: cannot be read as Parquet ({said})", "the file may be cut short: copy it again"
-        ) from None
+        again = "the file may be cut short: copy it again"
+        raise DataError(f"{name}: cannot be read as Parquet ({said})", again) from None
 
 
 def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -203,9 +192,7 @@ def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) 
         own = in_own_terms(row, shape, where, kept)
         _, whole = traces.setdefault(trace, (where, {}))
         shown = [*whole.get("passages", ()), *own.pop("passages", ())]
-        is_root = not any(
-            row.get(key) for key in ("parent_id", "parentId", "parentObservationId", "parent_observation_id")
-        )
+        is_root = not any(row.get(key) for key in _PARENTS)
         own = {key: value for key, value in own.items() if is_root or (trace not in roots and key not in whole)}
         whole |= own | {"id": trace} | ({"passages": _distinct(shown)} if shown else {})
         roots |= {trace} if is_root else set()
@@ -256,9 +243,8 @@ def read_qrels(path: str | Path) -> dict[str, list[str]]:
         if not cells or (number == 1 and not _is_number(cells[-1])):
             continue
         if len(cells) not in (3, 4) or not _is_number(cells[-1]):
-            raise DataError(
-                f"{path}, line {number}: {len(cells)} columns, judgements have three or four", "correct that line"
-            )
+            what = f"{len(cells)} columns, judgements have three or four, the last a number"
+            raise DataError(f"{path}, line {number}: {what}", "correct that line, or leave it out")
         if float(cells[-1]) > 0:
             found.setdefault(cells[0], []).append(cells[-2])
     return found

@@ -60,7 +60,7 @@ _WITH_TEXTS = ("concurrence", "citations")
 
 
 def score(
-    rows: Iterable[Block] | DataFrame | str | Path,
+    rows: Iterable[Block] | DataFrame | str | Path | Survey,
     metrics: str | Sequence[str] | None = None,
     *,
     answer: str = "plain",
@@ -82,7 +82,8 @@ def score(
     Args:
         rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system in one of the
             shapes that docs/score.md lists, or your own benchmark's keys (``query``, ``lang``, ``answers``,
-            ``choices``, ``relevant_ids`` ...) with ``reply`` and ``passages``, best first.
+            ``choices``, ``relevant_ids`` ...) with ``reply`` and ``passages``, best first. Of a log that was read, what
+            was found.
         metrics: names of metrics that need no judge and no translator; by default all that the rows have what it takes
             for.
         answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
@@ -105,37 +106,16 @@ def score(
         ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
             relevant id of any row is in the corpus, or without one among the passages of all rows.
     """
-    found = read_log(rows, columns=columns, benchmark=benchmark, lang=lang, qrels=qrels, run=run, breakdowns=breakdowns)
-    return score_log(
-        found,
-        metrics,
-        answer=answer,
-        task=task,
-        model=model,
-        output=output,
-        corpus=corpus,
-        seed=seed,
-        hash_texts=hash_texts,
-    )
-
-
-def score_log(
-    found: Survey,
-    metrics: str | Sequence[str] | None = None,
-    *,
-    answer: str = "plain",
-    task: str = "rows",
-    model: str = "unnamed",
-    output: str | Path | None = None,
-    corpus: Iterable[str] | str | Path | None = None,
-    seed: int = 0,
-    hash_texts: bool = False,
-) -> Results:
-    """Score a log that was read; arguments and errors as of :func:`score`."""
     from mrag_eval.controls import ControlPool, ControlRule, reply_controls
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
     from mrag_eval.scoring import check_task_scores, summarize
 
+    if isinstance(rows, Survey):
+        found = rows
+    else:
+        found = read_log(
+            rows, columns=columns, benchmark=benchmark, lang=lang, qrels=qrels, run=run, breakdowns=breakdowns
+        )
     names = measured_names(found, metrics)
     if hash_texts and (kept := [name for name in names if name in _WITH_TEXTS]):
         raise ConfigError(f"--hash-texts: {kept[0]} keeps parts of the texts", "leave one of the two out")
@@ -239,7 +219,7 @@ class _Lines:
                 record = replace(record, prompts=PromptCounts(prompts=len(self.found.docs)))
             doc, reply = logged_row(row.doc, seen), row.reply or ""
             if self.hash_texts:
-                doc, reply = _hashed(doc), _hash(reply)
+                doc, reply = _hashed(doc, (*self.breakdowns, *_NO_TEXT)), _hash(reply)
                 if record.answer is not None and record.answer.text is not None:
                     record = replace(record, answer=replace(record.answer, text=_hash(record.answer.text)))
             self.records.append(record)
@@ -380,14 +360,15 @@ def _hash(text: str) -> str:
     return f"sha256:{text_hash(text)}" if text.strip() else text
 
 
-def _hashed(doc: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as it is logged with hashes for its texts; of ``extra`` what languages are known stays."""
+def _hashed(doc: Mapping[str, Any], kept: Sequence[str]) -> dict[str, Any]:
+    """Return a row as it is logged with hashes for its texts; of ``extra`` only the keys ``kept`` stay."""
     out = {**doc, "query": _hash(doc["query"]), "answers": [_hash(text) for text in doc["answers"]]}
     if "choices" in doc:
         out["choices"] = [_hash(text) for text in doc["choices"]]
-    out["extra"] = {key: doc["extra"][key] for key in _NO_TEXT if key in doc.get("extra", {})}
+    out["extra"] = {key: doc["extra"][key] for key in kept if key in doc.get("extra", {})}
     out["passages"] = [{**hit, "text": _hash(hit["text"]), "title": _hash(hit["title"])} for hit in doc["passages"]]
     return out
 
 
-_NO_TEXT = (LANG_BY, CONTEXT_PAIR, UNSURE_LANGUAGE)
+# Keys of ``extra`` without texts that records are made of, besides those that scores are broken down by.
+_NO_TEXT = (UNSURE_LANGUAGE, "question_id")

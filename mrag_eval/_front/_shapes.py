@@ -91,7 +91,7 @@ def _in_answers(part: str) -> list[str]:
 
 OWN = _shape(
     "mrag-eval",
-    ("query|reply",),
+    ("query|reply", "reply|passages"),
     question="query",
     answer="reply",
     reference="answers",

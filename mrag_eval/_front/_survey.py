@@ -35,7 +35,6 @@ _LEAST_RECOGNISED = 0.8
 ROWS, CHARACTERS = 1000, 16 << 20
 # Keys of ``extra``: how the language of the question is known, and the languages of question and contexts.
 LANG_BY, CONTEXT_PAIR = "query_lang_by", "context_pair"
-_QUOTES = ("elsewhere", "stitched", "nowhere")
 # The default metrics, by what the rows must have.
 _DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("answer",), ("correct_language", "language_mix", "refused")),

@@ -63,14 +63,14 @@ def score(
     The shapes of ragas, deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse) and BERGEN
     are recognised. report, compare, gate, verify, judge and export read the results as those of a run.
     """
-    from mrag_eval._front import log_lines, measured_names, read_log, score_lines, score_log
+    from mrag_eval import _front
     from mrag_eval.core import check_output
 
     if output is None and not dry_run:
         raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")
     if output is not None:
         check_output(output, "--output_path")
-    found = read_log(
+    found = _front.read_log(
         log,
         columns=_pairs(columns),
         benchmark=benchmark,
@@ -80,11 +80,11 @@ def score(
         breakdowns=breakdown or (),
     )
     asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
-    names = measured_names(found, asked)
-    typer.echo("\n".join(log_lines(found, names, asked=asked is not None)))
+    names = _front.measured_names(found, asked)
+    typer.echo("\n".join(_front.log_lines(found, names, asked=asked is not None)))
     if dry_run or output is None:
         return
-    results = score_log(
+    results = _front.score(
         found,
         names,
         answer=answer,
@@ -95,7 +95,7 @@ def score(
         seed=seed,
         hash_texts=hash_texts,
     )
-    typer.echo("\n".join(score_lines(results)))
+    typer.echo("\n".join(_front.score_lines(results)))
     typer.echo(f"results         {results.path}")
     typer.echo(f"next            mrag-eval report {output} -o report.html")
 

@@ -265,6 +265,7 @@ def test_a_column_breaks_scores_down() -> None:
         ([*rows_of(logs.ragas), *rows_of(logs.deepeval)], r"rows\[5\]: its keys are those of deepeval, .* ragas"),
         ([{"frage": "?", "antwort": "!"}], r"rows\[0\]: has no shape that is known; its keys: frage, antwort"),
         ([*rows_of(logs.ragas), rows_of(logs.ragas)[0]], r"two rows have the id 'q1', the second is rows\[5\]"),
+        ([{"query": "?", "answer": "!", "contexts": []}], r"rows\[0\]: has no shape that is known"),
         ([{"user_input": "?", "response": {"a": 1}}], r"rows\[0\]: 'response' holds no text, found dict"),
         ([{"user_input": "Who?", "response": None}], r"rows\[0\]: 'reply' is missing"),
         ([{"user_input": None, "response": "!"}], r"rows\[0\]: it has no question"),
@@ -311,7 +312,8 @@ def test_nothing_is_written_for_a_log_with_a_bad_row(tmp_path: Path) -> None:
 
 
 def test_hashed_files_hold_no_text_and_verify(tmp_path: Path, expected: Mapping[str, Any]) -> None:
-    results = score(rows_of(logs.own), answer="line", output=tmp_path, hash_texts=True)
+    rows = [{**row, "channel": "web", "question_id": row["id"], "note": row["query"]} for row in rows_of(logs.own)]
+    results = score(rows, answer="line", output=tmp_path, hash_texts=True, breakdowns=["channel"])
     written = "".join(path.read_text("utf-8") for path in tmp_path.iterdir())
     texts = [(turn.question, turn.answer, turn.reference, *(text for _, text in turn.contexts)) for turn in TURNS]
     words = {word for text in texts for part in text for word in re.findall(r"[^\W\d_]{5,}", part)}

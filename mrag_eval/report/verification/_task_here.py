@@ -78,6 +78,8 @@ class TaskHere:
     @classmethod
     def of(cls, leaf: LeafResult, copies: Sequence[Path] = ()) -> TaskHere:
         """Load what there is; ``copies`` are local copies of benchmarks."""
+        if leaf.config.setting("replies") == "given":
+            return cls(leaf, None, "its rows are those of a log")
         blocks = (leaf.config.data, leaf.config.retrieval, leaf.config.agent)
         found = _rows(*(json.dumps(to_json(block), sort_keys=True) for block in blocks), tuple(copies))
         return cls(leaf, None, found) if isinstance(found, str) else cls(leaf, found)
