@@ -92,7 +92,7 @@ class Log:
                 assert other is not None
                 raise DataError(
                     f"{where}: its keys are those of {other.name}, the first row's those of {shape.name}",
-                    "score each in a file of its own",
+                    "save each shape in a file of its own, and score them apart",
                 )
             yield where, row
 
