@@ -105,6 +105,7 @@ from mrag_eval.metrics._text import (
     word_tokens,
 )
 from mrag_eval.metrics._unicode_normalizer import UNICODE_VERSION
+from mrag_eval.metrics._verbatim import Quotes, Source, copied_share, held_elsewhere, verbatim_quotes
 from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
@@ -144,10 +145,12 @@ __all__ = [
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
+    "Quotes",
     "RowEvidence",
     "ScriptDetector",
     "Share",
     "ShortAnswerScores",
+    "Source",
     "Subject",
     "VotedAnswer",
     "WorstCell",
@@ -172,6 +175,7 @@ __all__ = [
     "concurrence_intervals",
     "concurrence_scores",
     "conditional_rate",
+    "copied_share",
     "correct_language_rate",
     "corrected_rate",
     "counted_together",
@@ -185,6 +189,7 @@ __all__ = [
     "extract_choice_blend_official",
     "fleiss_kappa",
     "has_lemma_rule",
+    "held_elsewhere",
     "holm",
     "in_language_preference",
     "interval_for",
@@ -219,6 +224,7 @@ __all__ = [
     "unknown_to",
     "unreliable",
     "unscored_range",
+    "verbatim_quotes",
     "wilson",
     "word_f1",
     "word_precision",
