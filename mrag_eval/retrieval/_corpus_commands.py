@@ -24,7 +24,7 @@ def how_to_build(corpus: str, languages: Sequence[str] = ()) -> str:
     if corpus == "wikipedia_splade":
         return (
             "mrag-eval corpus kilt --from kilt_knowledgesource.json --name wikipedia_splade --kind sparse "
-            "--embedder naver/splade-v3   (see docs/mrag.md)"
+            "--embedder naver/splade-v3   (see docs/papers.md)"
         )
     return f"mrag-eval index build DOCUMENTS {corpus if '/' in corpus else corpora_folder() / corpus}"
 
@@ -48,7 +48,7 @@ def small_corpus(corpus: str, languages: Sequence[str], there: Collection[str]) 
         return f"--metadata retrieval.corpus={built}   (a part of it, which you have)"
     name = fitting[0]
     return (
-        f"mrag-eval corpus wikipedia --preset {name}   (a part of it that a laptop builds: docs/starter_corpora.md; "
+        f"mrag-eval corpus wikipedia --preset {name}   (a part of it that a laptop builds: docs/first_number.md; "
         f"then --metadata retrieval.corpus={name})"
     )
 
