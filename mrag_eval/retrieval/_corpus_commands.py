@@ -35,7 +35,7 @@ def how_to_add(corpus: str, languages: Sequence[str]) -> str:
         return f"mrag-eval corpus wikipedia --langs {_codes(languages)} --add"
     if corpus in STARTERS and {*languages} <= STARTERS[corpus].passages.keys():
         return f"mrag-eval corpus wikipedia --preset {corpus} --langs {_codes(languages)} --add"
-    return f"mrag-eval index build   again, with documents in {_codes(languages)}"
+    return f"mrag-eval index build DOCUMENTS INDEX --add   (documents in {_codes(languages)})"
 
 
 def small_corpus(corpus: str, languages: Sequence[str], there: Collection[str]) -> str | None:
