@@ -69,9 +69,9 @@ def test_links_lead_somewhere_in_a_clone_and_on_the_site(page: Path) -> None:
 
 
 def test_pages_that_the_code_names_exist() -> None:
-    files = [ROOT / name for name in ("pyproject.toml", "action.yml", "CONTRIBUTING.md", "CHANGELOG.md")]
-    for folder in ("mrag_eval", "metrics", "retrievers", "tasks", "scripts", "benchmarks", "tests"):
-        files += [path for end in ("py", "md", "yaml", "jinja") for path in (ROOT / folder).rglob(f"*.{end}")]
+    files = [ROOT / "pyproject.toml", ROOT / "action.yml", *PAGES]
+    for folder in ("mrag_eval", "metrics", "retrievers", "scripts", "benchmarks", "tests"):
+        files += [path for end in ("py", "yaml", "jinja") for path in (ROOT / folder).rglob(f"*.{end}")]
     named = {
         (path, page)
         for path in files
