@@ -265,7 +265,9 @@ def test_the_table_shows_the_largest_share_of_rows_that_a_metric_could_not_score
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     results = run(tasks, metadata={"metrics": ["char3gram_recall", "correct_language"]})
     # short replies are left out of correct_language by its rule, and are no failures
-    assert results["configs"]["small"]["scores"]["unscored"]["correct_language"] == {"20 code points or fewer": 15}
+    assert results["configs"]["small"]["scores"]["unscored"]["correct_language"] == {
+        "too short to tell the language": 15
+    }
     leaf = results["results"]["small"]
     assert leaf["unscored,none"] == 3 / 15
     assert leaf["char3gram_recall,none"] == 1.0
