@@ -5,8 +5,9 @@
 The log has 100,000 rows in ragas' shape: a question, an answer, a reference and three contexts as plain texts, in four
 languages.
 Scoring reads the file, tells languages, keeps records, computes intervals and writes results and samples. The peer
-holds the texts in memory already, and calls what tells the languages of questions and contexts and each metric once for
-every reply, and for the replies of the controls that have it. Processor times of both are compared.
+holds the texts in memory already: it calls what tells the languages of questions and contexts, each metric once for
+every reply and for the replies of the controls that have it, and the interval of each metric as a whole, by language
+and by pair of languages. Processor times of both are compared.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def rows(n: int) -> Iterator[dict[str, Any]]:
 
 
 def loops(log: list[dict[str, Any]]) -> float:
-    """Return the processor seconds of the functions of the metrics on the same texts."""
+    """Return the processor seconds of the metrics, detectors and intervals on the same texts."""
     from mrag_eval.core import same_language
     from mrag_eval.languages import in_sentence
     from mrag_eval.metrics import (
@@ -75,36 +76,51 @@ def loops(log: list[dict[str, Any]]) -> float:
 
     began = time.process_time()
     detector = default_detector()
-    questions = [one["user_input"] for one in log]
+    questions, replies = [one["user_input"] for one in log], [one["response"] for one in log]
+    references, contexts = [one["reference"] for one in log], [one["retrieved_contexts"] for one in log]
     asked = detector.detect(questions)
-    told = [detector.detect(one["retrieved_contexts"]) for one in log]
-    foreign = questions[1:] + questions[:1]
-    for said in ([one["response"] for one in log], questions, foreign):
-        correct_language_rate(said, asked, min_recognised=0.8, check_script=True)
-        for text, lang in zip(said, asked, strict=True):
-            language_mix(text, lang)
-    references = [one["reference"] for one in log]
-    others = references[4:] + references[:4]
+    told = [detector.detect(shown) for shown in contexts]
+    pairs = [f"{lang}->{'several' if len({*codes}) > 1 else codes[0]}" for lang, codes in zip(asked, told, strict=True)]
     sentences = [in_sentence(text, lang) or "" for text, lang in zip(references, asked, strict=True)]
-    for said in ([one["response"] for one in log], references, sentences, others):
-        char_ngram_recall_batch(said, [[text] for text in references])
-        for text, answer, lang in zip(said, references, asked, strict=True):
-            match(text, [answer], normalize="unicode", lang=lang)
-            word_f1(text, [answer], normalize="unicode", lang=lang)
-    correct_language_rate(references, asked, min_recognised=0.8, check_script=True)
-    for text, lang in zip(references, asked, strict=True):
-        language_mix(text, lang)
-        declines(text, lang)
-    for one, lang, codes in zip(log, asked, told, strict=True):
-        declines(one["response"], lang)
-        copied_share(one["response"], one["retrieved_contexts"])
-        [same_language(code, lang) for code in codes]
-    quotes = [verbatim_quotes(one["response"], one["retrieved_contexts"]) for one in log]
-    sought = [text for own in quotes for text, place in own.found if place != "shown"]
-    held = held_elsewhere(sought, (text for one in log for text in one["retrieved_contexts"]))
-    for one in log:
-        verbatim_quotes(one["response"], one["retrieved_contexts"], held)
+    foreign, others = questions[1:] + questions[:1], references[4:] + references[:4]
+    for said in (replies, questions, foreign, references):
+        cells = (asked, pairs) if said is replies else (asked,)
+        right = correct_language_rate(said, asked, min_recognised=0.8, check_script=True).correct
+        intervals(right, *cells)
+        intervals([language_mix(text, lang).share for text, lang in zip(said, asked, strict=True)], *cells)
+    for said in (replies, references, sentences, others):
+        cells = (asked, pairs) if said is replies else (asked,)
+        compared = list(zip(said, references, asked, strict=True))
+        intervals(char_ngram_recall_batch(said, [[text] for text in references]), *cells)
+        intervals([match(text, [own], normalize="unicode", lang=lang) for text, own, lang in compared], *cells)
+        intervals([word_f1(text, [own], normalize="unicode", lang=lang) for text, own, lang in compared], *cells)
+    for said in (replies, references):
+        intervals([declines(text, lang) for text, lang in zip(said, asked, strict=True)], asked)
+    intervals([copied_share(text, shown) for text, shown in zip(replies, contexts, strict=True)], asked, pairs)
+    own = [sum(same_language(code, lang) for code in codes) / SHOWN for codes, lang in zip(told, asked, strict=True)]
+    intervals(own, asked, pairs)
+    quotes = [verbatim_quotes(text, shown) for text, shown in zip(replies, contexts, strict=True)]
+    sought = [text for found in quotes for text, place in found.found if place != "shown"]
+    held = held_elsewhere(sought, (text for shown in contexts for text in shown))
+    quotes = [verbatim_quotes(text, shown, held) for text, shown in zip(replies, contexts, strict=True)]
+    for place in ("shown", "elsewhere", "stitched", "nowhere"):
+        intervals([found.share(place) for found in quotes], asked, pairs)
     return time.process_time() - began
+
+
+def intervals(values: Iterable[float | None], *cells: Sequence[str]) -> None:
+    """Compute the interval of the values, and of those of each cell."""
+    from mrag_eval.metrics import interval_for
+
+    listed = [None if value is None else float(value) for value in values]
+    parts = [listed]
+    for cell in cells:
+        by: dict[str, list[float | None]] = {}
+        for name, value in zip(cell, listed, strict=True):
+            by.setdefault(name, []).append(value)
+        parts += by.values()
+    for part in parts:
+        interval_for(part, n_resamples=2000, bounds=(0.0, 1.0))
 
 
 def main() -> None:
