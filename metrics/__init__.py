@@ -22,7 +22,7 @@ from mrag_eval.metrics._char_ngram import (
     char_ngram_scores,
     char_ngram_scores_batch,
 )
-from mrag_eval.metrics._choices import extract_choice
+from mrag_eval.metrics._choices import declines, extract_choice
 from mrag_eval.metrics._choices_official import (
     BorderlinesCitation,
     extract_choice_blend_official,
@@ -83,7 +83,6 @@ from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
 from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
 from mrag_eval.metrics._random_ranking import random_ranking
 from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
-from mrag_eval.metrics._refusal_words import declines
 from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
 from mrag_eval.metrics._share_between import share_between
 from mrag_eval.metrics._short_answers import (
@@ -106,6 +105,7 @@ from mrag_eval.metrics._text import (
     word_tokens,
 )
 from mrag_eval.metrics._unicode_normalizer import UNICODE_VERSION
+from mrag_eval.metrics._verbatim import Quotes, Source, copied_share, held_elsewhere, verbatim_quotes
 from mrag_eval.metrics._yes_no import read_yes_no
 
 __all__ = [
@@ -145,10 +145,12 @@ __all__ = [
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
+    "Quotes",
     "RowEvidence",
     "ScriptDetector",
     "Share",
     "ShortAnswerScores",
+    "Source",
     "Subject",
     "VotedAnswer",
     "WorstCell",
@@ -173,6 +175,7 @@ __all__ = [
     "concurrence_intervals",
     "concurrence_scores",
     "conditional_rate",
+    "copied_share",
     "correct_language_rate",
     "corrected_rate",
     "counted_together",
@@ -186,6 +189,7 @@ __all__ = [
     "extract_choice_blend_official",
     "fleiss_kappa",
     "has_lemma_rule",
+    "held_elsewhere",
     "holm",
     "in_language_preference",
     "interval_for",
@@ -220,6 +224,7 @@ __all__ = [
     "unknown_to",
     "unreliable",
     "unscored_range",
+    "verbatim_quotes",
     "wilson",
     "word_f1",
     "word_precision",

@@ -12,7 +12,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from mrag_eval.languages import Language, Words, language
+from mrag_eval.languages import Files, Words, files_of_languages, language
+from mrag_eval.metrics._word_edges import PREFIXES, within
 from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Span = tuple[int, int]
@@ -20,13 +21,16 @@ Span = tuple[int, int]
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
-# Prepositions, conjunctions and articles that a script writes together with the next word.
-_PROCLITICS = {
-    "Arab": re.compile("[وف]?(?:[بك]?(?:ال)?|لل?)"),
-    "Hebr": re.compile("[ובלמהשכ]{1,2}"),
-    "Ethi": re.compile("[የበለከ]{1,2}"),
-}
 _LONGEST_PROCLITIC = 4
+# What is often between two words, told at once.
+_BETWEEN: Final = frozenset(" \n.,:")
+
+
+class Spans(dict[str, list[Span]]):
+    """The words that a text has, by field; nothing for a field without any."""
+
+    def __missing__(self, field: str) -> list[Span]:
+        return []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +41,7 @@ class Lexicon:
         words: words of a language and of English, folded, by field.
         labels: labels other than Latin letters -> index.
         letters: labels that are words at the start of a sentence.
-        pattern: finds the longest stem at each place where a word may start, its group.
+        pattern: finds the longest stem behind each character that a word may follow, its group.
         stems: a stem -> the length of each stem that it begins with, whether that takes endings, its field.
     """
 
@@ -47,24 +51,28 @@ class Lexicon:
     pattern: re.Pattern[str]
     stems: Mapping[str, tuple[tuple[int, bool, str], ...]]
 
-    def spans(self, folded: str) -> dict[str, list[Span]]:
-        """Return where a folded text has words, by field and in their order; a longer word hides those inside it."""
-        found: dict[str, list[Span]] = {field: [] for field in _SOUGHT}
-        for match in self.pattern.finditer(folded):
-            at = match.start()
-            if not at or folded[at - 1] == " " or starts_word(folded, at):
+    def spans(self, folded: str, start: int = 0, end: int | None = None) -> Spans:
+        """Return where a part of a folded text has words, by field and in their order.
+
+        A longer word hides those of its field inside it.
+        """
+        found = Spans()
+        # every word has a character before it and one behind it
+        part, before = f"\n{folded[start:end]}\n", start - 1
+        for match in self.pattern.finditer(part):
+            at = match.end()
+            if part[at - 1] in _BETWEEN or starts_word(part, at):
                 for length, endings, field in self.stems[match[1]]:
-                    end = at + length
-                    if endings:
-                        while continues(folded, end):
-                            end += 1
-                    elif continues(folded, end) and script(folded[end - 1]) != "Hang":
+                    last = at + length
+                    while endings and part[last] not in _BETWEEN and within(part, last):
+                        last += 1
+                    if part[last] not in _BETWEEN and within(part, last) and script(part[last - 1]) != "Hang":
                         continue
-                    spans = found[field]
-                    if not spans or at >= spans[-1][1]:
-                        spans.append((at, end))
-                    elif end - at > spans[-1][1] - spans[-1][0]:
-                        spans[-1] = (at, end)
+                    spans = found.setdefault(field, [])
+                    if not spans or at + before >= spans[-1][1]:
+                        spans.append((at + before, last + before))
+                    elif last - at > spans[-1][1] - spans[-1][0]:
+                        spans[-1] = (at + before, last + before)
         return found
 
 
@@ -84,11 +92,12 @@ def fold(text: str) -> str:
 
 def lexicon(lang: str | None) -> Lexicon:
     """Return the words of a language and of English; those of English alone for None or a language without a file."""
-    return _lexicon(*(each for code in dict.fromkeys((lang or "en", "en")) if (each := language(code)) is not None))
+    return _lexicon(lang or "en", files_of_languages())
 
 
 @lru_cache(maxsize=64)
-def _lexicon(*known: Language) -> Lexicon:
+def _lexicon(lang: str, _files: Files) -> Lexicon:
+    known = [each for code in dict.fromkeys((lang, "en")) if (each := language(code)) is not None]
     words = {
         each.name: tuple(dict.fromkeys(normal(word) for own in known for word in getattr(own.words, each.name)))
         for each in fields(Words)
@@ -107,10 +116,24 @@ def _lexicon(*known: Language) -> Lexicon:
         stem: tuple(each for end in range(len(stem)) for each in fields_of.get(stem[: end + 1], ()))
         for stem in tuple(fields_of)
     }
+    return Lexicon(words, labels, frozenset(known[0].words.letters), _pattern(stems), stems)
+
+
+def _pattern(stems: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern of the longest stem behind a character, its group; that character is no letter of its script.
+
+    The search leaps over letters, except where a word may start behind any of them.
+    """
+    if not stems:
+        return re.compile("(?!)")
+    letters = {letter: script(letter) for letter in "".join(stems)}
+    # Latin labels stand before words of other scripts: "B번"
+    anywhere = {None, *NO_SPACE_SCRIPTS, *({"Latn"} if {*letters.values()} - {None, "Latn"} else ())}
+    within = (
+        a for a, own in letters.items() if own not in anywhere and not (own in PREFIXES and a in PREFIXES[own].pattern)
+    )
     firsts = "".join(sorted({re.escape(stem[0]) for stem in stems}))
-    # the first letter is consumed, so that the search leaps to it; no stem starts inside a word of ASCII letters
-    pattern = rf"[{firsts}](?<![a-z][a-z])(?<=(?=({_longest_of(stems)})).)" if stems else "(?!)"
-    return Lexicon(words, labels, frozenset(known[0].words.letters), re.compile(pattern), stems)
+    return re.compile(rf"[^{''.join(sorted(within))}\0](?=[{firsts}])(?=({_longest_of(stems)}))", re.DOTALL)
 
 
 def normal(text: str) -> str:
@@ -118,34 +141,13 @@ def normal(text: str) -> str:
     return fold(unicodedata.normalize("NFKC", text).replace("’", "'"))
 
 
-def continues(text: str, at: int) -> bool:
-    """Return whether a word continues at a position. A letter of another script does not continue it."""
-    return 0 < at < len(text) and _joined(text[at - 1], text[at])
-
-
-@lru_cache(maxsize=1 << 14)
-def _joined(first: str, second: str) -> bool:
-    before, kind = _kind(first), _kind(second)
-    if kind == "mark":
-        return True
-    if "digit" in (before, kind):
-        return before in ("digit", "Latn") and kind in ("digit", "Latn")
-    return before == kind != "" and kind not in NO_SPACE_SCRIPTS
-
-
-def _kind(char: str) -> str:
-    if unicodedata.category(char)[0] == "M":
-        return "mark"
-    return "digit" if char.isdecimal() else script(char) or ""
-
-
 def starts_word(text: str, at: int) -> bool:
     """Return whether a word starts at a position, the letters aside that a script joins to it."""
-    if not continues(text, at):
+    if not within(text, at):
         return True
-    joined = _PROCLITICS.get(script(text[at]) or "")
+    joined = PREFIXES.get(script(text[at]) or "")
     start = at
-    while joined and continues(text, start) and at - start <= _LONGEST_PROCLITIC:
+    while joined and within(text, start) and at - start <= _LONGEST_PROCLITIC:
         start -= 1
     return joined is not None and joined.fullmatch(text[start:at]) is not None
 

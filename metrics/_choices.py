@@ -9,13 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mrag_eval.core import MetricError
-from mrag_eval.metrics._choice_labels import Mention, opens_line
-from mrag_eval.metrics._choice_mentions import Reply, read
-from mrag_eval.metrics._choice_objects import OBJECT, object_claims
-from mrag_eval.metrics._choice_statements import SEVERAL, stated
-from mrag_eval.metrics._choice_texts import plain_text
-from mrag_eval.metrics._choice_words import Lexicon, lexicon
-from mrag_eval.metrics._refusal_words import refuses
+from mrag_eval.metrics._choice_options import Mention, opens_line, plain_text
+from mrag_eval.metrics._choice_sentences import SEVERAL, Reply, Sentence
+from mrag_eval.metrics._choice_words import Lexicon, fold, inside, lexicon, normal
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -25,15 +21,19 @@ _PREPARE.update(dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x061C, *
 _PREPARE.update(dict.fromkeys(map(ord, "፦፡∶꞉"), ":"))
 _PREPARE.update(dict.fromkeys(map(ord, "’ʼ‘"), "'"))
 
-_SPECIAL: Final = frozenset(map(chr, _PREPARE))
+# a set of characters beyond the first plane would be slow to search for, a range is not
+_SPECIAL: Final = re.compile(f"[{''.join(chr(code) for code in _PREPARE if code < 1 << 16)}\U0001f130-\U0001f189]")
 
-# The tatweel, unless it sets off a preposition, which is no label: "بـ 24".
-_TATWEEL = re.compile(r"ـ(?=\w)|(?<![بكلف])ـ|(?<=\w[بكلف])ـ")
 _LATEX = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*\{([^{}]*)\}")
-_BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+_STRUCTURED: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}|\{[^{}]*\}")
+# Keys and values of an object, or of a text that is meant to be one: quotation marks may be missing.
+_PAIR: Final = re.compile(r"[{,]\s*[\"'“]?([^\"'“”:,{}\[\]\s]+)[\"'”]?\s*:\s*(\[[^\]]*|\"[^\"]*|“[^”]*|'[^']*|[^,}]*)")
+_KEYS: Final = frozenset(
+    {"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"}
+)
 # A label with the marks around it, and the words of no reply that is one.
 _LONGEST_LABEL: Final = 40
-_RIGHT_MARK: Final = re.compile("[✅✔☑✓]")
+_RIGHT_MARKS: Final = "✅✔☑✓"
 _MARK: Final = re.compile("[✅✔☑✓❌✗✘✖]")
 _MARKED_LINE: Final = re.compile("^[^\\n✅✔☑✓❌✗✘✖]*[✅✔☑✓❌✗✘✖][^\\n]*$", re.MULTILINE)
 
@@ -43,15 +43,10 @@ def extract_choice(
 ) -> int | None:
     """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
-    The first of these that says something decides:
-
-    1. the reply as a whole: a label, or exactly one option's text;
-    2. structured forms and statements, the last one: ``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``,
-       ``B is correct``; two objects that disagree are ambiguous;
-    3. a list with marks: the only option with ✅, or the only one without ❌;
-    4. a label that opens the reply: ``B) Morocco, not A) Spain``;
-    5. elimination: the only option that is not ruled out;
-    6. the only option in the last sentence that names one, else in the first; none if the reply declines.
+    The first of these that says something decides: the reply as a whole, if it is a label or an option's text; the last
+    structured form or statement (``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``, ``B is correct``); a list
+    with marks (✅, ❌); a label that opens the reply; elimination; the only option in the last sentence that names one,
+    else in the first, unless the reply declines.
 
     Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
     count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
@@ -79,14 +74,38 @@ def extract_choice(
     return None
 
 
+def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) -> bool:
+    """Return whether a text declines to answer, in words of its language or of English.
+
+    A text that names two options before it says so weighs them up, and one that calls two right gives two answers:
+    neither declines.
+
+    Args:
+        text: the model's answer.
+        lang: its language (BCP 47); None for English.
+        options: texts of the options; without them only labels are found.
+    """
+    prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
+    words = lexicon(lang)
+    reply = Reply(prepared, len(options) or 8, [plain_text(option) for option in options], words)
+    said = reply.stated()[1]
+    mentions = [mention for sentence in reply.sentences() for mention in sentence.mentions]
+    return said != SEVERAL and refuses(fold(prepared), mentions, words)
+
+
+def refuses(folded: str, mentions: Sequence[Mention], words: Lexicon) -> bool:
+    """Return whether a reply declines to answer, as :func:`declines` has it."""
+    named = [(mention.start, mention.end) for mention in mentions]
+    found = [start for start, _ in words.spans(folded)["refuses"] if not inside(named, start)]
+    return bool(found) and len({mention.index for mention in mentions if mention.start < found[0]}) < 2
+
+
 def _prepared(response: str) -> str:
     text = response.rpartition("</think>")[2].partition("<think>")[0]
     if not text.isascii():
-        if not _SPECIAL.isdisjoint(text):
+        if _SPECIAL.search(text):
             text = text.translate(_PREPARE)
         text = unicodedata.normalize("NFKC", text)
-        if "ـ" in text:
-            text = _TATWEEL.sub("", text)
     return (_LATEX.sub(r"\1", text) if "\\" in text else text).strip()
 
 
@@ -103,19 +122,23 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
     text, structured = _structured(text, n, texts, words)
     yield _whole(text, n, texts, words)
-    reply = read(text, n, texts, words)
-    position, said = stated(reply)
+    reply = Reply(text, n, texts, words)
+    position, said = reply.stated()
     later = [index for at, index in structured if at > position]
     if later:
         yield _only(later)
     yield said
-    yield _marked(reply, n)
-    if _recites(reply, n):
+    sentences = reply.sentences()
+    if not sentences:
         return
-    yield _leading(reply)
-    yield _eliminated(reply, n)
-    if not refuses(reply):
-        yield _by_place(reply, n)
+    mentions = [mention for sentence in sentences for mention in sentence.mentions]
+    yield _marked(text, mentions, n)
+    if _recites(text, mentions, n):
+        return
+    yield _leading(text, mentions)
+    yield _eliminated(sentences, mentions, n)
+    if not refuses(fold(text), mentions, words):
+        yield _by_place(sentences, mentions, n)
 
 
 def _only(indices: Sequence[int]) -> int:
@@ -124,23 +147,20 @@ def _only(indices: Sequence[int]) -> int:
 
 def _structured(text: str, n: int, texts: Sequence[str], words: Lexicon) -> tuple[str, list[tuple[int, int]]]:
     """Return the text without its objects and boxes, and the positions and options of those that give an answer."""
-    if "{" not in text:
-        return text, []
     found: list[tuple[int, int]] = []
-    blanked = list(text)
-    for match in OBJECT.finditer(text):
-        for claim in filter(str.strip, object_claims(match[0], words.words["answer"])):
-            found.append((match.start(), _value(claim, n, texts, words)))
-            blanked[match.start() : match.end()] = " " * len(match[0])
-    boxes = list(_BOXED.finditer("".join(blanked)))
-    if boxes:
-        last = boxes[-1]
-        found = [(at, index) for at, index in found if at > last.start()] or [
-            (last.start(), _value(last[1], n, texts, words))
-        ]
-        for box in boxes:
-            blanked[box.start() : box.end()] = " " * len(box[0])
-    return "".join(blanked), found
+
+    def read(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            claims = [match[1]]
+            # a box goes before what stands above it
+            found.clear()
+        else:
+            pairs = ((normal(key), value) for key, value in _PAIR.findall(match[0]))
+            claims = [value for key, value in pairs if value.strip() and (key in _KEYS or key in words.words["answer"])]
+        found.extend((match.start(), _value(claim, n, texts, words)) for claim in claims)
+        return " " * len(match[0]) if claims else match[0]
+
+    return _STRUCTURED.sub(read, text) if "{" in text else text, found
 
 
 def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
@@ -148,7 +168,7 @@ def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
     whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, words)
     if whole is not None:
         return whole
-    named = {mention.index for mention in read(value, n, texts, words).mentions if not mention.out}
+    named = {m.index for sentence in Reply(value, n, texts, words).sentences() for m in sentence.mentions if not m.out}
     return named.pop() if len(named) == 1 else SEVERAL
 
 
@@ -168,111 +188,84 @@ def _whole(text: str, n: int, texts: Sequence[str], words: Lexicon) -> int | Non
     return words.labels.get(bare)
 
 
-def _leading(reply: Reply) -> int | None:
+def _leading(text: str, mentions: Sequence[Mention]) -> int | None:
     """Return a label that opens the reply, set off from what explains it."""
-    first = next(iter(reply.mentions), None)
-    if first is None or not first.label or first.out or first.start > 12 or not opens_line(reply.text, first.start):
+    first = mentions[0]
+    if not first.label or first.out or first.start > 12 or not opens_line(text, first.start):
         return None
-    if not re.match(r"\w{1,3}(?:\.(?!\.)|[⟧)\]:*]|\s*(?:\n|$))", reply.text[first.start :][:8]):
+    if not re.match(r"\w{1,3}(?:\.(?!\.)|[⟧)\]:*]|\s*(?:\n|$))", text[first.start :][:8]):
         return None
-    if any(m.joined and not m.out and m.index != first.index for m in reply.mentions[1:2]):
+    if any(m.joined and not m.out and m.index != first.index for m in mentions[1:2]):
         return SEVERAL
     return first.index
 
 
-def _recites(reply: Reply, n: int) -> bool:
+def _recites(text: str, mentions: Sequence[Mention], n: int) -> bool:
     """Return whether a reply lists all options in their order, a line each, and rules out none."""
-    listed = [m.index for m in reply.mentions if m.label and opens_line(reply.text, m.start)]
-    return n > 1 and listed == list(range(n)) and not any(m.out for m in reply.mentions)
+    listed = [m.index for m in mentions if m.label and opens_line(text, m.start)]
+    return n > 1 and listed == list(range(n)) and not any(m.out for m in mentions)
 
 
-def _marked(reply: Reply, n: int) -> int | None:
+def _marked(text: str, mentions: Sequence[Mention], n: int) -> int | None:
     """Return the only option of a list with a mark of its own for right, or the only one without a mark for wrong."""
     right: set[int] = set()
     wrong: set[int] = set()
-    starts = [mention.start for mention in reply.mentions]
-    for line in _MARKED_LINE.finditer(reply.text):
+    starts = [mention.start for mention in mentions]
+    for line in _MARKED_LINE.finditer(text):
         first, end = bisect_left(starts, line.start()), bisect_left(starts, line.end())
-        marks = list(_MARK.finditer(reply.text, *line.span()))
-        for mark in marks if first < end else ():
-            # one mark is of the line's option; several follow theirs, or precede them if a mark comes first
-            before = bisect_left(starts, mark.start())
-            at = first if len(marks) == 1 else before - (marks[0].start() > starts[first])
+        marks = [*_MARK.finditer(text, *line.span())] if first < end else []
+        for mark in marks:
+            # marks follow their options, or precede them if a mark comes first
+            at = bisect_left(starts, mark.start()) - (marks[0].start() > starts[first])
             if first <= at < end:
-                (right if _RIGHT_MARK.match(mark[0]) else wrong).add(reply.mentions[at].index)
+                (right if mark[0] in _RIGHT_MARKS else wrong).add(mentions[at].index)
     if right:
-        return _only(sorted(right))
-    rest = set(range(n)) - wrong
+        return _only([*right])
+    rest = {*range(n)} - wrong
     return rest.pop() if len(rest) == 1 and n > 2 else None
 
 
-def _eliminated(reply: Reply, n: int) -> int | None:
-    """Return the option that is left where all others are ruled out, one by one or together."""
-    if n < 3:
-        return None
-    live = {m.index for m in reply.mentions if m.label and not m.out}
-    out = {m.index for m in reply.mentions if m.out and m.label and m.index < n} - live
-    if len(out) == n - 1:
-        return (set(range(n)) - out).pop()
-    return _left_over(reply, n)
-
-
-def _left_over(reply: Reply, n: int) -> int | None:
+def _eliminated(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
     """Return the option that a reply does not name, if it denies the first and the last of all others.
 
     A reply that denies the first only may have found its answer at the end: it is not read, unless it concludes there.
     """
-    named = {m.index for m in reply.mentions if m.index < n}
-    if len(named) != n - 1:
+    named = {m.index for m in mentions if m.index < n}
+    if len(named) != n - 1 or n < 3:
         return None
-    denied = {m.index for m in reply.mentions if m.out}
-    for number, group in reply.named.items():
-        if any(clause in reply.denied for clause in reply.clauses_of(number)):
-            denied |= {m.index for m in group} if len({m.index for m in group}) == 1 else set()
-    first, last = reply.mentions[0], reply.mentions[-1]
+    denied = {m.index for m in mentions if m.out}
+    for sentence in sentences:
+        group = {m.index for m in sentence.mentions}
+        if sentence.denied and len(group) == 1:
+            denied |= group
+    first, last = mentions[0], mentions[-1]
     if first.index not in denied:
         return None
     if last.index in denied:
         return (set(range(n)) - named).pop()
-    concluded = reply.concludes_in(reply.sentence(last.start)) or (last.label and _closes(reply, last))
+    concluded = sentences[-1].concludes or (last.label and _closes(sentences[-1], last))
     return None if concluded else SEVERAL
 
 
-def _by_place(reply: Reply, n: int) -> int | None:
+def _by_place(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
     """Return the option that the end of a reply names alone, else its beginning."""
-    numbers = list(reply.named)
-    claims = [(number, mention) for number in numbers if (mention := _claim(reply, number)) is not None]
+    claims = [(sentence, mention) for sentence in sentences if (mention := sentence.claim()) is not None]
     if not claims:
         return None
     (first_at, first), (last_at, last) = claims[0], claims[-1]
-    named = {m.index for m in reply.mentions if m.label}
-    if len(named) == n - 1 > 1 and (first.index != last.index or first_at > numbers[0]) and not _closes(reply, last):
+    at_start, closes = first_at is sentences[0], _closes(last_at, last)
+    named = {m.index for m in mentions if m.label}
+    if len(named) == n - 1 > 1 and (first.index != last.index or not at_start) and not closes:
         return None
-    final = last_at == reply.sentence(len(reply.text.rstrip()) - 1)
-    if last_at == numbers[-1] and (final or last.label):
-        if first.index == last.index or first_at > numbers[0] or reply.concludes_in(last_at):
+    if last_at is sentences[-1] and (last.label or not last_at.text[last_at.end :].strip()):
+        if first.index == last.index or not at_start or last_at.concludes or (last.label and closes):
             return last.index
-        if last.label and _closes(reply, last):
-            return last.index
-        if not first.label or last.label or _closes(reply, last):
+        if not first.label or last.label or closes:
             return None
-    return first.index if first_at == numbers[0] else None
+    return first.index if at_start else None
 
 
-def _claim(reply: Reply, number: int) -> Mention | None:
-    """Return the only option that a sentence names and does not deny; a label goes before texts."""
-    out = {m.index for m in reply.named[number] if m.out}
-    named = [m for m in reply.named[number] if not m.out and (m.label or m.index not in out)]
-    if len({m.index for m in named}) != 1:
-        return None
-    labels = [m for m in named if m.label and reply.clause(m.start) not in reply.denied]
-    if labels:
-        return labels[-1]
-    denied = any(clause in reply.denied for clause in reply.clauses_of(number))
-    return None if denied else named[-1]
-
-
-def _closes(reply: Reply, mention: Mention) -> bool:
+def _closes(sentence: Sentence, mention: Mention) -> bool:
     """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
-    rest = reply.text[mention.end : mention.end + 40]
+    rest = sentence.text[mention.end : mention.end + 40]
     return re.fullmatch(r"[\W_]*[^\W\d_]{0,5}[\W_]*", rest) is not None

@@ -108,7 +108,7 @@ def language_mix(
         raise MetricError(f"a window needs at least 2 tokens, got {size}")
     tokens = graphemes(text) if unspaced else text.split()
     if len(text) <= min_chars or not tokens:
-        return LanguageMix(None, len(tokens), {}, f"{min_chars} code points or fewer")
+        return LanguageMix(None, len(tokens), {}, "too short to tell the language")
     detector = default_detector() if detector is None else detector
     if (reason := unknown_to(detector, expected)) is not None:
         return LanguageMix(None, len(tokens), {}, reason)

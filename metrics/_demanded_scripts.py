@@ -37,7 +37,7 @@ def other_script(text: str, code: str) -> str | None:
 
 
 def is_romanised(text: str, code: str) -> bool:
-    """Return whether a text is taken for the language ``code`` in Latin letters, which are not its own.
+    """Return whether a text counts as the language ``code`` written in Latin letters, which are not its own.
 
     Most of at least 20 letters are Latin, the language is not written with them, and lid.176 is not sure of any
     language. It has no label for romanised text, and calls Hindi Italian, and Arabic Spanish.

@@ -146,7 +146,7 @@ def correct_language_rate(
         if response is None:
             reasons.append("no response")
         elif len(response) <= limit:
-            reasons.append(f"{limit} code points or fewer")
+            reasons.append("too short to tell the language")
         elif not _has_letters(response):
             reasons.append(None)
         elif unknown[language] is not None and not (check_script and other_script(response, language)):

@@ -13,7 +13,7 @@ from mrag_eval.text import NO_SPACE_SCRIPTS, script, stemmer
 
 # Prefixes that a script writes with the word, in folded letters: and, in, as, to, the (Arabic); and, the, in, as,
 # to, from, that (Hebrew); of, in, from, to, about, until, like (Amharic)
-_BEFORE = {
+PREFIXES = {
     "Arab": re.compile("[وف]?(?:[بكل]?(?:ال)?|لل)"),
     "Hebr": re.compile("[והבכלמש]{1,3}"),
     "Ethi": re.compile("[የበከለ]|ስለ|እስከ|እንደ"),
@@ -43,7 +43,7 @@ _COPULA = (
 _KOREAN = re.compile(f"들?(?:{_PARTICLE}){{0,3}}(?:{_COPULA})?")
 # Where a space between Hangul, or Hangul and a number, is a matter of style
 _HANGUL_GAP = re.compile("(?<=[\uac00-\ud7a3]) ?(?=[\uac00-\ud7a30-9])|(?<=[0-9]) ?(?=[\uac00-\ud7a3])")
-_LONGEST_BEFORE, _LONGEST_ENDING = 5, 4
+_LONGESTPREFIXES, _LONGEST_ENDING = 5, 4
 # Shorter answers are whole words
 _SHORTEST = 3
 _SHORTEST_HANGUL = 2
@@ -99,17 +99,17 @@ def _met(found: re.Match[str] | None, answer: str) -> bool:
 
 
 def _begins(text: str, start: int, answer: str) -> bool:
-    if not _within(text, start):
+    if not within(text, start):
         return True
-    before = _BEFORE.get(script(answer[0]) or "")
+    before = PREFIXES.get(script(answer[0]) or "")
     if before is None or len(answer) < _SHORTEST:
         return False
-    word = text.rfind(" ", max(0, start - _LONGEST_BEFORE - 1), start) + 1
-    return start - word <= _LONGEST_BEFORE and before.fullmatch(text, word, start) is not None
+    word = text.rfind(" ", max(0, start - _LONGESTPREFIXES - 1), start) + 1
+    return start - word <= _LONGESTPREFIXES and before.fullmatch(text, word, start) is not None
 
 
 def _ends(text: str, end: int, answer: str, lang: str | None) -> bool:
-    if not _within(text, end):
+    if not within(text, end):
         return True
     last = answer[-1]
     if unicodedata.category(text[end])[0] == "M" or last in _IN_NUMBER:
@@ -138,11 +138,13 @@ def _is_ending(ending: str, word: str, lang: str) -> bool:
     return word.startswith(found) or found == stem(word)
 
 
-def _within(text: str, at: int) -> bool:
+def within(text: str, at: int) -> bool:
     """Return whether a position is between two characters of one word or number."""
-    if not 0 < at < len(text):
-        return False
-    left, right = text[at - 1], text[at]
+    return 0 < at < len(text) and _one_word(text[at - 1], text[at])
+
+
+@lru_cache(maxsize=1 << 14)
+def _one_word(left: str, right: str) -> bool:
     if unicodedata.category(right)[0] == "M":
         return True
     if left in _IN_NUMBER or right in _IN_NUMBER:

@@ -1,4 +1,4 @@
-"""Measure how well replies are read, by language, and write the tables of docs/answers.md.
+"""Measure how well replies are read, by language, and write the tables of docs/evidence/languages.md.
 
 python scripts/answer_reading.py            writes the tables
 python scripts/answer_reading.py --misses   prints what is misread in the sets that the reader may be fitted to
@@ -23,7 +23,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 PHRASINGS = ROOT / "tests" / "metrics" / "phrasings"
 REPLIES = ROOT / "tests" / "metrics" / "replies"
-PAGE = ROOT / "docs" / "answers.md"
+PAGE = ROOT / "docs" / "evidence" / "languages.md"
 SENTENCES, REASONED = ("first", "held_out"), ("dev", "unseen", "fresh")
 # The reader is fitted to these. The replies of `fresh` are not to be read by whoever changes the reader.
 FITTED = ("first", "held_out", "dev", "unseen")

@@ -27,7 +27,7 @@ from mrag_eval.metrics import FastTextDetector, LanguageDetector, LinguaDetector
 from mrag_eval.metrics._language_detection import lingua_languages
 from mrag_eval.text import sentence_spans
 
-PAGE = Path(__file__).parent.parent / "docs" / "languages.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "languages.md"
 START, END = "<!-- detectors: written by scripts/detector_reliability.py -->", "<!-- end of detectors -->"
 # The language of each country's questions.
 _BLEND = {

@@ -1,6 +1,6 @@
 """Fit the rates of ``estimated_tokens`` and compare the estimates with the tokenizers' own counts.
 
-    python scripts/token_estimates.py qwen.tiktoken            the comparison, as the table of docs/passages.md
+    python scripts/token_estimates.py qwen.tiktoken            the comparison: the table of docs/evidence/languages.md
     python scripts/token_estimates.py qwen.tiktoken --fit      the best rates
     python scripts/token_estimates.py qwen.tiktoken --write    the counts of our sentences, for the tests
 
@@ -131,15 +131,20 @@ def fit(texts: list[Sample], vocabulary: str) -> dict[str, int]:
 
 
 def table(texts: list[Sample]) -> Iterator[str]:
-    """Yield the lines of the comparison."""
-    yield "| language | text | Qwen | estimate | | XLM-R | estimate | |"
-    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    """Yield the lines of the comparison: by source, the error of each language's estimates in percent."""
+    yield "| text | error of the estimate of Qwen / XLM-R, in percent |"
+    yield "|---|---|"
+    found: dict[str, list[str]] = {}
     for sample in sorted(texts, key=lambda s: (s.source.startswith("XQ"), not s.is_fitted, s.lang)):
-        cells = [sample.lang, sample.source]
-        for name in VOCABULARIES:
-            found, true = estimated_tokens(sample.text, name), sample.tokens[name]  # type: ignore[arg-type]
-            cells += [f"{true:,}", f"{found:,}", f"{100 * (found / true - 1):+.0f} %"]
-        yield f"| {' | '.join(cells)} |"
+        found.setdefault(sample.source, []).append(f"{sample.lang} {' / '.join(_errors(sample))}")
+    for source, languages in found.items():
+        yield f"| {source} | {', '.join(languages)} |"
+
+
+def _errors(sample: Sample) -> Iterator[str]:
+    for name in VOCABULARIES:
+        estimated = estimated_tokens(sample.text, name)  # type: ignore[arg-type]
+        yield f"{100 * (estimated / sample.tokens[name] - 1):+.0f}"
 
 
 def main() -> None:

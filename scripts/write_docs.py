@@ -1,6 +1,6 @@
 """Write the reference pages of the documentation from the code, so that both agree.
 
-python scripts/write_docs.py            writes docs/reference/*.md and docs/benchmarks/*.md
+python scripts/write_docs.py            writes docs/index.md, docs/reference/*.md and docs/benchmarks/*.md
 """
 
 from __future__ import annotations
@@ -24,20 +24,32 @@ FOLDER = ROOT / "docs"
 
 
 def pages() -> dict[str, str]:
-    """Return path below docs/ → text for every page written from the code or the READMEs of the tasks."""
+    """Return path below docs/ → text for every page written from the code or from a README."""
     reference = {
         "configuration.md": configuration_page(),
-        "modes.md": modes_page(),
         "metrics.md": metrics_page(),
         "languages.md": languages_page(),
         "models.md": models_page(),
         "commands.md": commands_page(),
+        "prompts.md": prompts_page(),
     }
     benchmarks = {f"{folder.parent.name}.md": benchmark_page(folder) for folder in ROOT.glob("tasks/*/README.md")}
     benchmarks["index.md"] = benchmarks_page()
-    return {f"reference/{name}": text for name, text in reference.items()} | {
-        f"benchmarks/{name}": text for name, text in sorted(benchmarks.items())
-    }
+    return (
+        {"index.md": index_page()}
+        | {f"reference/{name}": text for name, text in reference.items()}
+        | {f"benchmarks/{name}": text for name, text in sorted(benchmarks.items())}
+    )
+
+
+def index_page() -> str:
+    """Return what the project's README says of it, its doors and its table of pages."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    head, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    chosen = [part for part in sections if part.startswith(("## Three doors\n", "## Where to go next\n"))]
+    page = re.sub(r"\]\(docs/", "](", "".join([head, *chosen]))
+    # files outside docs/ are no pages of the site
+    return re.sub(r"\[([\w.]+)\]\(\1\)", r"`\1`", page).rstrip() + "\n"
 
 
 # ------------------------------------------------------------------ benchmarks
@@ -115,7 +127,7 @@ def benchmark_page(readme: Path) -> str:
     text = re.sub(r"^###", "##", text, flags=re.MULTILINE)
     counts = Counter(entry.mode for entry in list_tasks(readme.parent) if entry.mode)
     lines = ["## IR modes", "", "| mode | tasks |", "|---|---:|"]
-    lines += [f"| [`{mode}`](../reference/modes.md) | {count} |" for mode, count in sorted(counts.items())]
+    lines += [f"| [`{mode}`](../ir_modes.md) | {count} |" for mode, count in sorted(counts.items())]
     return f"{text.rstrip()}\n\n" + "\n".join(lines) + "\n"
 
 
@@ -218,27 +230,7 @@ def _default(field: Any) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-# ------------------------------------------------------------------ modes
-
-
-def modes_page() -> str:
-    """Return the IR modes as a table."""
-    from mrag_eval.config import MODES
-
-    lines = [
-        "# IR modes\n\n"
-        "`retrieval.mode` names a preset; `languages`, `merge` and the other keys of the block override its choices. "
-        "In every mode the model sees the original question.\n",
-        "| mode | what is searched or shown | languages | merge | from |",
-        "|---|---|---|---|---|",
-    ]
-    for name, mode in MODES.items():
-        languages = ", ".join(mode.languages) or "none"
-        lines.append(f"| `{name}` | {mode.summary} | {languages} | {mode.merge} | {mode.papers} |")
-    return "\n".join(lines) + "\n"
-
-
-# Return the names for a task's ``metrics``, and the functions behind them.
+# ------------------------------------------------------------------ metrics, languages, models
 
 
 def metrics_page() -> str:
@@ -454,6 +446,36 @@ def _written(parameter: Any) -> str:
     return ", ".join(names).replace("|", "\\|")
 
 
+# ------------------------------------------------------------------ prompts
+
+
+def prompts_page() -> str:
+    """Return the variables of prompt templates, and which of them each built-in template uses."""
+    from jinja2 import Environment, meta
+
+    from mrag_eval.prompts import PromptTemplate
+    from mrag_eval.prompts import __file__ as room
+
+    lines = [
+        "# Template variables",
+        "",
+        "A prompt template is a Jinja file with the blocks `user` and, optionally, `system`, rendered in a sandbox "
+        "([how to choose one](../settings.md#prompts)).",
+        "",
+        _prose(inspect.cleandoc(PromptTemplate.__doc__ or "").split("\n\n")[1]),
+        "",
+        "`listed(passages, above, below)` writes passages one after another between two lines, in which `#` is the "
+        "passage's number: the title, unless the text begins with it, and the text.",
+        "",
+        "| built-in template | variables |",
+        "|---|---|",
+    ]
+    for path in sorted(Path(room).parent.glob("[!_]*.jinja")):
+        used = meta.find_undeclared_variables(Environment().parse(path.read_text(encoding="utf-8"))) - {"listed"}
+        lines.append(f"| `{path.stem}` | {', '.join(f'`{name}`' for name in sorted(used))} |")
+    return "\n".join(lines) + "\n"
+
+
 def on_config(config: Any) -> Any:
     """List the page of every benchmark after the page of all; MkDocs calls this first."""
     from mrag_eval.datasets import LOADERS
@@ -467,11 +489,6 @@ def on_config(config: Any) -> Any:
     section = next(entry["Benchmarks"] for entry in config.nav if "Benchmarks" in entry)
     section[1:1] = listed
     return config
-
-
-def on_pre_build(config: Any) -> None:
-    """Write the pages before MkDocs reads them."""
-    write()
 
 
 def write() -> list[Path]:

@@ -1,8 +1,21 @@
 """The Python interface: evaluate a model, retrieve without one, score replies that are there, read finished runs."""
 
 from mrag_eval._front._evaluate import evaluate
+from mrag_eval._front._log_text import log_lines, score_lines
 from mrag_eval._front._results import Results
 from mrag_eval._front._retrieve import RetrievedRun, retrieve
 from mrag_eval._front._score import score
+from mrag_eval._front._survey import Survey, measured_names, read_log
 
-__all__ = ["Results", "RetrievedRun", "evaluate", "retrieve", "score"]
+__all__ = [
+    "Results",
+    "RetrievedRun",
+    "Survey",
+    "evaluate",
+    "log_lines",
+    "measured_names",
+    "read_log",
+    "retrieve",
+    "score",
+    "score_lines",
+]

@@ -4,38 +4,64 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block, folder_for
 from mrag_eval._front._results import Results
+from mrag_eval._front._survey import (
+    CONTEXT_PAIR,
+    LANG_BY,
+    Given,
+    Survey,
+    measured_names,
+    quotes_elsewhere,
+    read_log,
+    text_hash,
+)
 from mrag_eval.config import (
-    JUDGED,
-    RANKING_MEASURE,
-    TRANSLATED,
+    Judge,
     Measurement,
     Prompt,
-    check_metrics,
+    Retrieval,
     package_versions,
     ranking_measures,
     relevance_measures,
     validated,
 )
-from mrag_eval.core import ConfigError, DataError, Hit, RagDoc, Ranked, Retrieved, RunFiles, Scored, content_key
+from mrag_eval.core import (
+    UNSURE_LANGUAGE,
+    ConfigError,
+    Failure,
+    Hit,
+    Ranked,
+    Retrieved,
+    RunFiles,
+    Scored,
+    Wait,
+    content_key,
+    to_json,
+    uncollected,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from mrag_eval.datasets import Held
+    from mrag_eval.scoring import ControlRecord, RowRecord, TaskScores
 
-_PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
+# The harness's name of a filter that does nothing.
+_FILTER = "none"
+# Scores of a task as a whole keep parts of the texts in the records of rows.
+_WITH_TEXTS = ("concurrence", "citations")
 
 
 def score(
-    rows: Iterable[Block] | DataFrame | str | Path,
-    metrics: str | Sequence[str],
+    rows: Iterable[Block] | DataFrame | str | Path | Survey,
+    metrics: str | Sequence[str] | None = None,
     *,
     answer: str = "plain",
     task: str = "rows",
@@ -43,14 +69,23 @@ def score(
     output: str | Path | None = None,
     corpus: Iterable[str] | str | Path | None = None,
     seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    benchmark: str | Block | None = None,
+    lang: str | None = None,
+    qrels: str | Path | None = None,
+    run: str | Path | None = None,
+    breakdowns: Sequence[str] = (),
+    hash_texts: bool = False,
 ) -> Results:
     """Score replies and rankings that are there already; no model is run.
 
     Args:
-        rows: dictionaries, a DataFrame, or a JSON Lines file. The keys are those of your own benchmark (``query``,
-            ``lang``, ``answers``, ``choices``, ``relevant_ids`` ...; ``id`` is optional), and ``reply``, and for
-            ranking measures ``passages``: objects with ``id`` and ``lang``, best first.
-        metrics: names of metrics that need no judge and no translator.
+        rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system in one of the
+            shapes that docs/score.md lists, or your own benchmark's keys (``query``, ``lang``, ``answers``,
+            ``choices``, ``relevant_ids`` ...) with ``reply`` and ``passages``, best first. Of a log that was read, what
+            was found.
+        metrics: names of metrics that need no judge and no translator; by default all that the rows have what it takes
+            for.
         answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
         task, model: names for the results, which reports and comparisons show.
         output: the folder for results and samples; a temporary one by default.
@@ -58,6 +93,14 @@ def score(
             passages, or the folder of an index. A row is then unscored by measures of relevance if the corpus holds no
             relevant id of it. Without it, ids are known from the rows' passages alone.
         seed: of the resampling for intervals.
+        columns: for rows of no known shape, field (``question``, ``answer``, ``contexts``, ``contexts.text`` ...) ->
+            where it is in a row.
+        benchmark: the benchmark whose rows were answered, by name or as a ``data`` block: their questions, references
+            and relevant ids are joined by id.
+        lang: the language of the questions that name none; by default it is detected.
+        qrels: a file of relevant ids by question (TREC, BEIR, BERGEN). run: a TREC run, for rows without contexts.
+        breakdowns: columns by which scores are broken down as well.
+        hash_texts: write hashes in place of all texts of the rows.
 
     Raises:
         ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
@@ -65,191 +108,267 @@ def score(
     """
     from mrag_eval.controls import ControlPool, ControlRule, reply_controls
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
-    from mrag_eval.scoring import (
-        METRICS,
-        AnswerRecord,
-        check_task_scores,
-        parse_answer,
-        row_record,
-        score_rows,
-        summarize,
-        task_record,
-    )
+    from mrag_eval.scoring import check_task_scores, summarize
 
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    _check_scorable(names)
-    form = str(validated(Prompt, {"answer": answer}, "score").answer)
-    given = [_given(row, where, number, names) for number, (where, row) in enumerate(_read(rows))]
-    _check_ids([row.doc.id for row in given])
-    check_task_scores(names, [row.doc for row in given])
-    if measures := relevance_measures(names):
-        marked = with_absent([row.doc for row in given], _held(corpus, given), measures)
-        given = [replace(row, doc=doc) for row, doc in zip(given, marked, strict=True)]
-    # as in XRAG: a question without passages may be passed on
-    read = [parse_answer(row.reply, form, may_decline=not row.passages) for row in given]
-    scored = [
-        Scored(row.doc, found.text, row.ranking, found.tagged, found.declined, form=form, passages=row.passages)
-        for row, found in zip(given, read, strict=True)
-    ]
-    docs = [row.doc for row in given]
-    controls = reply_controls(
-        docs, ControlPool(docs, english_answers(Benchmark("rows", docs))), ControlRule(names, form)
-    )
-    values = score_rows(scored, names, searched=bool(ranking_measures(names)))
-    records = [
-        replace(
-            row_record(row.doc, value, Retrieved(row.passages, row.ranking)),
-            answer=AnswerRecord.of(found, row.reply),
-            controls=controls[row.doc.id],
-            **task_record(names, row.doc, found.text, row.passages, form),
+    if isinstance(rows, Survey):
+        found = rows
+    else:
+        found = read_log(
+            rows, columns=columns, benchmark=benchmark, lang=lang, qrels=qrels, run=run, breakdowns=breakdowns
         )
-        for row, value, found in zip(given, values, read, strict=True)
-    ]
-    directions = {name: METRICS[name].higher_is_better if name in METRICS else True for name in names}
+    names = measured_names(found, metrics)
+    if hash_texts and (kept := [name for name in names if name in _WITH_TEXTS]):
+        raise ConfigError(f"--hash-texts: {kept[0]} keeps parts of the texts", "leave one of the two out")
+    form = str(validated(Prompt, {"answer": answer}, "score").answer)
+    check_task_scores(names, list(found.docs.values()))
+    if measures := relevance_measures(names):
+        marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
+        found.docs.update((doc.id, doc) for doc in marked)
+    docs = list(found.docs.values())
+    with Wait("scoring controls"), uncollected():
+        pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
+        controls = reply_controls(docs, pool, ControlRule(names, form))
+    lines = _Lines(found, names, task, model, form, _retrieval(found, names), controls, hash_texts)
+    files = RunFiles(folder_for(output))
+    with uncollected():
+        files.write({}, {task: lines})
+        scores = summarize(lines.records, seed)
+    files.write(_content(lines, scores), {})
+    return Results(files.results)
+
+
+def _retrieval(found: Survey, names: Sequence[str]) -> Retrieval:
+    """Return what a run that shows these contexts has as its block: given ones, or the ranking of another system."""
+    if not found.counts["context"]:
+        return validated(Retrieval, {"mode": "no_ir"}, "score")
+    if not ranking_measures(names):
+        return validated(Retrieval, {"mode": "given"}, "score")
+    block = {"mode": "all", "kind": "precomputed", "run": found.log.name, "k": found.longest, "depth": found.longest}
+    return validated(Retrieval, block, "score")
+
+
+@dataclass
+class _Lines:
+    """The samples of a log, scored while they are iterated over, as a run writes them.
+
+    Attributes:
+        records: those of the rows so far, without texts.
+        hashes: of the harness's three hashes of every row so far.
+    """
+
+    found: Survey
+    names: Sequence[str]
+    task: str
+    model: str
+    form: str
+    retrieval: Retrieval
+    controls: Mapping[str, ControlRecord]
+    hash_texts: bool
+    records: list[RowRecord] = field(default_factory=list)
+    hashes: Any = field(default_factory=sha256)
+
+    @property
+    def breakdowns(self) -> tuple[str, ...]:
+        return (LANG_BY, CONTEXT_PAIR, *self.found.breakdowns)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self.records, self.hashes = [], sha256()
+        elsewhere = quotes_elsewhere(self.found) if any("quote" in name for name in self.names) else frozenset()
+        with Wait("scoring rows", len(self.found.docs), "rows") as wait:
+            for rows in self.found.given():
+                yield from self._scored(rows, elsewhere)
+                wait.add(len(rows))
+
+    def _scored(self, rows: Sequence[Given], elsewhere: frozenset[str]) -> Iterator[dict[str, Any]]:
+        from mrag_eval.retrieval import logged_row
+        from mrag_eval.scoring import (
+            AnswerRecord,
+            PromptCounts,
+            measured_on,
+            outcome_of,
+            parse_answer,
+            refusal_in,
+            row_record,
+            score_rows,
+            task_record,
+        )
+
+        # as in XRAG: a question without passages may be passed on
+        read = [parse_answer(row.reply or "", self.form, may_decline=not row.passages) for row in rows]
+        scored, shown = [], []
+        for row, own in zip(rows, read, strict=True):
+            failures = () if row.reply is not None else (Failure("answer", self.model, "no answer in the log"),)
+            hits = row.passages or ()
+            ranking = tuple(map(_ranked, hits)) if self.retrieval.searches else ()
+            parts = (row.doc, own.text, ranking, own.tagged, own.declined)
+            scored.append(Scored(*parts, form=self.form, failures=failures, passages=hits, elsewhere=elsewhere))
+            shown.append(Retrieved(hits, ranking))
+        values = score_rows(scored, self.names, **measured_on(self.retrieval))
+        for row, own, one, value, seen in zip(rows, read, scored, values, shown, strict=True):
+            failed = bool(one.failures)
+            of_task = task_record(self.names, row.doc, own.text, seen.passages, self.form, failed=failed)
+            record = replace(
+                row_record(row.doc, value, seen, breakdowns=self.breakdowns),
+                answer=None if failed else AnswerRecord.of(own, row.reply or ""),
+                outcome=None if failed else outcome_of(row.reply or "", own) or refusal_in(of_task),
+                failures=one.failures,
+                controls=self.controls[row.doc.id],
+                **of_task,
+            )
+            if not self.records:
+                record = replace(record, prompts=PromptCounts(prompts=len(self.found.docs)))
+            doc, reply = logged_row(row.doc, seen), row.reply or ""
+            if self.hash_texts:
+                doc, reply = _hashed(doc, (*self.breakdowns, *_NO_TEXT)), _hash(reply)
+                if record.answer is not None and record.answer.text is not None:
+                    record = replace(record, answer=replace(record.answer, text=_hash(record.answer.text)))
+            self.records.append(record)
+            yield self._line(record, doc, reply)
+
+    def _line(self, record: RowRecord, doc: Mapping[str, Any], reply: str) -> dict[str, Any]:
+        """Return a sample as the harness writes it. What the system was prompted with is not known."""
+        from mrag_eval.scoring import reference_of
+
+        target, prompt = reference_of(doc), None
+        texts = {"doc_hash": _INDENTED(doc), "prompt_hash": json.dumps(prompt), "target_hash": target}
+        hashes = {key: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for key, text in texts.items()}
+        self.hashes.update("".join(hashes.values()).encode())
+        return {
+            "doc_id": len(self.records) - 1,
+            "doc": doc,
+            "target": target,
+            "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {}}},
+            "resps": [[reply]],
+            "filtered_resps": [reply],
+            "filter": _FILTER,
+            "metrics": ["rows", *record.values],
+            **hashes,
+            "rows": record.to_dict(),
+            **record.values,
+        }
+
+
+# as the harness dumps a row before it hashes it
+_INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2, default=str).encode
+
+
+def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:
+    """Return the result file as a run writes it."""
+    from mrag_eval.models import Answering
+    from mrag_eval.scoring import measured_on, value_names
+
+    task, model, rows = lines.task, lines.model, len(lines.records)
+    directions = {"unscored": False, **value_names(lines.names, **measured_on(lines.retrieval))}
+    answering = Answering(model, f"not ours ({model})")
+    measured = _measured(lines, scores, answering.transport)
+    means: dict[str, Any] = {"unscored": scores.unscored_share}
+    means |= {name: found.value for name, found in scores.metrics.items() if found.value is not None}
     config = {
         "task": task,
-        "metrics": names,
-        "scores": summarize(records, seed).to_dict(),
-        "measurement": _measured(task, form, given, names).to_dict(),
+        "output_type": "generate_until",
+        "generation_kwargs": {},
+        **{key: measured.setting[key] for key in ("replies", "languages", "row_texts", "prompt", "judge")},
+        "retrieval": lines.retrieval.model_dump(mode="json"),
+        "data": {"benchmark": "log", "breakdowns": list(lines.breakdowns)},
+        "source": measured.data["source"],
+        "metrics": list(lines.names),
+        "scored_by": "generation",
+        "scores": scores.to_dict(),
+        "answering": answering.as_dict(),
+        "measurement": measured.to_dict(),
     }
-    content = {
-        "results": {},
+    return {
+        "results": {
+            task: {
+                "name": task,
+                "alias": task,
+                "sample_len": rows,
+                **{f"{name},{_FILTER}": value for name, value in means.items()},
+                **{f"{name}_stderr,{_FILTER}": "N/A" for name in means},
+            }
+        },
         "configs": {task: config},
+        "versions": {},
+        "n-shot": {task: 0},
         "higher_is_better": {task: directions},
+        "n-samples": {task: {"original": rows, "effective": rows}},
+        "task_hashes": {task: lines.hashes.hexdigest()},
         "config": {"model": model, "model_args": {"model": model}},
         "model_name": model,
         "date": time.time(),
     }
-    samples = [
-        {
-            "doc_id": number,
-            "doc": row.doc.to_dict() | {"passages": [hit.to_dict() for hit in row.passages]},
-            "filtered_resps": [row.reply],
-            "rows": record.to_dict(),
-        }
-        for number, (row, record) in enumerate(zip(given, records, strict=True))
-    ]
-    return Results(RunFiles(folder_for(output)).write(content, {task: samples}))
 
 
-def _held(corpus: Iterable[str] | str | Path | None, given: Sequence[_Given]) -> Held:
+def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
+    """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
+    from mrag_eval.datasets import sha256_file
+    from mrag_eval.languages import RELIABILITY_FILE, changed_languages
+    from mrag_eval.scoring import words_of
+
+    found = lines.found
+    docs = {name: replace(doc, absent_ids=()) for name, doc in found.docs.items()}
+    ids = sorted(docs)
+    own = changed_languages({"en", *(doc.query_lang for doc in docs.values())})
+    reliability = {"reliability": {"sha256": sha256_file(RELIABILITY_FILE)}}
+    return Measurement(
+        lines.task,
+        subject={"transport": transport, "answered_by": []},
+        setting={
+            "replies": "given",
+            "languages": "detected where not given" if found.counts["detected"] else "given",
+            "row_texts": "hashed" if lines.hash_texts else "kept",
+            "prompt": {"answer": lines.form, "template": "unknown"},
+            "judge": Judge().model_dump(mode="json"),
+        },
+        instrument={
+            **words_of(lines.names),
+            **(reliability if "correct_language" in lines.names else {}),
+            **({"languages": own} if own else {}),
+        },
+        data={
+            "source": {"content": content_key([(name, docs[name].to_dict()) for name in ids])},
+            "ran": {"rows": len(ids), "of": len(ids), "ids": content_key(ids)},
+        },
+        environment={"versions": package_versions()},
+        outcome={} if scores.prompts is None else {"prompts": to_json(scores.prompts)},
+    )
+
+
+def _ranked(hit: Hit) -> Ranked:
+    return Ranked(hit.id, hit.doc_id, hit.lang, hit.score)
+
+
+def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
     """Return the corpus that was searched, as far as it is known."""
     from mrag_eval.datasets import Held, read_passages
     from mrag_eval.retrieval import held_by_index
     from mrag_eval.retrievers import load_index
 
     if corpus is None:
-        found = (hit for row in given for hit in row.passages)
-        return Held.among("score: the rows' passages", found, complete=False, also=", or pass corpus=, all of its ids")
+        hits = (hit for rows in found.given() for row in rows for hit in row.passages or ())
+        return Held.among("score: the rows' passages", hits, complete=False, also=", or pass corpus=, all of its ids")
     if isinstance(corpus, str | Path):
         path = Path(corpus)
         if path.is_dir():
-            return held_by_index(load_index(path), [row.doc for row in given], str(corpus))
+            return held_by_index(load_index(path), list(found.docs.values()), str(corpus))
         return Held.among(f"score: {path}", read_passages(path))
     ids = dict.fromkeys(map(str, corpus))
     return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
 
 
-def _measured(task: str, form: str, given: Sequence[_Given], metrics: Sequence[str]) -> Measurement:
-    """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
-    from mrag_eval.scoring import words_of
-
-    rows = {row.doc.id: row.doc.to_dict() for row in given}
-    return Measurement(
-        task,
-        setting={"replies": "given", "prompt": {"answer": form}},
-        instrument=words_of(metrics),
-        data={
-            "source": {"content": content_key(sorted(rows.items()))},
-            "ran": {"rows": len(rows), "of": len(rows), "ids": content_key(sorted(rows))},
-        },
-        environment={"versions": package_versions()},
-    )
+def _hash(text: str) -> str:
+    return f"sha256:{text_hash(text)}" if text.strip() else text
 
 
-def _check_ids(ids: Sequence[str]) -> None:
-    if not ids:
-        raise DataError("score: there are no rows", "give one dictionary a question")
-    if len(set(ids)) < len(ids):
-        again = next(row for i, row in enumerate(ids) if row in ids[:i])
-        raise DataError(f"score: two rows have the id '{again}'", "give each row its own id, or leave out all ids")
+def _hashed(doc: Mapping[str, Any], kept: Sequence[str]) -> dict[str, Any]:
+    """Return a row as it is logged with hashes for its texts; of ``extra`` only the keys ``kept`` stay."""
+    out = {**doc, "query": _hash(doc["query"]), "answers": [_hash(text) for text in doc["answers"]]}
+    if "choices" in doc:
+        out["choices"] = [_hash(text) for text in doc["choices"]]
+    out["extra"] = {key: doc["extra"][key] for key in kept if key in doc.get("extra", {})}
+    out["passages"] = [{**hit, "text": _hash(hit["text"]), "title": _hash(hit["title"])} for hit in doc["passages"]]
+    return out
 
 
-def _check_scorable(names: Sequence[str]) -> None:
-    from mrag_eval.scoring import METRIC_NAMES
-
-    if not names:
-        raise ConfigError("score: no metric is named", 'e.g. metrics=["char3gram_recall"]')
-    check_metrics(names, METRIC_NAMES, "score")
-    for name in names:
-        if name in (*JUDGED, *TRANSLATED):
-            raise ConfigError(
-                f"score: metric '{name}' needs a model, and score runs none",
-                "leave it out; mrag-eval judge scores the samples of a run by a panel",
-            )
-        if name not in METRIC_NAMES and RANKING_MEASURE.match(name) is None:
-            raise ConfigError(f"score: metric '{name}' needs a reranked list", "name the measure without rerank_")
-
-
-@dataclass(frozen=True)
-class _Given:
-    doc: RagDoc
-    reply: str
-    passages: tuple[Hit, ...]
-
-    @property
-    def ranking(self) -> tuple[Ranked, ...]:
-        return tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in self.passages)
-
-
-def _read(rows: Iterable[Block] | DataFrame | str | Path) -> list[tuple[str, Block]]:
-    """Return the place of each row, and the row."""
-    from mrag_eval.datasets import iter_jsonl
-
-    if isinstance(rows, str | Path):
-        if not Path(rows).is_file():
-            raise DataError(f"{rows}: no such file", "name a JSON Lines file, or pass the rows themselves")
-        return [(f"{rows}, line {number}", row) for number, row in iter_jsonl(Path(rows))]
-    if hasattr(rows, "convert_dtypes"):
-        # JSON knows lists and null where a frame has arrays and NaN
-        found = json.loads(rows.convert_dtypes().to_json(orient="records", double_precision=15))
-        return [
-            (f"rows[{i}]", {key: value for key, value in row.items() if value is not None})
-            for i, row in enumerate(found)
-        ]
-    return [(f"rows[{i}]", row) for i, row in enumerate(rows)]
-
-
-def _given(row: Any, where: str, number: int, names: Sequence[str]) -> _Given:
-    from mrag_eval.datasets import as_question
-
-    if not isinstance(row, Mapping):
-        raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", "give one dictionary a question")
-    ranked = relevance_measures(names)
-    needed = (["passages"] if ranked else []) + (["reply"] if len(ranked) < len(names) else [])
-    for key in needed:
-        if row.get(key) is None:
-            raise DataError(f"{where}: '{key}' is missing", f"metrics {', '.join(names)} need it")
-    reply = row.get("reply", "")
-    if not isinstance(reply, str):
-        raise DataError(f"{where}: 'reply' must be text, found {type(reply).__name__}", "an empty reply is ''")
-    question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
-    doc = as_question({"id": number, **question}, where)
-    return _Given(doc, reply, tuple(_hits(row.get("passages") or (), where)))
-
-
-def _hits(passages: Any, where: str) -> Iterable[Hit]:
-    if not isinstance(passages, Iterable):
-        raise DataError(f"{where}: 'passages' must be a list, found {type(passages).__name__}", _PASSAGE)
-    for rank, item in enumerate(passages, 1):
-        place = f"{where}, passages[{rank - 1}]"
-        if not isinstance(item, Mapping) or "id" not in item or "lang" not in item:
-            raise DataError(f"{place}: expected a dictionary with 'id' and 'lang'", _PASSAGE)
-        text, title = str(item.get("text") or ""), str(item.get("title") or "")
-        doc_id = str(item.get("doc_id") or item["id"])
-        given = item.get("score")
-        try:
-            score = 1 / rank if given is None else float(given)
-        except (TypeError, ValueError):
-            raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
-        yield Hit(str(item["id"]), str(item["lang"]), text, score, rank, title, doc_id)
+# Keys of ``extra`` without texts that records are made of, besides those that scores are broken down by.
+_NO_TEXT = (UNSURE_LANGUAGE, "question_id")

@@ -24,6 +24,7 @@ from mrag_eval.cli._report import report
 from mrag_eval.cli._rerun import rerun
 from mrag_eval.cli._retrieve import retrieve
 from mrag_eval.cli._run import run
+from mrag_eval.cli._score import score
 from mrag_eval.cli._tasks import tasks
 from mrag_eval.cli._trace import trace
 from mrag_eval.cli._verify import verify
@@ -129,6 +130,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(run)
 app.command(rich_help_panel="Run", short_help="Retrieve once for the tasks, to evaluate many models on it.")(retrieve)
+app.command(rich_help_panel="Run", short_help="Score the answers and contexts of a RAG system that you have.")(score)
 app.command(rich_help_panel="Run", short_help="Print the command that repeats a run, or run it and compare.")(rerun)
 app.command(rich_help_panel="Look", short_help="Show what a task's metrics give in each language without a model.")(
     controls

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli._task_files import read_task
-from mrag_eval.config import read_task_yaml
-from mrag_eval.core import ConfigError, MragError, tasks_folder
+from mrag_eval.config import MODES, Listed, listed_in
+from mrag_eval.core import tasks_folder
 
 if TYPE_CHECKING:
     from mrag_eval.datasets import Declaration
@@ -28,7 +28,6 @@ class TaskEntry:
     kind: str
     mode: str
     summary: str
-    path: Path
     tags: tuple[str, ...] = ()
 
 
@@ -43,15 +42,8 @@ class BenchmarkEntry:
 
 def list_tasks(folder: Path | None = None) -> list[TaskEntry]:
     """Return every task and group in ``folder`` (default: ours), by name. Files that do not parse are left out."""
-    from yaml import YAMLError
-
-    entries = []
-    for path in _yaml_files(folder or tasks_folder()):
-        try:
-            entries.append(_entry(path, read_task_yaml(path)))
-        except (MragError, YAMLError, ValueError, KeyError, TypeError, AttributeError, OSError, ImportError):
-            continue
-    return sorted(entries, key=lambda entry: entry.name)
+    listed = listed_in([folder or tasks_folder()])
+    return [_entry(name, listed[name]) for name in sorted(listed)]
 
 
 def list_benchmarks() -> list[BenchmarkEntry]:
@@ -81,15 +73,15 @@ def check_tasks(folder: Path | None = None) -> list[str]:
     root = folder or tasks_folder()
     faults: list[str] = []
     defined: dict[str, list[Path]] = defaultdict(list)
-    groups: list[tuple[Path, Any]] = []
+    groups: dict[Path, Listed] = {}
     for path in _yaml_files(root):
         try:
-            config = read_task(path, with_functions=True)
-            defined[_entry(path, config).name].append(path)
-            if "group" in config:
-                groups.append((path, config))
+            listed = Listed(path, read_task(path, with_functions=True))
+            if listed.is_group:
+                groups[path] = listed
             else:
-                _check_leaf(path, config)
+                _check_leaf(path, listed.config)
+            defined[listed.config["group" if listed.is_group else "task"]].append(path)
         except Exception as error:  # any error in a file is a finding, and the next file is still checked
             said = next(iter(str(error).strip().splitlines()), type(error).__name__)
             faults.append(f"{path.relative_to(root)}: {said}")
@@ -98,10 +90,12 @@ def check_tasks(folder: Path | None = None) -> list[str]:
         for name, paths in defined.items()
         if len(paths) > 1
     ]
-    for path, config in groups:
-        for member in _members(config):
-            if member not in defined:
-                faults.append(f"{path.relative_to(root)}: group member '{member}' is no task here")
+    faults += [
+        f"{path.relative_to(root)}: group member '{member}' is no task here"
+        for path, group in groups.items()
+        for member, _ in group.members
+        if member not in defined
+    ]
     return sorted(faults)
 
 
@@ -131,36 +125,18 @@ def _yaml_files(folder: Path) -> Iterator[Path]:
     yield from sorted(path for path in folder.rglob("*.yaml") if path.name not in ("mrag.yaml", "_matrix.yaml"))
 
 
-def _entry(path: Path, config: dict[str, Any]) -> TaskEntry:
-    if "group" in config:
-        members = _members(config)
+def _entry(name: str, listed: Listed) -> TaskEntry:
+    config = listed.config
+    if listed.is_group:
         alias = config.get("group_alias")
-        count = f"group of {len(members)}"
-        return TaskEntry(str(config["group"]), "group", "", f"{count} · {alias}" if alias else count, path)
-    if "task" not in config:
-        raise ConfigError(
-            f"{path}: neither 'task' nor 'group' is set", "give the file a line  task: NAME  (or group: NAME)"
-        )
-    from mrag_eval.config import MODES
-
-    mode = str((config.get("retrieval") or {}).get("mode", "no_ir"))
-    tags = config.get("tag") or ()
-    return TaskEntry(
-        str(config["task"]),
-        "task",
-        mode,
-        MODES[mode].summary if mode in MODES else "",
-        path,
-        (tags,) if isinstance(tags, str) else tuple(tags),
-    )
+        count = f"group of {len(listed.members)}"
+        return TaskEntry(name, "group", "", f"{count} · {alias}" if alias else count)
+    retrieval = config.get("retrieval")
+    mode = str(retrieval.get("mode", "no_ir")) if isinstance(retrieval, Mapping) else "no_ir"
+    return TaskEntry(name, "task", mode, MODES[mode].summary if mode in MODES else "", listed.tags)
 
 
-def _members(config: dict[str, Any]) -> list[str]:
-    members: Sequence[Any] = config.get("task") or ()
-    return [str(m.get("task") or m.get("group")) if isinstance(m, dict) else str(m) for m in members]
-
-
-def _check_leaf(path: Path, config: dict[str, Any]) -> None:
+def _check_leaf(path: Path, config: Mapping[str, Any]) -> None:
     from mrag_eval.config import split_config
     from mrag_eval.datasets import validate_data
     from mrag_eval.prompts import load_template

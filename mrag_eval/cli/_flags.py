@@ -67,10 +67,18 @@ def _is_texts(value: Any) -> bool:
     return all(isinstance(text, str) for text in (value if isinstance(value, list) else [value]))
 
 
-_PAIRS = _Rule(_is_pairs, "keys and values", "KEY=VALUE,KEY=VALUE")
-_PATH = _Rule(_any_of(str), "a path", "PATH")
+_TEXT = _Rule(_any_of(str), "a text", "TEXT")
 _YES_OR_NO = _Rule(lambda value: value in (True, False), "true or false", "true")
-_RULES: Mapping[str, _Rule] = {
+# By the harness's types of its settings. Its flags have them already, a config file may not.
+_BY_TYPE: Mapping[Any, _Rule] = {
+    bool: _YES_OR_NO,
+    bool | None: _YES_OR_NO,
+    bool | str: _Rule(_any_of(bool, str), "true, false or a name", "true"),
+    dict: _Rule(_is_pairs, "keys and values", "KEY=VALUE,KEY=VALUE"),
+    str | None: _TEXT,
+}
+# Settings of which not every value of their type will do.
+_VALUES: Mapping[str, _Rule] = {
     "model": _Rule(lambda value: isinstance(value, str) and bool(value), "the name of a model type", "hf"),
     "limit": _Rule(_is_limit, "a number of rows, or a fraction between 0 and 1", "10   or   --limit 0.1"),
     "batch_size": _Rule(
@@ -88,15 +96,7 @@ _RULES: Mapping[str, _Rule] = {
     ),
     "verbosity": _Rule(lambda value: value in _LEVELS, f"one of {', '.join(_LEVELS)}", "INFO"),
     "include_path": _Rule(_is_texts, "a folder", "FOLDER"),
-    "output_path": _PATH,
-    "use_cache": _PATH,
-    "system_instruction": _Rule(_any_of(str), "a text", "'Answer briefly.'"),
-    "apply_chat_template": _Rule(_any_of(bool, str), "true, false or the name of a template", "true"),
     "cache_requests": _Rule(_any_of(Mapping), "true, refresh or delete, as a flag", "true"),
-    **dict.fromkeys(("model_args", "metadata", "gen_kwargs"), _PAIRS),
-    **dict.fromkeys(("wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args"), _PAIRS),
-    **dict.fromkeys(("log_samples", "predict_only", "write_out", "show_config", "check_integrity"), _YES_OR_NO),
-    **dict.fromkeys(("fewshot_as_multiturn", "trust_remote_code", "confirm_run_unsafe_code"), _YES_OR_NO),
 }
 # Settings of the generation that every type of model knows.
 _GENERATION: Mapping[str, _Rule] = {
@@ -114,9 +114,9 @@ def check_flags(asked: Mapping[str, Any]) -> None:
     Secrets among the arguments are hidden from now on.
     """
     _check_tasks(asked.get("tasks"))
-    for key, rule in _RULES.items():
-        value = asked.get(key)
-        if value is not None and not rule.fits(value):
+    for key, value in asked.items():
+        rule = _VALUES.get(key) or _rule_of_type(key)
+        if value is not None and rule is not None and not rule.fits(value):
             raise ConfigError(f"--{key} {_shown(value)}: expected {rule.expected}", f"--{key} {rule.example}")
     keep_secrets_of([pairs_of(asked.get(key)) for key in ("model_args", "metadata")])
     given = pairs_of(asked.get("gen_kwargs"))
@@ -125,6 +125,14 @@ def check_flags(asked: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"--gen_kwargs {key}={_shown(given[key])}: expected {rule.expected}", f"--gen_kwargs {rule.example}"
             )
+
+
+def _rule_of_type(key: str) -> _Rule | None:
+    if key in ("tasks", "samples"):
+        return None
+    from mrag_eval.harness import setting_types
+
+    return _BY_TYPE.get(setting_types().get(key))
 
 
 def pairs_of(value: Any) -> Mapping[str, Any]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli._first import First
 from mrag_eval.cli._flags import check_flags, check_for_tasks, check_model, pairs_of, samples_of
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
-from mrag_eval.config import load_config
+from mrag_eval.config import listed_by, load_config, unknown_name
 from mrag_eval.core import (
     ConfigError,
     check_output,
     check_output_file,
-    close_match,
     tasks_folder,
     visible_to_harness,
 )
@@ -83,7 +82,8 @@ def _run(args: Namespace, asked: dict[str, Any], samples: dict[str, list[int]] |
         with first.rows_for(ours, asked.get("limit"), samples):
             args.func(args)
     except ValueError as error:
-        raise _unknown_tasks(error, given) from error
+        missing = str(error).partition("Tasks not found:")[2].split(",")[0].strip()
+        raise (unknown_name([missing], listed_by(manager)) if missing else None) or error from error
 
 
 def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str, list[int]] | None]:
@@ -100,10 +100,10 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
     given = _paths(asked.get("include_path"))
     manager = _manager([str(tasks_folder()), *given], asked)
     wanted = expanded(_names(asked["tasks"]), manager.all_tasks)
-    unknown = next((name for name in wanted if not _all_in([name], manager) and not _matching(name, manager)), None)
+    unknown = unknown_name(wanted, listed_by(manager))
     if unknown is not None:
         _refuse_faulty(wanted, manager, given)
-        raise _unknown_tasks(ValueError(f"Tasks not found: {unknown}"), given)
+        raise unknown
     _check_needs(wanted, manager, asked, given, ahead=True)
     with blaming(given):
         found = _ours(wanted, manager)
@@ -120,16 +120,15 @@ def _check_needs(
 
     ``ahead``: the tasks are only retrieved for, so that no model answers and none judges.
     """
-    from mrag_eval.harness import listed_tasks, model_faults
-    from mrag_eval.planning import Listed, plan_for
+    from mrag_eval.harness import model_faults
+    from mrag_eval.planning import plan_for
 
     model = None if ahead else (asked.get("model", "hf"), pairs_of(asked.get("model_args")))
     faults = [] if model is None else model_faults(*model)
-    known = {name: Listed(*found) for name, found in listed_tasks(manager).items()}
     with blaming(given):
         plan = plan_for(
             wanted,
-            known,
+            listed_by(manager),
             manager.metadata or {},
             limit=asked.get("limit"),
             model=model,
@@ -150,23 +149,15 @@ def _refuse_faulty(wanted: Sequence[str], manager: TaskManager, given: Sequence[
         raise fault
 
 
-def _matching(name: str, manager: TaskManager) -> list[str]:
-    """Return the tasks that match a name with a wildcard."""
-    from fnmatch import fnmatch
-
-    return [known for known in manager.all_tasks if fnmatch(known, name)] if "*" in name else []
-
-
 def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
     """Return the requested tasks of our class, built."""
     from mrag_eval.task import RagTask
 
-    names = dict.fromkeys(
-        found
+    found = (
+        [str(Path(name).absolute())] if name.endswith(".yaml") and Path(name).is_file() else manager.match_tasks([name])
         for name in wanted
-        for found in ([str(Path(name).absolute())] if name.endswith(".yaml") else _matching(name, manager) or [name])
-        if _all_in([found], manager)
     )
+    names = dict.fromkeys(chain.from_iterable(found))
     tasks = manager.load(list(names))["tasks"] if names else {}
     return {name: task for name, task in tasks.items() if isinstance(task, RagTask)}
 
@@ -243,17 +234,3 @@ def _evaluate(
         return
     print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
     print(score_table(results))
-
-
-def _unknown_tasks(error: ValueError, folders: Sequence[str]) -> Exception:
-    message = str(error)
-    if not message.startswith("Tasks not found"):
-        return error
-    from mrag_eval.cli._catalog import list_tasks
-
-    missing = message.partition(":")[2].split(",")[0].strip()
-    known = [name for folder in (None, *map(Path, folders)) for e in list_tasks(folder) for name in (e.name, *e.tags)]
-    return ConfigError(
-        f"no task '{missing}'{close_match(missing, known)}",
-        "mrag-eval tasks   lists our benchmarks and tags, lm_eval ls tasks the harness's tasks",
-    )

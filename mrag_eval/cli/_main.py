@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
-from mrag_eval.cli._opening import say_what_begins
-
 __all__ = ["main"]
 
 # After a message that already says which values are allowed.
@@ -31,7 +29,6 @@ _LONGEST_END = 0.8
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (``sys.argv`` by default) and exit."""
-    say_what_begins(sys.argv[1:] if arguments is None else arguments)
     try:
         from mrag_eval.core import ending_within, guarded_screen, install_redaction
 

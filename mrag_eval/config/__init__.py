@@ -48,13 +48,13 @@ from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
 from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown, upper_bound
 from mrag_eval.config._overlay import overlaid
-from mrag_eval.config._overrides import TaskNames, names_of
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._task_yaml import read_task_yaml
+from mrag_eval.config._tasks import Listed, RunTasks, listed_by, listed_in, unknown_name
 from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
 from mrag_eval.config._validation import check_keys, deep_merge, dotted, undotted, validated
 
@@ -95,6 +95,7 @@ __all__ = [
     "Given",
     "Judge",
     "Languages",
+    "Listed",
     "ListwiseRerank",
     "LmSpec",
     "Measurement",
@@ -109,10 +110,10 @@ __all__ = [
     "Rerank",
     "Retrieval",
     "Role",
+    "RunTasks",
     "Shown",
     "TableSpec",
     "TaskBlocks",
-    "TaskNames",
     "TranslatorSpec",
     "by_block",
     "check_keys",
@@ -123,10 +124,11 @@ __all__ = [
     "harmless",
     "is_named",
     "judges_of",
+    "listed_by",
+    "listed_in",
     "load_config",
     "mode_named",
     "names_in",
-    "names_of",
     "overlaid",
     "package_versions",
     "passages_shown",
@@ -142,6 +144,7 @@ __all__ = [
     "shown",
     "split_config",
     "undotted",
+    "unknown_name",
     "unmeasured",
     "upper_bound",
     "validated",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config._task_yaml import read_task_yaml
-from mrag_eval.config._validation import deep_merge
 
 BLOCKS = ("retrieval", "agent", "prompt", "judge", "data", "metrics")
 
@@ -24,17 +22,6 @@ def include_chain(source: Any) -> list[dict[str, Any]]:
     for include in includes if isinstance(includes, list) else [includes]:
         chain += include_chain((path.parent / include) if not Path(include).is_absolute() else include)
     return [*chain, {key: raw[key] for key in BLOCKS if key in raw}]
-
-
-def benchmark_in(path: Path) -> str | None:
-    """Return the benchmark that a task's files name; None if they name none."""
-    return _benchmark_in(path, path.stat().st_mtime_ns) if path.is_file() else None
-
-
-# Every task of a run asks for the benchmarks of all.
-@lru_cache(maxsize=1024)
-def _benchmark_in(path: Path, _modified: int) -> str | None:
-    return benchmark_of(deep_merge(*include_chain(path)))
 
 
 def benchmark_of(blocks: Mapping[str, Any]) -> str | None:

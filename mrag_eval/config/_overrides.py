@@ -7,17 +7,15 @@ wins: no prefix, then the benchmark, then groups and tags, then the task itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from mrag_eval.config._includes import BLOCKS, benchmark_in, benchmark_of, include_chain
+from mrag_eval.config._includes import BLOCKS
 from mrag_eval.config._validation import deep_merge, undotted
 from mrag_eval.core import ConfigError, close_match
-
-if TYPE_CHECKING:
-    from mrag_eval.harness import Loaded
 
 # Keys kept of the harness's metadata: it merges all model arguments, secrets among them, into every task's.
 KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
@@ -37,17 +35,9 @@ class TaskNames:
 
     def level(self, name: str) -> int | None:
         """Return how narrowly a name means the task: 0 is all tasks, 3 this one alone; None if it does not."""
-        levels = {"": 0, self.task: 3} | dict.fromkeys(self.holders, 2)
+        levels = {self.task: 3} | dict.fromkeys(self.holders, 2)
         # a group may have the name of its benchmark
         return 1 if name == self.benchmark else levels.get(name)
-
-
-def names_of(task: str, config: Mapping[str, Any], holders: Iterable[str]) -> TaskNames:
-    """Return the names that mean a task, from its raw configuration and what holds it."""
-    metadata = config.get("metadata")
-    source = metadata.get("config_source") if isinstance(metadata, Mapping) else None
-    own = {key: config[key] for key in BLOCKS if key in config}
-    return TaskNames(task, benchmark_of(deep_merge(*include_chain(source), own)), frozenset(holders))
 
 
 class _Setting(NamedTuple):
@@ -57,20 +47,20 @@ class _Setting(NamedTuple):
 
 
 def settings_given(
-    metadata: Mapping[str, Any], own: TaskNames, run: Iterable[TaskNames] | None = None
+    metadata: Mapping[str, Any], task: str, names: Callable[[], Mapping[str, TaskNames]]
 ) -> dict[str, Any]:
-    """Return the settings of ``--metadata`` for the task with the names ``own``, as blocks.
+    """Return the settings of ``--metadata`` for a task, as blocks.
 
-    ``run`` names every task of the run; by default they are those that the harness loads now.
+    ``names`` gives the names of every task of the run, this one included. It is asked only if there is a prefix.
 
     Raises ConfigError for a key of no block, a prefix that no task of the run has, and for two settings of one level
     that contradict each other.
     """
-    where = f"task {own.task}, --metadata"
-    named = _Run(own, run)
+    where = f"task {task}, --metadata"
+    named = _Run(task, names)
     by_level: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
     for prefix, key, value in _settings(metadata, named, where):
-        level = own.level(prefix)
+        level = named.level(prefix)
         if level is not None:
             by_level[level].setdefault(prefix, {})[key] = value
         elif prefix not in named:
@@ -86,39 +76,28 @@ def settings_given(
 
 
 class _Run:
-    """The names that mean a task of this run; the files of the other tasks are read only if they are needed."""
+    """The names that mean a task of this run; they are found only if they are needed."""
 
-    def __init__(self, own: TaskNames, given: Iterable[TaskNames] | None) -> None:
-        self.own, self._given = own, given
+    def __init__(self, task: str, names: Callable[[], Mapping[str, TaskNames]]) -> None:
+        self._task, self._find = task, names
 
-    def _tasks(self) -> Iterator[TaskNames]:
-        yield self.own
-        if self._given is not None:
-            yield from self._given
-            return
-        from mrag_eval.harness import loaded_together
+    @cached_property
+    def _names(self) -> Mapping[str, TaskNames]:
+        return self._find()
 
-        for name, task in (loaded_together() or {}).items():
-            benchmark = _benchmark(task)
-            # tasks of the harness have no settings of ours
-            if benchmark is not None:
-                yield TaskNames(name, benchmark, task.holders)
+    def level(self, name: str) -> int | None:
+        """Return how narrowly a name means the task, as :meth:`TaskNames.level` does."""
+        return self._names[self._task].level(name) if name else 0
 
     @property
     def benchmarks(self) -> list[str]:
-        return sorted({names.benchmark for names in self._tasks() if names.benchmark is not None})
+        return sorted({names.benchmark for names in self._names.values() if names.benchmark is not None})
 
     def __iter__(self) -> Iterator[str]:
-        return iter({name for names in self._tasks() for name in names})
+        return iter({name for names in self._names.values() for name in names})
 
     def __contains__(self, name: str) -> bool:
-        return any(names.level(name) is not None for names in self._tasks())
-
-
-def _benchmark(task: Loaded) -> str | None:
-    if task.config is not None:
-        return benchmark_of(task.config)
-    return None if task.file is None else benchmark_in(task.file)
+        return any(names.level(name) is not None for names in self._names.values())
 
 
 def _settings(metadata: Mapping[str, Any], run: _Run, where: str) -> Iterator[_Setting]:
@@ -134,11 +113,11 @@ def _settings(metadata: Mapping[str, Any], run: _Run, where: str) -> Iterator[_S
             continue
         elif isinstance(value, Mapping):
             # an argument of the model may be a mapping, too
-            if _holds_blocks(value) or run.own.level(key) is not None:
+            if _holds_blocks(value) or run.level(key) is not None:
                 yield from _of_name(key, value, where)
         elif "." in key and key.partition(".")[0] not in KEPT_METADATA:
             raise _no_block(key, run, where)
-        elif run.own.level(key) is not None:
+        elif run.level(key) is not None:
             raise ConfigError(
                 f"{where} {key}: expected settings, got {type(value).__name__} ({value!r})",
                 f"--metadata {key}.retrieval.k=3",

@@ -20,6 +20,7 @@ from mrag_eval.config._overlay import overlaid
 from mrag_eval.config._overrides import KEPT_METADATA, METADATA, TaskNames, settings_given
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._retrieval import Retrieval
+from mrag_eval.config._tasks import Listed, RunTasks, tasks_being_loaded
 from mrag_eval.config._validation import deep_merge, validated
 from mrag_eval.core import ConfigError, did_you_mean
 
@@ -62,12 +63,12 @@ def split_config(
     metrics: Collection[str],
     data: Mapping[str, Mapping[str, Any]] | None = None,
     *,
-    run: Mapping[str, TaskNames] | None = None,
+    run: RunTasks | None = None,
 ) -> tuple[dict[str, Any], TaskBlocks]:
     """Split a task's raw configuration into what the harness's task class gets and our validated blocks.
 
     ``metrics`` are the names that the block ``metrics`` may list, ranking measures aside. ``data`` holds, by benchmark,
-    the config file's values for keys of the block ``data`` that the task's files leave out. ``run`` names every task of
+    the config file's values for keys of the block ``data`` that the task's files leave out. ``run`` has every task of
     the run; with it the harness is not imported, and its keys are not checked.
 
     Raises ConfigError naming the task, the key and the allowed values.
@@ -85,10 +86,7 @@ def split_config(
         )
     own = {key: config[key] for key in BLOCKS if key in config}
     files = overlaid(*include_chain(metadata.get("config_source")), own)
-    if run is None:
-        overrides = settings_given(metadata, TaskNames(task, benchmark_of(files), _holders(task, config)))
-    else:
-        overrides = settings_given(metadata, run[task], run.values())
+    overrides = settings_given(metadata, task, lambda: _names(task, files, config, run))
     merged = overlaid(files, overrides)
     defaults = (data or {}).get(benchmark_of(merged) or "", {})
     from_file = {key: value for key, value in defaults.items() if key not in merged["data"]}
@@ -155,15 +153,13 @@ def _metric_names(metrics: Any, task: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _holders(task: str, config: Mapping[str, Any]) -> frozenset[str]:
-    """Return the groups and tags that hold a task; its own tags if the harness's task manager does not load it."""
-    from mrag_eval.harness import loaded_together
-
-    loaded = loaded_together() or {}
-    if task in loaded:
-        return loaded[task].holders
-    tags = config.get("tag") or ()
-    return frozenset((tags,) if isinstance(tags, str) else tags)
+def _names(
+    task: str, files: Mapping[str, Any], config: Mapping[str, Any], run: RunTasks | None
+) -> dict[str, TaskNames]:
+    """Return the names of the tasks of a run, and of this one if the harness's task manager does not load it."""
+    run = tasks_being_loaded() if run is None else run
+    alone = TaskNames(task, benchmark_of(files), frozenset(Listed(None, config).tags))
+    return {task: alone, **({} if run is None else run.names)}
 
 
 def _check_harness_keys(rest: Mapping[str, Any], task: str) -> None:

@@ -2,6 +2,7 @@
 
 from mrag_eval.core._address import address_fault, bare_address, check_address, keep_address
 from mrag_eval.core._claims import Claims
+from mrag_eval.core._collection import uncollected
 from mrag_eval.core._devices import DEVICES, known_device, loading_device, placed, present_device
 from mrag_eval.core._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
 from mrag_eval.core._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
@@ -67,9 +68,20 @@ from mrag_eval.core._languages import (
     script_name,
     suggestion,
 )
+from mrag_eval.core._limited import limited
 from mrag_eval.core._locking import build_lock
 from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
-from mrag_eval.core._passages import CONTROL, KEPT_LANGS, GivenPassage, Hit, Passage, RagDoc, check_id, titled
+from mrag_eval.core._passages import (
+    CONTROL,
+    KEPT_LANGS,
+    UNSURE_LANGUAGE,
+    GivenPassage,
+    Hit,
+    Passage,
+    RagDoc,
+    check_id,
+    titled,
+)
 from mrag_eval.core._paths import cache_dir, name_of_model, task_and_date, tasks_folder, user_path, visible_to_harness
 from mrag_eval.core._rankings import (
     Kept,
@@ -128,6 +140,7 @@ __all__ = [
     "SHARE",
     "STAGES",
     "UNSHOWN",
+    "UNSURE_LANGUAGE",
     "VOTED",
     "AgentUsage",
     "Claims",
@@ -238,6 +251,7 @@ __all__ = [
     "language_scripts",
     "language_tier",
     "leads_out",
+    "limited",
     "lines_of",
     "links_out",
     "loading_device",
@@ -289,6 +303,7 @@ __all__ = [
     "tasks_folder",
     "titled",
     "to_json",
+    "uncollected",
     "unescaped",
     "user_path",
     "users_alone",

@@ -116,6 +116,8 @@ class Hit:
 
 # Key in ``RagDoc.extra`` for the languages of drawn documents, set if there are several.
 KEPT_LANGS = "kept_langs"
+# Key for why the detected language of a question is not relied on.
+UNSURE_LANGUAGE = "unsure_language"
 
 
 @dataclass(frozen=True, slots=True)

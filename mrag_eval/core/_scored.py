@@ -42,6 +42,8 @@ class Scored:
     ``sufficiency`` is the panel's judgement of the passages shown, None if it was not requested. ``translated`` is the
     answer in the language of the reference answers, ``untranslated`` the reason for its absence; both are None if
     translation was not requested. ``failures`` are those of all stages so far, in the order of the pipeline.
+    ``elsewhere`` are the quotes that passages of other rows hold; with None, the rows that are scored together are all
+    there are.
     """
 
     doc: RagDoc
@@ -60,6 +62,7 @@ class Scored:
     untranslated: str | None = None
     failures: tuple[Failure, ...] = ()
     passages: tuple[Hit, ...] = ()
+    elsewhere: frozenset[str] | None = None
 
 
 @dataclass

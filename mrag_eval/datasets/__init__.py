@@ -15,7 +15,15 @@ from mrag_eval.datasets._declaration import (
     WebFile,
 )
 from mrag_eval.datasets._english_answers import english_answers
-from mrag_eval.datasets._files import decode, iter_jsonl, require_columns, require_text, sha256_file
+from mrag_eval.datasets._files import (
+    decode,
+    iter_csv,
+    iter_jsonl,
+    read_bytes,
+    require_columns,
+    require_text,
+    sha256_file,
+)
 from mrag_eval.datasets._identity import identity_of, read_locally
 from mrag_eval.datasets._jsonl import as_question, read_passages
 from mrag_eval.datasets._published import Published
@@ -69,6 +77,7 @@ __all__ = [
     "english_answers",
     "holder",
     "identity_of",
+    "iter_csv",
     "iter_jsonl",
     "load_benchmark",
     "majority",
@@ -76,6 +85,7 @@ __all__ = [
     "passages_hash",
     "published_rows",
     "query_id",
+    "read_bytes",
     "read_lines",
     "read_locally",
     "read_passages",

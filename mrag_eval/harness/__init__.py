@@ -17,7 +17,7 @@ from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import sanitize_model_name, setup_logging
 
-from mrag_eval.harness._command import command_line, end_with_1
+from mrag_eval.harness._command import command_line, end_with_1, is_stock_command, without_traceback
 from mrag_eval.harness._groups import group_rules, group_scores
 from mrag_eval.harness._models import (
     LOCAL_TYPES,
@@ -33,12 +33,11 @@ from mrag_eval.harness._models import (
     sends_by_http,
     warnings_only,
 )
-from mrag_eval.harness._result_files import hide_secrets_in_results
-from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table
+from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table, setting_types
 from mrag_eval.harness._running import Running, blank_half_groups, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
-from mrag_eval.harness._under_way import Loaded, loaded_together, stock_run
+from mrag_eval.harness._under_way import Loading, loading
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM
@@ -50,7 +49,7 @@ __all__ = [
     "CachingLM",
     "HarnessTask",
     "Instance",
-    "Loaded",
+    "Loading",
     "RowResult",
     "Running",
     "TaskManager",
@@ -64,11 +63,11 @@ __all__ = [
     "evaluate",
     "group_rules",
     "group_scores",
-    "hide_secrets_in_results",
+    "is_stock_command",
     "known_model_types",
     "listed_tasks",
     "load_tasks",
-    "loaded_together",
+    "loading",
     "model_class",
     "model_faults",
     "model_type_of",
@@ -83,11 +82,12 @@ __all__ = [
     "sanitize_model_name",
     "score_table",
     "sends_by_http",
+    "setting_types",
     "setup_logging",
-    "stock_run",
     "task_keys",
     "task_manager",
     "warnings_only",
+    "without_traceback",
 ]
 
 

@@ -6,8 +6,12 @@ import atexit
 import os
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+
+from mrag_eval.core import MragError
 
 # Programs by the file that was started, and as modules.
 _PROGRAMS = {"mrag-eval": "mrag-eval", "lm_eval": "lm_eval", "lm-eval": "lm_eval"}
@@ -20,6 +24,24 @@ def command_line() -> str | None:
     module = next((name for end, name in _MODULES.items() if path.parts[-len(end) :] == end), None)
     name = _PROGRAMS.get(path.name, module)
     return None if name is None else shlex.join([name, *sys.argv[1:]])
+
+
+def is_stock_command() -> bool:
+    """Return whether this process runs the harness's own command."""
+    return (command_line() or "").startswith("lm_eval")
+
+
+@contextmanager
+def without_traceback() -> Iterator[None]:
+    """End the harness's own command with the lines of an error that a user can act on; elsewhere the error goes on."""
+    try:
+        yield
+    except MragError as error:
+        if not is_stock_command():
+            raise
+        print(f"mrag-eval: {error.message}", file=sys.stderr)
+        print(f"    {error.next_step or 'change it, and run the same command again'}", file=sys.stderr)
+        raise SystemExit(1) from error
 
 
 def end_with_1() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, fields
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
 from inspect import signature
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_type_hints
 
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import ConfigError, UnwrittenError, Wait, did_you_mean, keep_for_repetition, remove_ended
+from mrag_eval.core import ConfigError, UnwrittenError, did_you_mean, keep_for_repetition, remove_ended
 from mrag_eval.harness._result_files import hash_of, run_files
 
 _FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
@@ -38,6 +36,14 @@ def run_parser() -> ArgumentParser:
     return parser
 
 
+@cache
+def setting_types() -> dict[str, Any]:
+    """Return the settings of a run, as flags and as keys of a ``--config`` file, with the type of each."""
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    return get_type_hints(EvaluatorConfig)
+
+
 def config_file_settings(path: str) -> dict[str, Any]:
     """Return the settings of a ``--config`` file; raise ConfigError if it cannot be read."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
@@ -47,7 +53,7 @@ def config_file_settings(path: str) -> dict[str, Any]:
         found = dict(EvaluatorConfig.load_yaml_config(path))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ConfigError(f"--config {path}: {' '.join(str(error).split())}", fix) from None
-    known = {field.name for field in fields(EvaluatorConfig)}
+    known = setting_types()
     for key in found:
         if key not in known:
             raise ConfigError(f"--config {path}: unknown key '{key}'{did_you_mean(str(key), known)}", fix)
@@ -87,8 +93,7 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
         settings = {**settings, "device": EvaluatorConfig().device}
     # without a path: it would only log what it cannot write
     tracker = EvaluationTracker()
-    with _last_wait_named():
-        results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
     if results is None:
         return None
     found = dict(results)
@@ -109,24 +114,6 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
     return found
 
 
-@contextmanager
-def _last_wait_named() -> Iterator[None]:
-    """Name the wait for the description of this machine, which the harness makes after every run."""
-    from lm_eval import evaluator
-
-    describe = evaluator.add_env_info
-
-    def described(results: dict[str, Any]) -> None:
-        with Wait("recording versions and hardware of this machine"):
-            describe(results)
-
-    evaluator.add_env_info = described
-    try:
-        yield
-    finally:
-        evaluator.add_env_info = describe
-
-
 def score_table(results: Mapping[str, Any]) -> str:
     """Return the harness's table of scores, and that of the groups if there are any."""
     from lm_eval.utils import make_table
@@ -135,21 +122,3 @@ def score_table(results: Mapping[str, Any]) -> str:
     if results.get("groups"):
         parts.append(make_table(results, "groups"))
     return "\n".join(parts)
-
-
-def ask_git_only_in_a_work_tree() -> None:
-    """Keep the harness from calling git outside a work tree, where git prints ``fatal: not a git repository``.
-
-    The harness asks for the commit of the current folder after every run, and passes on whatever git prints. Inside a
-    work tree it still does.
-    """
-    from lm_eval import evaluator
-    from lm_eval.loggers.utils import get_git_commit_hash
-
-    def commit() -> str | None:
-        here = Path.cwd()
-        inside = "GIT_DIR" in os.environ or any((folder / ".git").exists() for folder in (here, *here.parents))
-        found: str | None = get_git_commit_hash() if inside else None
-        return found
-
-    evaluator.get_git_commit_hash = commit

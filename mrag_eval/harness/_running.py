@@ -19,6 +19,8 @@ from typing import Any
 from lm_eval import evaluator
 from lm_eval.api.model import CachingLM
 
+from mrag_eval.harness._command import without_traceback
+
 # The harness's own word for a figure that does not exist.
 _NO_VALUE = "N/A"
 
@@ -71,7 +73,7 @@ def watch_evaluate(around: Around) -> None:
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         call = parameters.bind(*args, **kwargs)
         begun = _begun(call)
-        with _as_running(begun), around(begun):
+        with without_traceback(), _as_running(begun), around(begun):
             results = harness_evaluate(*args, **kwargs)
         if results is not None:
             blank_half_groups(results)

@@ -13,12 +13,10 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.config.task import TaskConfig
-from lm_eval.evaluator_utils import get_sample_size
 
-from mrag_eval.core import DataError, ModelReply, check_file_name
+from mrag_eval.core import DataError, ModelReply, check_file_name, limited
 from mrag_eval.harness._models import keep_keys_of
-from mrag_eval.harness._result_files import watch_tracker
-from mrag_eval.harness._run import ask_git_only_in_a_work_tree
+from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.harness._running import Running, watch_evaluate
 
 # Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
@@ -41,40 +39,18 @@ class RowResult(NamedTuple):
     values: Mapping[str, float]
 
 
-class _MeanOfScored:
-    """The harness's mean, over lists in which the ranks left None where a row has no value.
+class _Mean:
+    """An aggregation that equals the harness's mean, because so the harness finds the standard error of a mean.
 
-    It equals the harness's own function, because that is how the harness finds the standard error of a mean; and it
-    takes the None out of the list it is given, because the standard error is computed from the same list next. A list
-    of nothing but None does not reach it: the first rank leaves such a metric out.
+    ``found`` gives the score, and the values whose mean it is. These take the place of those in the list, because the
+    standard error is computed from the same list next.
     """
 
-    def __call__(self, values: list[float | None]) -> float:
-        values[:] = [v for v in values if v is not None]
-        return float(mean(values))
-
-    def __eq__(self, other: object) -> bool:
-        return other is self or other is mean
-
-    def __hash__(self) -> int:
-        return hash(mean)
-
-
-mean_of_scored = _MeanOfScored()
-
-
-class _OfTheTask:
-    """The score of a task as a whole, which no row has: every row leaves None in the list.
-
-    ``found`` gives the score and the values whose mean it is. These take the place of the rows, and the aggregation
-    equals the harness's mean, so that the harness computes the standard error over them.
-    """
-
-    def __init__(self, found: Callable[[], tuple[float | None, list[float]]]) -> None:
+    def __init__(self, found: Callable[[list[float | None]], tuple[float | None, list[float]]]) -> None:
         self._found = found
 
     def __call__(self, values: list[float | None]) -> float | None:
-        score, values[:] = self._found()
+        score, values[:] = self._found(values)
         return score
 
     def __eq__(self, other: object) -> bool:
@@ -82,6 +58,15 @@ class _OfTheTask:
 
     def __hash__(self) -> int:
         return hash(mean)
+
+
+def _of_scored(values: list[float | None]) -> tuple[float | None, list[float]]:
+    """Return the mean over the ranks' lists, in which they left None where a row has no value.
+
+    A list of nothing but None does not get here: the first rank leaves such a metric out.
+    """
+    scored = [value for value in values if value is not None]
+    return float(mean(scored)), scored
 
 
 class _SampleValues(dict[str, Any]):
@@ -122,7 +107,7 @@ class HarnessTask(ConfigurableTask):
         self._name = str(config.get("task", "?"))
         self._set = frozenset(config)
         check_file_name(self._name, "the task's name")
-        watch_tracker()
+        watch_trackers()
         watch_evaluate(_around)
         super().__init__(config=config)
 
@@ -237,7 +222,7 @@ class HarnessTask(ConfigurableTask):
     def rows_to_run(self, limit: float | None = None, samples: Mapping[str, list[int]] | None = None) -> list[str]:
         """Return the ids of the rows that a run with these flags of the harness has; nothing is retrieved for them."""
         chosen = (samples or {}).get(self._name)
-        return [row for _, row in self._numbered(0, get_sample_size(self, limit), 1, chosen)]
+        return [row for _, row in self._numbered(0, limited(len(self._rows), limit), 1, chosen)]
 
     def _chosen(self, samples: Sequence[int]) -> list[dict[str, Any]]:
         n = len(self._rows)
@@ -372,11 +357,15 @@ class HarnessTask(ConfigurableTask):
         """Return the harness's own mean where every value is a number (it brings ±), ours where ranks hold None."""
         if self.predict_only:
             return dict(self._aggregation_list)
-        average: Callable[[Any], Any] = mean if self._world[1] == 1 else mean_of_scored
+        average: Callable[[Any], Any] = mean if self._world[1] == 1 else _Mean(_of_scored)
         averages: dict[str, Callable[[Any], Any]] = dict.fromkeys(self.value_names(), average)
         for name in self.task_score_names():
-            averages[name] = _OfTheTask(partial(self.task_score, name))
+            # the score of the task as a whole, which no row has: every row leaves None in the list
+            averages[name] = _Mean(partial(self._task_score, name))
         return {UNSCORED: self.summarize_records, **averages}
+
+    def _task_score(self, name: str, _: list[float | None]) -> tuple[float | None, list[float]]:
+        return self.task_score(name)
 
     def higher_is_better(self) -> dict[str, bool | None]:
         if self.predict_only:
@@ -392,7 +381,6 @@ class HarnessTask(ConfigurableTask):
 
     def dump_config(self) -> dict[str, Any]:
         """Return the harness's configuration of the task and ours; called after all rows are aggregated."""
-        ask_git_only_in_a_work_tree()
         out: dict[str, Any] = self.config.to_dict()
         return out | self.published_config(out)
 

@@ -15,7 +15,7 @@ from mrag_eval.languages._files import (
     language,
     name_in_prompts,
 )
-from mrag_eval.languages._folders import PACKAGE, files_of_languages
+from mrag_eval.languages._folders import PACKAGE, Files, files_of_languages
 from mrag_eval.languages._reliability import (
     BANDS,
     MEASURED_FROM,
@@ -32,6 +32,7 @@ __all__ = [
     "PACKAGE",
     "READING_VERSION",
     "RELIABILITY_FILE",
+    "Files",
     "Language",
     "Reliability",
     "Words",

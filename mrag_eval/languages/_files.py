@@ -18,14 +18,14 @@ from mrag_eval.core import (
     normalize_language,
     read_yaml,
 )
-from mrag_eval.languages._folders import PACKAGE, files_of_languages
+from mrag_eval.languages._folders import PACKAGE, Files, files_of_languages
 
 # Stands for the answer in a plain sentence.
 ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
-READING_VERSION: Final = 3
+READING_VERSION: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,12 @@ def language(code: str) -> Language | None:
     Raises:
         ConfigError: a file is faulty; one line that names the file and the key.
     """
-    known, files = normalize_language(code), files_of_languages()
+    return _language(code, files_of_languages())
+
+
+@lru_cache(maxsize=512)
+def _language(code: str, files: Files) -> Language | None:
+    known = normalize_language(code)
     own = _files_of(known)
     return _read(known if known in files else base_language(known), own) if own else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -21,7 +20,14 @@ from mrag_eval.core import (
 PACKAGE: Final = Path(__file__).parent / "files"
 
 
-def files_of_languages() -> Mapping[str, tuple[Path, ...]]:
+class Files(dict[str, tuple[Path, ...]]):
+    """The files of each language by its code, which nobody changes: what is read from them can be kept for them."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
+def files_of_languages() -> Files:
     """Return the files of each language, the package's before the user's, by BCP 47 code, sorted.
 
     The user's folder is the value of ``languages`` in the config file; a relative one starts at the working folder.
@@ -34,13 +40,13 @@ def files_of_languages() -> Mapping[str, tuple[Path, ...]]:
 
 
 @lru_cache(maxsize=8)
-def _files(_config: str | None, _working_folder: str) -> Mapping[str, tuple[Path, ...]]:
+def _files(_config: str | None, _working_folder: str) -> Files:
     found = {path.stem: (path,) for path in PACKAGE.glob("*.yaml")}
     folder = _user_folder()
     for path in () if folder is None else sorted(folder.glob("*.y*ml")):
         code = _code_of(path)
         found[code] = (*found.get(code, ()), path)
-    return dict(sorted(found.items()))
+    return Files(sorted(found.items()))
 
 
 def _user_folder() -> Path | None:

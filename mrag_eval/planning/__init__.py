@@ -7,13 +7,12 @@ from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
 from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
 from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
 from mrag_eval.planning._shipped import deviations, shipped
-from mrag_eval.planning._tasks import Listed, PlannedTask, leaves_of, listed_in, unknown_name
+from mrag_eval.planning._tasks import PlannedTask, leaves_of
 
 __all__ = [
     "JUDGE_LINE",
     "PLANNER_LINE",
     "Cost",
-    "Listed",
     "MissingError",
     "Need",
     "Observed",
@@ -26,12 +25,10 @@ __all__ = [
     "deviations",
     "language_support",
     "leaves_of",
-    "listed_in",
     "model_need",
     "plan_for",
     "shipped",
     "source_need",
-    "unknown_name",
     "unsupported",
     "ways",
     "worth_a_pilot",

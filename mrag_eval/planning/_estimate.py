@@ -26,7 +26,7 @@ from mrag_eval.planning._models import (
 from mrag_eval.planning._need import Cost
 from mrag_eval.planning._tasks import PlannedTask
 
-# Tokens of a passage of 100 words (docs/scaling.md), of a question, and of a prompt that answers it.
+# Tokens of a passage of 100 words (docs/evidence/speed.md), of a question, and of a prompt that answers it.
 _PASSAGE, _QUESTION, _PROMPT = 165, 60, 300
 # Tokens of a reply without thinking: an answer, a plan, the scores of a document, a verdict, a list of passages.
 _ANSWER, _PLAN, _SCORES, _VERDICT, _LIST = 100, 60, 120, 100, 40

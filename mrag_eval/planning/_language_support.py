@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
@@ -54,16 +54,27 @@ class Piece:
         return asdict(self)
 
 
-def language_support(code: str, setting: CorrectLanguage | None = None) -> list[Piece]:
+def language_support(
+    code: str, setting: CorrectLanguage | None = None, pieces: Container[str] | None = None
+) -> list[Piece]:
     """Return the pieces of a language, in any spelling; ``setting`` names the detectors, by default lid.176.
+
+    With ``pieces``, those of these names alone: the others cost time to look up.
 
     Raises:
         ConfigError: an unknown language, or a faulty file.
     """
     code = normalize_language(code)
     known, setting = language(code), setting or CorrectLanguage()
-    return [_file(code, known), *_words(code, known), _detector(code, setting), _stems(code), _segments(code),
-            *_rest(code, known), Piece("name in prompts", name_in_prompts(code), True)]  # fmt: skip
+    found = [_file(code, known), *_words(code, known)]
+    looked_up: dict[str, Callable[[], Piece]] = {
+        "detector": lambda: _detector(code, setting),
+        "stems": lambda: _stems(code),
+        "segmentation": lambda: _segments(code),
+    }
+    found += [look() for name, look in looked_up.items() if pieces is None or name in pieces]
+    found += [*_rest(code, known), Piece("name in prompts", name_in_prompts(code), True)]
+    return [piece for piece in found if pieces is None or piece.name in pieces]
 
 
 def unsupported(codes: Iterable[str], blocks: TaskBlocks) -> list[str]:
@@ -73,8 +84,8 @@ def unsupported(codes: Iterable[str], blocks: TaskBlocks) -> list[str]:
         needed.add("stems")
     found: dict[tuple[str, str, str], list[str]] = {}
     for code in sorted({normalize_language(code) for code in codes}):
-        for piece in language_support(code, blocks.judge.correct_language) if needed else ():
-            if piece.name in needed and piece.ok is not True:
+        for piece in language_support(code, blocks.judge.correct_language, needed) if needed else ():
+            if piece.ok is not True:
                 found.setdefault((piece.name, piece.what, piece.fix), []).append(code)
     told = ((f"{name} for {', '.join(own)}: {what}", fix) for (name, what, fix), own in found.items())
     return ["; ".join(filter(None, line)) for line in told]

@@ -5,16 +5,20 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import ModelSpec
+from mrag_eval.config import Listed, ModelSpec, listed_by
 from mrag_eval.core import MragError, cache_dir
 from mrag_eval.planning._corpora import corpus_needs
 from mrag_eval.planning._data import data_needs
 from mrag_eval.planning._estimate import Pilot, costs_of
 from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spec, judges_of, model_needs
 from mrag_eval.planning._need import Need, Plan
-from mrag_eval.planning._tasks import Listed, PlannedTask, leaves_of
+from mrag_eval.planning._tasks import PlannedTask, leaves_of
+
+if TYPE_CHECKING:
+    from mrag_eval.harness import Loading
 
 
 def plan_for(
@@ -31,8 +35,7 @@ def plan_for(
     """Return the plan of a run of these tasks; nothing is loaded, downloaded or asked for it.
 
     Args:
-        asked: as :func:`mrag_eval.planning.leaves_of` takes them; names of other tasks are left out.
-        known: the tasks and groups that exist.
+        asked, known: as :class:`mrag_eval.config.RunTasks` takes them.
         metadata: the settings of ``--metadata``.
         limit: the value of ``--limit``.
         model: type and arguments of the evaluated model, if it is known.
@@ -68,12 +71,16 @@ def check_stock_run() -> None:
     """Raise MissingError under the harness's own command, as its first task is built, if any of its tasks lacks
     something; do nothing elsewhere.
     """
-    from mrag_eval.harness import listed_tasks, stock_run
+    from mrag_eval.harness import is_stock_command, loading
 
-    begun = stock_run()
-    if begun is not None:
-        known = {name: Listed(*found) for name, found in listed_tasks(begun.manager).items()}
-        plan_for(begun.asked, known, begun.manager.metadata or {}).check()
+    now = loading() if is_stock_command() else None
+    if now is not None:
+        _check(now)
+
+
+@lru_cache(maxsize=1)
+def _check(now: Loading) -> None:
+    plan_for(now.asked, listed_by(now.manager), now.manager.metadata or {}).check()
 
 
 def worth_a_pilot(leaves: Sequence[PlannedTask]) -> list[str]:

@@ -13,7 +13,7 @@ from mrag_eval.config import (
     UNKNOWN,
     Differs,
     Measurement,
-    TaskNames,
+    RunTasks,
     differences,
     harmless,
     overlaid,
@@ -62,7 +62,8 @@ def _shipped(task: str, path: Path, _modified: int, changes: str) -> Shipped | N
         return None
     raw = overlaid(raw, undotted(json_value(changes)))
     metadata = {**(raw.get("metadata") or {}), "config_source": str(path)}
-    rest, blocks = split_config({**raw, "metadata": metadata}, METRIC_NAMES, run={task: TaskNames(task)})
+    config = {**raw, "metadata": metadata}
+    rest, blocks = split_config(config, METRIC_NAMES, run=RunTasks([config], {}))
     data = validate_data(blocks.data).model_dump(mode="json")
     setting = setting_of(blocks, data, rest, prompt_texts(blocks))
     record = Measurement(task, setting=setting)

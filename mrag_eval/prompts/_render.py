@@ -56,7 +56,7 @@ _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 # Brackets around numbers only: a judge's list of passages.
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
-_NEXT_STEP = "correct the template; its variables are listed in mrag_eval.prompts.PromptTemplate"
+_NEXT_STEP = "correct the template; docs/reference/prompts.md lists its variables"
 # The reply that a template offers to a model that does not know.
 _PASS = "<answer>None</answer>"
 # Roles of templates other than the task's own prompt; a template's file name begins with its role.
@@ -131,7 +131,9 @@ class PromptTemplate:
     Variables in both blocks: ``query``, ``lang`` (BCP 47), ``language`` (its English name), ``options`` (list of
     ``letter``, ``text``), ``passages`` (list of ``index`` from 1, ``title``, ``text``, ``lang``, ``date``), ``extra``
     (the benchmark's own texts of the row; a missing one is false), ``name_language`` (whether the answer's language is
-    to be named), and the further texts passed to :meth:`render`. ``clean`` makes values safe for the prompt.
+    to be named), and the further texts passed to :meth:`render`.
+
+    ``clean`` makes values safe for the prompt.
     """
 
     def __init__(
@@ -152,7 +154,7 @@ class PromptTemplate:
         if name_language and "name_language" not in source:
             raise ConfigError(
                 f"prompt.name_language: template '{name_}' cannot name the language",
-                "docs/prompts.md names the templates that can; one of your own can use name_language",
+                "docs/settings.md names the templates that can; one of your own can use name_language",
             )
         try:
             self._template = _environment().from_string(source)

@@ -24,6 +24,7 @@ from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._push import Push, push_folder
 from mrag_eval.retrieval.saved._terms import check_terms, repeats_questions
 from mrag_eval.retrieval.sources import Relevant
+from mrag_eval.retrieval.sources._run_file import read_run
 
 __all__ = [
     "EXAMPLE",
@@ -57,6 +58,7 @@ __all__ = [
     "plan_starter",
     "preset_languages",
     "push_folder",
+    "read_run",
     "read_traces",
     "repeated",
     "repeats_questions",

@@ -69,7 +69,7 @@ def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[TitledPage]:
     if not pages:
         raise DataError(
             f"{path}: holds no page",
-            "one JSON object a line with subject, lang, title and text   (docs/bordirlines.md)",
+            "one JSON object a line with subject, lang, title and text   (docs/papers.md)",
         )
     return pages
 

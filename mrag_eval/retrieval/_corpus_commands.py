@@ -24,7 +24,7 @@ def how_to_build(corpus: str, languages: Sequence[str] = ()) -> str:
     if corpus == "wikipedia_splade":
         return (
             "mrag-eval corpus kilt --from kilt_knowledgesource.json --name wikipedia_splade --kind sparse "
-            "--embedder naver/splade-v3   (see docs/mrag.md)"
+            "--embedder naver/splade-v3   (see docs/papers.md)"
         )
     return f"mrag-eval index build DOCUMENTS {corpus if '/' in corpus else corpora_folder() / corpus}"
 
@@ -35,7 +35,7 @@ def how_to_add(corpus: str, languages: Sequence[str]) -> str:
         return f"mrag-eval corpus wikipedia --langs {_codes(languages)} --add"
     if corpus in STARTERS and {*languages} <= STARTERS[corpus].passages.keys():
         return f"mrag-eval corpus wikipedia --preset {corpus} --langs {_codes(languages)} --add"
-    return f"mrag-eval index build   again, with documents in {_codes(languages)}"
+    return f"mrag-eval index build DOCUMENTS INDEX --add   (documents in {_codes(languages)})"
 
 
 def small_corpus(corpus: str, languages: Sequence[str], there: Collection[str]) -> str | None:
@@ -48,7 +48,7 @@ def small_corpus(corpus: str, languages: Sequence[str], there: Collection[str]) 
         return f"--metadata retrieval.corpus={built}   (a part of it, which you have)"
     name = fitting[0]
     return (
-        f"mrag-eval corpus wikipedia --preset {name}   (a part of it that a laptop builds: docs/starter_corpora.md; "
+        f"mrag-eval corpus wikipedia --preset {name}   (a part of it that a laptop builds: docs/first_number.md; "
         f"then --metadata retrieval.corpus={name})"
     )
 

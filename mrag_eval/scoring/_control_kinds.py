@@ -1,7 +1,7 @@
 """Controls: replies and rankings that need no model, which show what a metric gives in a language on a task's own rows.
 
 Every metric declares the controls that it has, in :data:`mrag_eval.scoring.METRICS`. A ceiling is what a perfect system
-can expect, a floor what one that knows nothing gets. docs/controls.md describes them.
+can expect, a floor what one that knows nothing gets. docs/statistics.md describes them.
 """
 
 from __future__ import annotations

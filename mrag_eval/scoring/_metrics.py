@@ -50,10 +50,9 @@ from mrag_eval.scoring._control_kinds import (
     Control,
     uncontrolled,
 )
+from mrag_eval.scoring._passage_metrics import OTHER_QUOTES, copied, passages_in_language, quotes
 from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
-from mrag_eval.scoring._reasons import (
-    UNDEFINED,
-)
+from mrag_eval.scoring._reasons import UNDEFINED
 from mrag_eval.scoring._reply_values import Batch, LanguageRule, each
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES
 from mrag_eval.text import segmenters
@@ -89,6 +88,7 @@ _reply = partial(Metric, needs=ANSWERED)
 _chosen, _form = partial(_reply, control=CHOICE), partial(_reply, control=FORM)
 _held, _equal = partial(_reply, control=HOLDS), partial(_reply, control=EQUALS)
 _told = partial(_reply, control=LANGUAGE)
+_quoted = partial(_reply, control=uncontrolled("it compares replies with passages, and controls are shown none"))
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
@@ -213,6 +213,33 @@ METRICS: dict[str, Metric] = {
         ),
         _told("language_mix", values.mixed, False, "share of tokens in another language", False),
         _told("code_switch", values.code_switch, False, "share of letters outside the language's scripts", False),
+        _form("refused", values.refused, True, "the reply declines in words of its language or of English", None),
+        _quoted(
+            "verbatim_quote",
+            quotes("shown"),
+            False,
+            "share of the reply's quotes that stand word by word in a passage shown",
+        ),
+        *(
+            _quoted(f"quote_{source}", quotes(source), False, f"share of the reply's quotes {where}", more)
+            for source, where, more in OTHER_QUOTES
+        ),
+        _quoted(
+            "copied",
+            copied,
+            False,
+            "share of the reply in runs of eight words or more from a passage shown, marked as quotes or not",
+            None,
+        ),
+        Metric(
+            "passages_in_language",
+            passages_in_language,
+            False,
+            "share of the passages shown that are in the language of the question",
+            None,
+            needs=REORDERED,
+            control=uncontrolled("it describes passages, not replies"),
+        ),
     )
 }
 # Metrics that a reply and its row alone decide.
@@ -224,6 +251,10 @@ REPLY_METRICS = frozenset(METRICS) - {
     "context_sufficiency",
     "language_check",
     "answered_in_english",
+    "verbatim_quote",
+    *(f"quote_{source}" for source, *_ in OTHER_QUOTES),
+    "copied",
+    "passages_in_language",
     SHOWN,
 }
 # Every name that a task may list under ``metrics``, except ranking measures.

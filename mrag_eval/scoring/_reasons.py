@@ -10,6 +10,9 @@ NO_CHOICES = "the row has no choices"
 NOT_YES_NO = "the reference answer is neither yes nor no"
 DECLINED = "the model declined to answer"
 EMPTY = "the answer is empty"
+NO_PASSAGES = "no passage was shown"
+NO_QUOTE = "the reply quotes nothing"
+TOO_SHORT_TO_COPY = "the reply is shorter than a copy"
 NO_PANEL = "no panel judged the row"
 NO_CHECK = "the judge block asks for no language check"
 NO_TRANSLATION = "the reply was not translated"
@@ -26,5 +29,5 @@ BY_SETTINGS = frozenset({NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE, QUOTA})
 # Reasons for which a row has no value of a metric, whatever happened on the way.
 UNDEFINED = BY_SETTINGS | {
     *(NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO),
-    *(NO_RELEVANT, NOT_HELD, NOT_LABELLED),
+    *(NO_RELEVANT, NOT_HELD, NOT_LABELLED, NO_PASSAGES),
 }

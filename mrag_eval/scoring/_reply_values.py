@@ -21,6 +21,7 @@ from mrag_eval.metrics import (
     char_ngram_recall_batch,
     code_switch_share,
     correct_language_rate,
+    declines,
     extract_choice,
     has_lemma_rule,
     language_mix,
@@ -30,6 +31,7 @@ from mrag_eval.metrics import (
     short_answer_scores,
     unknown_to,
 )
+from mrag_eval.scoring._passage_metrics import where_told
 from mrag_eval.scoring._reasons import (
     DECLINED,
     EMPTY,
@@ -218,10 +220,13 @@ def correct_language(rows: Sequence[Scored], rule: LanguageRule = BUNDLED) -> li
         min_recognised=rule.min_recognised,
         check_script=rule.check_script,
     )
-    return [
-        DECLINED if row.declined else str(reason) if correct is None else float(correct)
-        for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
-    ]
+    return where_told(
+        rows,
+        [
+            DECLINED if row.declined else str(reason) if correct is None else float(correct)
+            for row, correct, reason in zip(rows, rate.correct, rate.reasons, strict=True)
+        ],
+    )
 
 
 def answered_in_english(rows: Sequence[Scored]) -> list[Value]:
@@ -247,16 +252,19 @@ def _in_english(row: Scored, label: str | None) -> Value:
     return float(accepts("en", label))
 
 
-@by_row
-def code_switch(row: Scored) -> Value:
-    found = code_switch_share(row.answer, row.doc.query_lang)
-    return str(found.reason) if found.share is None else found.share
+def code_switch(rows: Sequence[Scored]) -> list[Value]:
+    found = [code_switch_share(row.answer, row.doc.query_lang) for row in rows]
+    return where_told(rows, [str(switch.reason) if switch.share is None else switch.share for switch in found])
+
+
+def mixed(rows: Sequence[Scored]) -> list[Value]:
+    found = [language_mix(row.answer, row.doc.query_lang) for row in rows]
+    return where_told(rows, [str(mix.reason) if mix.share is None else mix.share for mix in found])
 
 
 @by_row
-def mixed(row: Scored) -> Value:
-    found = language_mix(row.answer, row.doc.query_lang)
-    return str(found.reason) if found.share is None else found.share
+def refused(row: Scored) -> Value:
+    return float(declines(row.answer, row.doc.query_lang, row.doc.choices or ()))
 
 
 def _verdict(row: Scored) -> Value:

@@ -109,7 +109,12 @@ class LoopRecord:
 
 @dataclass(frozen=True, slots=True)
 class SearchedLanguages:
-    """Hold, by language, the numbers of retrieved and of searchable passages."""
+    """Passages of each language.
+
+    Attributes:
+        retrieved: language -> how many were retrieved.
+        searchable: language -> how many there were to find.
+    """
 
     retrieved: Mapping[str, int]
     searchable: Mapping[str, int]
@@ -200,7 +205,7 @@ class LabellingShare:
 
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
-    """Hold what a row's controls score.
+    """What the controls of a row score.
 
     Attributes:
         values: control -> metric -> value.

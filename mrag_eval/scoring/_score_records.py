@@ -159,7 +159,12 @@ class PerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class LoopLanguages:
-    """Hold, by language, how often its corpus was chosen, and how many passages in it were shown."""
+    """The use that the agents' loop made of each language.
+
+    Attributes:
+        chosen: language -> how often the planner chose its corpus.
+        used: language -> how many passages in it were shown.
+    """
 
     chosen: Counts
     used: Counts
@@ -344,7 +349,7 @@ class CitationTable:
 
 @dataclass(frozen=True, slots=True)
 class MetricControls:
-    """Hold what a metric's controls score in one language.
+    """What the controls of a metric score in one language.
 
     Attributes:
         found: control -> its mean; without a value it was not measured, for that reason.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ __all__ = ["RagTask"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mrag_eval.task import _hook
-
+    collects = gc.isenabled()
+    # a collection would walk all that the harness has indexed, and free nothing of it
+    gc.disable()
+    try:
+        from mrag_eval.task import _hook
+    finally:
+        if collects:
+            gc.enable()
     return getattr(_hook, name)

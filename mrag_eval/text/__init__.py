@@ -3,7 +3,7 @@
 from mrag_eval.text._analyzer import OPTIONS, Analyzer, analyzer_text
 from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans
 from mrag_eval.text._han_variants import han_variant
-from mrag_eval.text._letters import marks
+from mrag_eval.text._letters import HAN_KANA, marks, unspaced_letters
 from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
 from mrag_eval.text._segmenters import SEGMENTED, segmenters, warn_without_segmenters, words_apart
 from mrag_eval.text._sentences import phrase_spans, sentence_spans
@@ -16,6 +16,7 @@ __all__ = [
     "BETWEEN_CLAUSES",
     "BETWEEN_WORDS",
     "FOLDING_VERSION",
+    "HAN_KANA",
     "NO_SPACE_SCRIPTS",
     "OPTIONS",
     "SEGMENTED",
@@ -37,6 +38,7 @@ __all__ = [
     "segmenters",
     "sentence_spans",
     "stemmer",
+    "unspaced_letters",
     "warn_without_segmenters",
     "words_apart",
 ]

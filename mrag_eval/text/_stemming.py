@@ -9,14 +9,26 @@ from mrag_eval.core import base_language, is_language, normalize_language
 
 # Languages in which stems find the paragraphs of XQuAD's questions at higher places: the interval of the difference in
 # MRR is above 0 (benchmarks/lexical_languages.py). Others that Snowball knows were not measured.
-STEMMED = ("ar", "de", "el", "en", "es", "hi", "ru", "tr")
+# Each with the name of its algorithm.
+_MEASURED = {
+    "ar": "arabic",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "hi": "hindi",
+    "ru": "russian",
+    "tr": "turkish",
+}
+STEMMED = tuple(_MEASURED)
 
 Stem = Callable[[str], str]
 
 
 def stemmer(lang: str) -> Stem | None:
     """Return the function that reduces a lower-case word to its stem; None if Snowball lacks the language."""
-    return _stemmer(_algorithms().get(base_language(lang)))
+    base = base_language(lang)
+    return _stemmer(_MEASURED.get(base) or _algorithms().get(base))
 
 
 @cache

@@ -68,7 +68,7 @@ _BY_VOCABULARY = {"qwen": _Rates(0), "xlm-r": _Rates(1)}
 def estimated_tokens(text: str, vocabulary: Vocabulary = "qwen") -> int:
     """Return an estimate of the number of tokens, without a tokenizer.
 
-    It is within 30 % of Qwen's or XLM-R's own count in each of 42 languages (docs/passages.md has the table).
+    It is within 30 % of Qwen's or XLM-R's own count in each of 42 languages (docs/evidence/languages.md has the table).
     """
     rates, counts = _BY_VOCABULARY[vocabulary], Counter(text)
     hundredths = sum(rates[char] * count for char, count in counts.items())

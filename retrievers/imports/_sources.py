@@ -60,7 +60,7 @@ class ImportRequest:
 
 @dataclass(frozen=True)
 class Opened:
-    """A source that can be read; ``hundred_words`` tells that its passages are cut from documents."""
+    """A source that can be read; ``hundred_words``: its passages are cut from documents."""
 
     source: VectorSource
     layout: ColumnLayout

@@ -100,8 +100,8 @@ class ImportRecord(BaseModel):
     """Vectors that were read instead of computed, and what a check of them found.
 
     Of ``drawn`` passages, drawn with ``seed`` and embedded again, ``agree`` have the vector that was read, if their
-    text is fed as ``form``; ``least`` is the smallest cosine. These are None if no embedder could be run. ``scaled``
-    tells that the vectors did not have unit length, and were scaled to it; ``left_out`` rows had no text.
+    text is fed as ``form``; ``least`` is the smallest cosine. These are None if no embedder could be run. With
+    ``scaled`` the vectors were normalised here; ``left_out`` rows had no text.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -60,7 +60,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._choices_official.parse_borderlines_citation": (partial(parse_borderlines_citation, options=OPTIONS),),
     "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
     "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
-    "metrics._refusal_words.declines": (declines,),
+    "metrics._choices.declines": (declines,),
     "metrics._yes_no.read_yes_no": (read_yes_no, partial(read_yes_no, lang="ko")),
     "metrics._short_answers.short_answer_scores": (
         partial(short_answer_scores, answers=[VotedAnswer(("Paris",), (), 1)], lang="en"),

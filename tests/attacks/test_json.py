@@ -205,7 +205,7 @@ OWN_TEXT = {
     "datasets/_kilt_paragraphs.py",
     "datasets/_registry.py",
     "datasets/_xlcost_corpus.py",
-    "_front/_score.py",
+    "_front/_logs.py",
     "models/_local.py",
     "report/_rerun.py",
     "report/tables/_policies.py",

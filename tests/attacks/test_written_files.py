@@ -14,11 +14,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lm_eval.loggers import EvaluationTracker
 
 from mrag_eval.building.steps._journal import Journal
 from mrag_eval.building.steps._records import Outcome
 from mrag_eval.core import HIDDEN, Hit, RunFiles, Store, hidden, keep_key, write_whole
-from mrag_eval.harness import hide_secrets_in_results
+from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.models import write_table
 from mrag_eval.report.files._samples import write_samples
 from tests.retrieval.shared_folder import DOCS, FOUND, write_folder
@@ -218,11 +219,27 @@ def through_samples_written_again(folder: Path) -> Any:
     return json.loads((folder / "x.jsonl").read_bytes())
 
 
-def through_the_harness(folder: Path) -> Any:
-    from lm_eval.loggers import evaluation_tracker
+def tracked(folder: Path) -> EvaluationTracker:
+    watch_trackers()
+    tracker = EvaluationTracker(output_path=str(folder))
+    tracker.general_config_tracker.model_name_sanitized = "model"
+    return tracker
 
-    hide_secrets_in_results()
-    return json.loads(evaluation_tracker.json.dumps(LINE, indent=2, default=str, ensure_ascii=False))
+
+def through_the_harness(folder: Path) -> Any:
+    tracked(folder).save_results_aggregated(dict(LINE))
+    (path,) = folder.rglob("results_*.json")
+    found = json.loads(path.read_bytes())
+    return {key: found[key] for key in found if key in LINE}
+
+
+def through_the_samples_of_the_harness(folder: Path) -> Any:
+    tracker = tracked(folder)
+    tracker.date_id = "now"
+    tracker.save_results_samples("t", [{**LINE, "arguments": [], "resps": [], "filtered_resps": [], "target": ""}])
+    (path,) = folder.rglob("samples_t_*.jsonl")
+    found = json.loads(path.read_bytes())
+    return {key: found[key] for key in found if key in LINE}
 
 
 BACK = [
@@ -232,7 +249,13 @@ BACK = [
     through_a_table_of_translations,
     through_a_run_folder,
 ]
-OUT = [through_results, through_samples, through_samples_written_again, through_the_harness]
+OUT = [
+    through_results,
+    through_samples,
+    through_samples_written_again,
+    through_the_harness,
+    through_the_samples_of_the_harness,
+]
 
 
 @pytest.mark.parametrize("through", BACK)

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "tasks").glob("*/*.md"))]
+DOCS = ROOT / "docs"
+# Written by hand; those that scripts/write_docs.py writes say the same again.
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(page for page in DOCS.glob("*.md") if page.name != "index.md"),
+    *sorted((DOCS / "evidence").glob("*.md")),
+    *sorted((ROOT / "tasks").glob("*/*.md")),
+]
 
 _FENCE = re.compile(r"(?:^<!-- ([\w ]+): (.+?) -->\n+)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 

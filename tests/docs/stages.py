@@ -153,7 +153,8 @@ def _bordirlines(folder: Path, copies: Path) -> None:
     (folder / "pages.jsonl").write_text(text, "utf-8")
 
 
-def _mrag(folder: Path, copies: Path) -> None:
+def _papers(folder: Path, copies: Path) -> None:
+    _bordirlines(folder, copies)
     data = folder / "data"
     data.mkdir()
     (data / "mkqa.jsonl.gz").write_bytes(gzip.compress((copies / "mrag" / "mkqa.jsonl").read_bytes()))
@@ -174,8 +175,8 @@ def _corpora(folder: Path, copies: Path) -> None:
         (folder / (f"part_{name}.jsonl" if name != "new" else "new.jsonl")).write_text("".join(held), "utf-8")
 
 
-def _import(folder: Path, copies: Path) -> None:
-    """Write published vectors, a shuffled copy of them, and an array beside JSON Lines."""
+def _large_scale(folder: Path, copies: Path) -> None:
+    """Write documents to index, published vectors, a shuffled copy of them, and an array beside JSON Lines."""
     from mrag_eval.retrievers import load_embedder
 
     places = ("강", "다리", "박물관", "시장", "산", "섬", "학교", "항구", "탑", "호수", "공원", "역")
@@ -188,6 +189,8 @@ def _import(folder: Path, copies: Path) -> None:
     write_table(folder / "SHUFFLED" / "ko" / "0000.parquet", {**table, "embedding": list(vectors[::-1])})
     np.save(folder / "bridges.npy", vectors)
     write_lines(folder / "bridges.jsonl", passages)
+    for name in ("articles.jsonl", "docs.jsonl"):
+        _documents(folder, name)
 
 
 def _building(folder: Path, copies: Path) -> None:
@@ -223,12 +226,6 @@ def _troubleshooting(folder: Path, copies: Path) -> None:
     (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
 
 
-def _quickstart(folder: Path, copies: Path) -> None:
-    _runs(folder)
-    rule = {"metric": "char3gram_recall", "task": "xquad_rag_de"}
-    (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
-
-
 def _ci(folder: Path, copies: Path) -> None:
     with (folder / "mrag.yaml").open("a", encoding="utf-8") as config:
         config.write(f"data: {{xquad: {{path: {copies / 'xquad'}}}}}\n")
@@ -240,25 +237,20 @@ def _first_number(folder: Path, copies: Path) -> None:
 
 
 STAGES: Mapping[str, Stage] = {
-    "docs/building.md": Stage(_building),
+    "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral --output_path out"),
     "docs/ci.md": Stage(_ci),
+    "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
     "docs/first_number.md": Stage(_first_number, serve=first_number.server, check=first_number.check),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
-    "docs/reports.md": Stage(first=_XRAG),
-    "docs/settings.md": Stage(_settings),
-    "docs/troubleshooting.md": Stage(_troubleshooting),
-    "docs/quickstart.md": Stage(_quickstart),
-    # all rows of the copy: a run of a part is no entry for a leaderboard
-    "docs/leaderboards.md": Stage(first=f"{_XQUAD} --limit 100000"),
-    "docs/provenance.md": Stage(first=_XQUAD),
-    "docs/import.md": Stage(_import),
     "docs/judges.md": Stage(_judges),
-    "docs/bordirlines.md": Stage(_bordirlines),
-    "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral --output_path out"),
-    "docs/mrag.md": Stage(_mrag),
-    "docs/translation.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
-    "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
+    "docs/large_scale.md": Stage(_large_scale),
+    "docs/own_benchmark.md": Stage(_building),
+    "docs/papers.md": Stage(_papers),
+    "docs/provenance.md": Stage(first=_XQUAD),
+    # all rows of the copy: a run of a part is no entry for a leaderboard
+    "docs/reports.md": Stage(first=f"{_XRAG}\n{_XQUAD} --limit 100000"),
     "docs/retrieval.md": Stage(lambda folder, copies: _documents(folder, "passages.jsonl")),
-    "docs/milvus.md": Stage(lambda folder, copies: _documents(folder, "docs.jsonl")),
-    "docs/scaling.md": Stage(lambda folder, copies: _documents(folder, "articles.jsonl")),
+    "docs/settings.md": Stage(_settings),
+    "docs/translation.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
+    "docs/troubleshooting.md": Stage(_troubleshooting),
 }

@@ -12,6 +12,7 @@ from mrag_eval.config._retrieval import Merge
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ir_modes.md").read_text("utf-8")
+ADDING = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 # The page's words for the facts in the code.
 _QUERY = {"none": "as it is", "en": "English", "each": "each language"}
 _DOCUMENTS = {"none": "as they are", "en": "English"}
@@ -44,7 +45,7 @@ def test_every_merge_is_on_the_page() -> None:
 
 def test_the_example_of_a_new_mode_is_the_code() -> None:
     """Presets and sources are compared as written; the line of ``MODES`` states the same facts, with fewer refusals."""
-    preset, line, source = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    preset, line, source = re.findall(r"^```python\n(.*?)^```$", ADDING, re.MULTILINE | re.DOTALL)
     assert preset.splitlines()[1].strip() in (ROOT / "mrag_eval" / "config" / "_modes.py").read_text("utf-8")
     assert source in (ROOT / "mrag_eval" / "retrieval" / "sources" / "_given.py").read_text("utf-8")
     (call,) = (node for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Call))

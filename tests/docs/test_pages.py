@@ -15,7 +15,7 @@ import typer
 from mrag_eval.cli._app import app
 from mrag_eval.cli._catalog import list_tags, list_tasks
 from scripts.write_docs import pages
-from tests.docs.blocks import PAGES, ROOT, blocks_of
+from tests.docs.blocks import DOCS, PAGES, ROOT, blocks_of
 
 # Placeholders for the reader's own files.
 OWN_TASKS = re.compile(r".*\.yaml$|mine.*|<.*")
@@ -41,22 +41,74 @@ def calls(program: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        path, _, anchor = target.partition("#")
+def without_blocks(page: Path) -> str:
+    return re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+
+def anchors(page: Path) -> tuple[set[str], set[str]]:
+    """Return the anchors of a page's headings: on GitHub, and on the site that MkDocs builds."""
+    heads = re.findall(r"^#+ (.+)$", without_blocks(page), re.MULTILINE)
+    words = [re.sub(r"[^\w\s-]", "", re.sub(r"\[(.+?)\]\(.+?\)", r"\1", head)).lower() for head in heads]
+    return {re.sub(r"\s", "-", word) for word in words}, {re.sub(r"[-\s]+", "-", word.strip()) for word in words}
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES, *DOCS.rglob("*.md")}), ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere_in_a_clone_and_on_the_site(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(page)):
         if re.match(r"[a-z]+:", target):
             continue
-        if path.removeprefix("../").startswith(("reference/", "benchmarks/")):
-            assert path.removeprefix("../") in pages(), target
-            continue
+        path, _, anchor = target.partition("#")
         found = (page.parent / path).resolve() if path else page
         assert found.exists(), target
+        # a page of the site reaches other pages alone
+        assert DOCS not in page.parents or DOCS in found.parents, target
         if anchor:
-            heads = re.findall(r"^#+ (.+)$", found.read_text("utf-8"), re.MULTILINE)
-            slugs = {re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", head.lower()).strip()) for head in heads}
-            assert anchor in slugs, target
+            on_github, on_the_site = anchors(found)
+            assert anchor in on_github, target
+            assert anchor in on_the_site, target
+
+
+def test_pages_that_the_code_names_exist() -> None:
+    files = [ROOT / "pyproject.toml", ROOT / "action.yml", *PAGES]
+    for folder in ("mrag_eval", "metrics", "retrievers", "scripts", "benchmarks", "tests"):
+        files += [path for end in ("py", "yaml", "jinja") for path in (ROOT / folder).rglob(f"*.{end}")]
+    named = {
+        (path, page)
+        for path in files
+        for page in re.findall(r"(?<![\w/])docs/(?!docs/)[\w/]+\.md", path.read_text("utf-8"))
+    }
+    assert not [f"{path}: {page}" for path, page in sorted(named) if not (ROOT / page).is_file()]
+    assert len(named) > 50
+
+
+def test_pages_written_from_the_code_are_current() -> None:
+    made = pages()
+    there = {
+        path.relative_to(DOCS).as_posix() for name in ("reference", "benchmarks") for path in (DOCS / name).iterdir()
+    }
+    assert there | {"index.md"} == made.keys()
+    for name, text in made.items():
+        assert (DOCS / name).read_text("utf-8") == text, f"{name}: run python scripts/write_docs.py"
+
+
+def test_every_page_is_in_the_readme() -> None:
+    """The table of README, from which the home page is written, leads to every page that is written by hand."""
+    linked = re.findall(r"\]\((docs/[\w/]+\.md)", (ROOT / "README.md").read_text("utf-8"))
+    written = {str(page.relative_to(ROOT)) for page in PAGES if DOCS in page.parents}
+    assert written <= {*linked}
+
+
+def test_the_architecture_page_has_every_room_with_its_lines() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \|", (DOCS / "architecture.md").read_text("utf-8"), re.MULTILINE)
+    shown = {room: int(lines.replace(",", "")) for room, lines in rows}
+    counted = {}
+    for room in (ROOT / "mrag_eval").iterdir():
+        files = [*room.resolve().rglob("*.py")] if room.is_dir() else []
+        if files:
+            counted[room.name] = sum(len(path.read_text("utf-8").splitlines()) for path in files)
+    assert shown.keys() == counted.keys()
+    off = {room: (shown[room], n) for room, n in counted.items() if abs(shown[room] - n) > max(200, n / 5)}
+    assert not off, f"shown and counted: {off}"
 
 
 @pytest.mark.parametrize(("page", "line"), calls("mrag-eval"))
@@ -98,7 +150,6 @@ def test_tasks_exist(page: Path, task: str, tasks: set[str]) -> None:
 
 
 def test_reference_pages_have_every_block_metric_and_command() -> None:
-    from mrag_eval.config import MODES
     from mrag_eval.datasets import LOADERS
     from mrag_eval.retrievers.recipes._embedders import EMBEDDERS
     from mrag_eval.retrievers.recipes._rerankers import RERANKERS
@@ -109,8 +160,6 @@ def test_reference_pages_have_every_block_metric_and_command() -> None:
         assert f"benchmark: {name}" in made["reference/configuration.md"]
     for name in METRICS:
         assert f"| `{name}` |" in made["reference/metrics.md"]
-    for name in MODES:
-        assert f"| `{name}` |" in made["reference/modes.md"]
     for name in ("mrag-eval run", "mrag-eval judge agree", "mrag-eval index build", "mrag-eval gate"):
         assert f"## {name}\n" in made["reference/commands.md"]
     for recipe in (*EMBEDDERS, *RERANKERS):
@@ -162,4 +211,4 @@ def test_every_task_folder_has_a_readme_and_a_page() -> None:
     assert {*folders, "index"} == {Path(name).stem for name in made if name.startswith("benchmarks/")}
     for folder in folders:
         assert f"]({folder}.md), `" in made["benchmarks/index.md"]
-    assert "| [`coral`](../reference/modes.md) |" in made["benchmarks/click.md"]
+    assert "| [`coral`](../ir_modes.md) |" in made["benchmarks/click.md"]

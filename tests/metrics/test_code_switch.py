@@ -127,7 +127,7 @@ def test_varieties_count_as_the_language() -> None:
 
 
 def test_too_short_or_undetermined_gives_none_with_a_reason() -> None:
-    assert language_mix("Paris", "de").reason == "20 code points or fewer"
+    assert language_mix("Paris", "de").reason == "too short to tell the language"
 
     class Unsure:
         def detect(self, texts: Sequence[str]) -> list[str]:

@@ -135,7 +135,7 @@ def test_skipped_answers_are_not_wrong_answers() -> None:
     found = correct_language_rate([SENTENCES["en"], "Paris", SENTENCES["en"], "42"], "en")
     assert (found.rate, found.scored, found.skipped) == (1.0, 2, 2)
     assert found.correct == (True, None, True, None)
-    assert found.reasons == (None, "20 code points or fewer", None, "20 code points or fewer")
+    assert found.reasons == (None, "too short to tell the language", None, "too short to tell the language")
 
 
 def test_the_detector_sees_spaces_for_newlines_and_nothing_else_changed() -> None:
@@ -147,7 +147,7 @@ def test_the_detector_sees_spaces_for_newlines_and_nothing_else_changed() -> Non
 def test_nothing_scored_is_none_with_a_reason() -> None:
     found = correct_language_rate(["Paris", None], "en")
     assert (found.rate, found.scored, found.skipped) == (None, 0, 2)
-    assert found.reason == "nothing to score: 1 × 20 code points or fewer; 1 × no response"
+    assert found.reason == "nothing to score: 1 × too short to tell the language; 1 × no response"
     assert found.by_language["en"].rate is None
     assert found.by_language["en"].share_answered_in("en") is None
     assert correct_language_rate([], "en").reason == "no responses"

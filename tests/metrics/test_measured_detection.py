@@ -209,7 +209,7 @@ def test_variants_of_chinese_are_those_of_opencc() -> None:
 
 
 def test_the_table_of_the_docs_is_that_of_the_counts() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "languages.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "evidence" / "languages.md").read_text(encoding="utf-8")
     for row in reliabilities():
         share = wilson(row.recognised, row.texts)
         assert share.low is not None

@@ -14,6 +14,7 @@ from huggingface_hub import constants
 
 from mrag_eval import prompts
 from mrag_eval.cli import main
+from mrag_eval.config import Listed, listed_in, unknown_name
 from mrag_eval.core import CORAL_POOL, ConfigError, Passage, tasks_folder
 from mrag_eval.planning import (
     MissingError,
@@ -23,13 +24,10 @@ from mrag_eval.planning import (
     PlannedTask,
     Spent,
     leaves_of,
-    listed_in,
     plan_for,
-    unknown_name,
 )
 from mrag_eval.planning import _estimate as estimate
 from mrag_eval.planning._corpora import searched_languages
-from mrag_eval.planning._tasks import Listed
 from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
 from mrag_eval.text import estimated_tokens
 from tests.worlds.small import BASE, write_task
@@ -206,8 +204,11 @@ def test_names_are_resolved_as_the_harness_resolves_them(tasks: Path, bare: Path
     from mrag_eval.harness import load_tasks, task_manager
 
     (tasks / "changed.yaml").write_text(
-        "group: changed\ntask:\n- {task: small, retrieval: {k: 1}}\n- {group: inner}\n", "utf-8"
+        "group: changed\nprompt: {max_tokens: 900}\ntask:\n- {task: small, retrieval: {k: 1}}\n- {group: inner}\n"
+        "- {group: written, retrieval: {k: 3}, group_alias: Written, task: [third]}\n",
+        "utf-8",
     )
+    (tasks / "third.yaml").write_text("include: small.yaml\ntask: third\n", "utf-8")
     (tasks / "inner.yaml").write_text("group: inner\ntask: [other]\n", "utf-8")
     (tasks / "other.yaml").write_text(
         "include: small.yaml\ntask: other\ntag: [some, more]\nretrieval: {k: 2}\n", "utf-8"

@@ -171,7 +171,7 @@ def write_full_run(
             if loop:
                 doc["trace"] = _trace(i, doc["query_lang"], doc["passages"])
             if citations:
-                sample["rows"].setdefault("unscored", {})["correct_language"] = "20 code points or fewer"
+                sample["rows"].setdefault("unscored", {})["correct_language"] = "too short to tell the language"
             if distinct:
                 doc["passages"].append({"id": f"{task}-{i}", "lang": "ar", "text": f"{task} {i} {distinct}"})
             lines.append(json.dumps(sample, ensure_ascii=False) + "\n")

@@ -20,7 +20,7 @@ _SCORE: dict[str, Any] = {"value": 0.117465, "low": 0.117451, "high": 0.5, "n": 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     whole = {**_SCORE, "by": {"pair": {"ar->en": _SCORE, "en->en": _SCORE}}}
-    unscored = {"f1": {"no reply": 60}, "correct_language": {"20 code points or fewer": 22}}
+    unscored = {"f1": {"no reply": 60}, "correct_language": {"too short to tell the language": 22}}
     scores = {"rows": 60, "metrics": {"char3gram_recall": whole}, "unscored": unscored}
     rows = [row(0, char3gram_recall=0.117465), row(0, "ar", char3gram_recall=0.117465)]
     folder = write_run(tmp_path / "out", {"qa": rows}, config={"scores": scores})
@@ -62,7 +62,7 @@ def test_the_page_says_that_a_part_of_the_rows_was_run(runs: Path, tmp_path: Pat
 
 def test_replies_too_short_for_a_language_are_no_missing_scores(runs: Path, tmp_path: Path) -> None:
     page = _page(runs, tmp_path)
-    assert "Language not judged for 22 replies: 20 code points or fewer (22)." in page
+    assert "Language not judged for 22 replies: too short to tell the language (22)." in page
     assert "60 scores are missing: no reply (60)." in page
 
 

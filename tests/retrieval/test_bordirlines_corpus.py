@@ -18,7 +18,7 @@ from mrag_eval.retrieval._bordirlines_pages import with_texts
 from mrag_eval.retrieval._bordirlines_titles import language_links, read_titles
 from mrag_eval.retrievers import Document, Edition, load_index
 from tests.programs import Programs
-from tests.retrievers.wiki_files import TitledPage as WikiPage
+from tests.retrievers.wiki_files import Page as WikiPage
 from tests.retrievers.wiki_files import write_dump
 from tests.task.test_hook import run
 from tests.worlds.bordirlines import _TEXTS

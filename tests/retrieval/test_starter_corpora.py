@@ -160,7 +160,7 @@ def test_wrong_requests_are_one_line(cli: Any, dumps: Path) -> None:
         (("--preset", "coral-small", "--name", "wikipedia"), "must not take for the whole"),
         (("--preset", "coral-small", "--limit", "3"), "--passages is its limit"),
         (("--langs", "ko", "--passages", "3"), "needs --preset coral-small or"),
-        (("--preset", "coral-small", "--passages", "0"), "it must be at least 1"),
+        (("--preset", "coral-small", "--passages", "0"), "greater than or equal to 1"),
     ):
         code, _, errors = cli(*arguments)
         assert code == 2, arguments

@@ -257,7 +257,9 @@ def test_chunks_that_are_missing_or_hold_code_are_refused(tmp_path: Path, run: A
 def test_every_preset_is_on_its_page_and_in_the_help(name: str) -> None:
     preset = PRESETS[name]
     root = Path(__file__).resolve().parents[2]
-    (row,) = [line for line in (root / "docs" / "import.md").read_text("utf-8").splitlines() if f"| `{name}` |" in line]
+    (row,) = [
+        line for line in (root / "docs" / "large_scale.md").read_text("utf-8").splitlines() if f"| `{name}` |" in line
+    ]
     source = (preset.source or "").removeprefix("hub:")
     for told in (source, preset.embedder, preset.languages, preset.size, preset.licence):
         assert told in row

@@ -82,7 +82,7 @@ def test_a_short_answer_is_on_its_own_line(reply: str, answer: str) -> None:
 def test_unscored_rows_have_a_reason() -> None:
     bare = Scored(RagDoc("r", "Was?", "de"), "irgendetwas, das lang genug ist")
     for metric in METRICS:
-        if not metric.startswith(("correct_language", "answered_in", "code_switch", "language_mix")):
+        if not metric.startswith(("correct_language", "answered_in", "code_switch", "language_mix", "refused")):
             assert isinstance(value(bare, metric), str)
     assert value(bare, "correct_language") == 1.0
     assert "no relevant document" in str(value(bare, "hit@5"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,8 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, make_table
 
+from mrag_eval.config._tasks import tasks_being_loaded
 from mrag_eval.core import ConfigError, DataError, MragError
-from mrag_eval.harness import loaded_together
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.task import RagTask
 from mrag_eval.task import _hook as task_module
@@ -57,24 +55,6 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return calls
 
 
-# ------------------------------------------------------------------ the run
-
-
-def test_a_run_outside_a_git_repository_prints_nothing_of_git(
-    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(tasks, limit=1)["git_hash"] is None
-    assert "fatal" not in capfd.readouterr().err
-    git = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org")
-    subprocess.run([*git, "init", "-q"], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
-    assert re.fullmatch("[0-9a-f]{7,}", run(tasks, limit=1)["git_hash"])
-    (tmp_path / ".git" / "HEAD").write_text("damaged\n", "utf-8")
-    run(tasks, limit=1)
-    assert "fatal" in capfd.readouterr().err
-
-
 # ------------------------------------------------------------------ which tasks are asked for
 
 
@@ -85,7 +65,7 @@ def test_a_task_knows_all_that_are_loaded_with_it(tasks: Path, monkeypatch: pyte
     real = RagTask.load_rows
 
     def load_rows(self: RagTask) -> list[dict[str, Any]]:
-        seen.append(set(loaded_together() or ()))
+        seen.append(set(tasks_being_loaded().names))
         return real(self)
 
     monkeypatch.setattr(RagTask, "load_rows", load_rows)
@@ -102,7 +82,13 @@ def test_a_task_knows_all_that_are_loaded_with_it(tasks: Path, monkeypatch: pyte
         manager.load(asked)
         assert seen
         assert all(found == names for found in seen)
-    assert loaded_together() is None
+    assert tasks_being_loaded() is None
+    # the same list, grown, and with another manager
+    same = ["small"]
+    for more in (manager, manager, TaskManager(include_path=str(tasks), include_defaults=False)):
+        more.load(same)
+        assert seen[-1] == {*same}
+        same += ["other"][: 2 - len(same)]
 
 
 # ------------------------------------------------------------------ which rows are retrieved
@@ -279,7 +265,9 @@ def test_the_table_shows_the_largest_share_of_rows_that_a_metric_could_not_score
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     results = run(tasks, metadata={"metrics": ["char3gram_recall", "correct_language"]})
     # short replies are left out of correct_language by its rule, and are no failures
-    assert results["configs"]["small"]["scores"]["unscored"]["correct_language"] == {"20 code points or fewer": 15}
+    assert results["configs"]["small"]["scores"]["unscored"]["correct_language"] == {
+        "too short to tell the language": 15
+    }
     leaf = results["results"]["small"]
     assert leaf["unscored,none"] == 3 / 15
     assert leaf["char3gram_recall,none"] == 1.0

@@ -197,7 +197,7 @@ KOREAN = "그 다리는 오딜 브란트가 설계했다."
 
 def test_the_language_of_replies_is_told_as_the_task_says(folder: Path, tmp_path: Path) -> None:
     assert len(KOREAN) <= 20
-    assert detected(folder, KOREAN) == (None, {"20 code points or fewer": 10})
+    assert detected(folder, KOREAN) == (None, {"too short to tell the language": 10})
     assert detected(folder, KOREAN, min_chars=None) == (1.0, {})
     assert detected(folder, "Odile Brandt designed the bridge.", min_chars=None) == (0.0, {})
     # another model by its path, here a copy of the bundled one

@@ -47,9 +47,9 @@ class FailedRows:
         return f"{failed} of {rows} rows failed" if failed > MOST_FAILED * rows else None
 
     def marked(self) -> dict[str, str]:
-        """Return the languages of which more rows failed than a score can be read without a mark, with how many.
+        """Return the languages with too many failed rows to read a score without a mark, and how many failed.
 
-        So are those in which a judge gave no verdict on so many answers.
+        A language in which a judge gave no verdict on the same share of its answers is marked, too.
         """
         found = {
             language: [f"{failed} of {self.rows[language]} rows failed"]

@@ -34,7 +34,7 @@ class Check:
     ``lost`` counts the rows that one run alone scored. ``better`` and ``worse`` are the ids of rows whose value
     rose and fell. ``part`` says how many of the rows were run, if not all. ``caution`` says from how many rows on
     the test of a verdict is exact, if there are fewer. ``limited`` names the languages in which a right
-    answer scores less than it should (docs/controls.md), ``marked`` those of which more than a tenth of
+    answer scores less than it should (docs/statistics.md), ``marked`` those of which more than a tenth of
     the rows failed. ``why`` says why the candidate's rows have no score, in a check of those.
     """
 

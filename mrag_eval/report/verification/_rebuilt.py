@@ -93,7 +93,8 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     left_out = frozenset(
         name
         for name in names
-        if (name == "correct_language" and language is None)
+        if here.hashed
+        or (name == "correct_language" and language is None)
         or (name in _BY_FORM and here.form is None)
         or not _cut_alike(here, name)
         or (name in BY_WORDS and not words_known)
@@ -123,7 +124,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         replied = heard and failed_in(row.failures, {"answer"}) is None
         said = before.outcome if replied and before.outcome in OUTCOMES else None
         outcomes.append(outcome or refusal_in(of_task))
-        kept |= {"outcome": said or outcomes[-1], "answer": answer, **of_task}
+        kept |= {"outcome": before.outcome if here.hashed else said or outcomes[-1], "answer": answer, **of_task}
         kept["controls"] = before.controls if controls is None else controls.get(before.row)
         kept["failures"] = _with_details(row.failures, before.failures)
         record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)

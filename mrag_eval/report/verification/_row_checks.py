@@ -111,15 +111,16 @@ def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Ite
     """Compare the record of every row with that made again from its reply, ranking and votes."""
     leaf = here.leaf
     if here.form is None:
-        yield Finding(leaf.task, "note", f"replies were not read again: no prompt template '{leaf.config.prompt}' here")
+        why = "their texts are hashed" if here.hashed else f"no prompt template '{leaf.config.prompt}' here"
+        yield Finding(leaf.task, "note", f"replies were not read again: {why}")
     yield from _differences(here, samples, found.records)
-    if "correct_language" in found.left_out:
+    if "correct_language" in found.left_out and not here.hashed:
         yield Finding(
             leaf.task, "note", "correct_language was not computed again: lingua, or a model that is not on this machine"
         )
 
     words = [name for name in BY_WORDS if name in found.left_out]
-    if words and not here.words_as_recorded([sample.record.query_lang for sample in samples]):
+    if words and not here.hashed and not here.words_as_recorded([sample.record.query_lang for sample in samples]):
         own = f"{', '.join(words)}: not computed again, as your files of languages are not those of the run"
         yield Finding(leaf.task, "note", own)
 

@@ -78,6 +78,8 @@ class TaskHere:
     @classmethod
     def of(cls, leaf: LeafResult, copies: Sequence[Path] = ()) -> TaskHere:
         """Load what there is; ``copies`` are local copies of benchmarks."""
+        if leaf.config.setting("replies") == "given":
+            return cls(leaf, None, "its rows are those of a log")
         blocks = (leaf.config.data, leaf.config.retrieval, leaf.config.agent)
         found = _rows(*(json.dumps(to_json(block), sort_keys=True) for block in blocks), tuple(copies))
         return cls(leaf, None, found) if isinstance(found, str) else cls(leaf, found)
@@ -104,8 +106,15 @@ class TaskHere:
             return None
 
     @property
+    def hashed(self) -> bool:
+        """Return whether the samples have hashes in place of texts (``mrag-eval score --hash-texts``)."""
+        return self.leaf.config.setting("row_texts") == "hashed"
+
+    @property
     def form(self) -> str | None:
         """Return where the answer is in a reply; None if that is not known here."""
+        if self.hashed:
+            return None
         given = self.leaf.config.setting("prompt.answer")
         if given is not None:
             return str(given)

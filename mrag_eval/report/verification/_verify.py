@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.core import DataError, Wait
+from mrag_eval.core import DataError, Wait, uncollected
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, samples_beside, scored_samples
@@ -92,7 +90,7 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
             asked.whole = False
             findings.append(Finding(task, "fault", "no samples next to the results; run with --log_samples"))
             continue
-        with _uncollected():
+        with uncollected():
             samples = read_samples(path, repeated=True)
             checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples, asked)
         rows += len(samples)
@@ -104,18 +102,6 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
     if not file.leaves:
         findings.append(Finding("", "fault", "no task of ours in these results"))
     return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings), left)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pause the search for cycles, which takes a fifth of the time: the many small objects of samples have none."""
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
 
 
 def _of_task(

@@ -103,15 +103,45 @@ def _line(base: dict[str, Any], keys: dict[str, Any]) -> str:
     return json.dumps(row) + "\n"
 
 
+# Keys of a row of a log, in ragas' names -> words of the message.
+LOG_ROWS: list[tuple[dict[str, Any], list[str]]] = [
+    ({"user_input": None}, ["line 1", "no shape", "retrieved_contexts"]),
+    ({"user_input": ""}, ["line 1", "'query'", "empty"]),
+    ({"user_input": 5.5, "lang": "klingonese"}, ["line 1", "'lang'", "klingonese"]),
+    ({"user_input": {"a": 1}}, ["line 1", "'user_input'", "dict"]),
+    ({"user_input": "\ud800"}, ["line 1", "surrogate"]),
+    ({"response": None}, ["line 1", "no shape", "retrieved_contexts"]),
+    ({"response": {"a": 1}}, ["line 1", "'response'", "dict"]),
+    ({"response": True}, ["line 1", "'response'", "bool"]),
+    ({"retrieved_contexts": [5]}, ["line 1", "passages[0]"]),
+    ({"retrieved_contexts": [[]]}, ["line 1", "passages[0]"]),
+    ({"retrieved_contexts": 5}, ["line 1", "passages[0]"]),
+    ({"retrieved_contexts": [{"text": "a", "score": "high"}]}, ["line 1", "passages[0]", "'high'"]),
+    ({"retrieved_contexts": [{"text": "a", "lang": "klingonese"}]}, ["line 1", "passages[0]", "klingonese"]),
+    ({"retrieved_contexts": [{"title": "a"}]}, ["line 1", "passages[0]"]),
+    ({"id": "a\nb"}, ["line 1", "id"]),
+    ({"id": True}, ["'id'", "True"]),
+]
+_LOG_ROW: dict[str, Any] = {
+    "user_input": "Where is the ship?",
+    "response": "It is here.",
+    "retrieved_contexts": ["a b"],
+}
 _MINE = "retrieve --tasks mine --include_path tasks -o new"
 _QUESTIONS = f"{_MINE} --metadata data.path=wrong.jsonl"
 _DOCUMENTS = f"{_MINE} --metadata data.corpus=wrong.jsonl"
 _BUILD = "index build wrong.jsonl new --kind bm25"
+_SCORE = "score wrong.jsonl --output_path new"
 _GOOD = _line(_DOCUMENT, {})
 CASES = [
     *(
         Case(command, ["wrong.jsonl", *named], {"wrong.jsonl": content}, title=f"{rows}: {what}")
-        for rows, command in (("questions", _QUESTIONS), ("documents", _DOCUMENTS), ("index build", _BUILD))
+        for rows, command in (
+            ("questions", _QUESTIONS),
+            ("documents", _DOCUMENTS),
+            ("index build", _BUILD),
+            ("log", _SCORE),
+        )
         for what, (content, named) in SHAPES.items()
         # a folder of documents is read file by file
         if not (command == _BUILD and what == "a folder")
@@ -144,6 +174,55 @@ CASES = [
         title="a document's id twice",
     ),
     Case(_BUILD, ["wrong.jsonl", "line 2", "'1'"], {"wrong.jsonl": _GOOD * 2}, title="index build, an id twice"),
+    *(
+        Case(_SCORE, ["wrong.jsonl", *named], {"wrong.jsonl": _line(_LOG_ROW, keys)}, title=f"row of a log {keys}")
+        for keys, named in LOG_ROWS
+    ),
+    Case(_SCORE, ["line 2", "'1'"], {"wrong.jsonl": _line(_LOG_ROW, {"id": "1"}) * 2}, title="a log's id twice"),
+    Case(
+        _SCORE,
+        ["line 2", "deepeval", "ragas"],
+        {"wrong.jsonl": _line(_LOG_ROW, {}) + '{"input": "Where?", "actual_output": "Here."}\n'},
+        title="a log of two shapes",
+    ),
+    *(
+        Case(f"score {name} -o new", [name], {name: content}, title=f"log {name}: {what}")
+        for name, what, content in (
+            ("wrong.csv", "no rows", "user_input,response\n"),
+            ("wrong.csv", "a cell too many", "user_input,response\na,b,c\n"),
+            ("wrong.csv", "Latin-1", "user_input,response\né,b\n".encode("latin-1")),
+            ("wrong.json", "cut off", '[{"user_input": "a"'),
+            ("wrong.json", "a number", "5"),
+            ("wrong.json", "nested deeply", DEEP),
+            ("wrong.parquet", "no Parquet", b"PAR1 or not"),
+            ("wrong.txt", "text", "Where is it?\n"),
+        )
+    ),
+    *(
+        Case(f"score good.jsonl -o new {flags}", named, {"good.jsonl": _line(_LOG_ROW, {})})
+        for flags, named in (
+            ("--columns question", ["--columns", "question"]),
+            ("--columns qestion=user_input", ["qestion", "question"]),
+            ("--columns question=gone", ["gone"]),
+            ("--metrics refsed", ["refsed", "refused"]),
+            ("--metrics ,", ["no metric"]),
+            ("--metrics judge_correct", ["judge_correct", "model"]),
+            ("--metrics rerank_hit@5", ["rerank_hit@5"]),
+            ("--metrics hit@0", ["hit@0"]),
+            ("--benchmark demoo", ["demoo", "demo"]),
+            ("--benchmark demo", ["demo", "'0'"]),
+            ("--lang klingonese", ["klingonese"]),
+            ("--qrels gone", ["gone"]),
+            ("--run gone", ["gone"]),
+            ("--corpus gone --metrics hit@5", ["gone"]),
+            ("--answer nowhere", ["nowhere"]),
+            ("--hash-texts --metrics citations", ["--hash-texts", "citations"]),
+            ("--seed -1", ["--seed", "-1"]),
+        )
+    ),
+    Case("score gone.jsonl -o new", ["gone.jsonl"]),
+    Case("score", ["LOG"]),
+    Case("score good.jsonl", ["--output_path"], {"good.jsonl": _line(_LOG_ROW, {})}),
     Case("index build wrong.jsonl.gz new --kind bm25", ["wrong.jsonl.gz"], {"wrong.jsonl.gz": _GOOD}),
     Case(
         "index build wrong.jsonl.gz new --kind bm25",

@@ -1,0 +1,140 @@
+"""Score a log without judges, beside the metrics' own functions on the same texts in plain loops, in one process.
+
+    python benchmarks/score_log.py [--quick] [--json FILE]
+
+The log has 100,000 rows in ragas' shape: a question, an answer, a reference and three contexts as plain texts, in four
+languages.
+Scoring reads the file, tells languages, keeps records, computes intervals and writes results and samples. The peer
+holds the texts in memory already, and calls what tells the languages of questions and contexts and each metric once for
+every reply, and for the replies of the controls that have it. Processor times of both are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from _rows import arguments, row, write_rows
+
+WORDS = {
+    "en": "the lighthouse was built in harbour by council after eight years of work near river bridge and market town",
+    "de": "der leuchtturm wurde im hafen vom rat nach acht jahren arbeit neben dem fluss und der alten stadt gebaut",
+    "es": "el faro fue construido en puerto por consejo tras ocho de trabajo cerca del viejo mercado junto al puente",
+    "ru": "маяк был построен советом гавани после восьми лет работы рядом со старым рынком города и мостом через реку",
+}
+CONTEXTS, SHOWN = 2000, 3
+
+
+def rows(n: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the log; a tenth of the answers quote a context, or what is in none."""
+    rng = random.Random(0)
+    words = {lang: text.split() for lang, text in WORDS.items()}
+    langs = list(words)
+    contexts = [" ".join(rng.choices(words[langs[i % 4]], k=80)) for i in range(CONTEXTS)]
+    for number in range(n):
+        own = words[langs[number % 4]]
+        shown = rng.choices(contexts, k=SHOWN)
+        answer = " ".join(rng.choices(own, k=30))
+        if number % 10 == 0:
+            quote = " ".join(shown[0].split()[5:15]) if number % 20 else " ".join(rng.choices(own, k=8))
+            answer = f"{answer} “{quote}”"
+        yield {
+            "user_input": " ".join(rng.choices(own, k=10)),
+            "response": answer,
+            "retrieved_contexts": shown,
+            "reference": " ".join(rng.choices(own, k=5)),
+        }
+
+
+def loops(log: list[dict[str, Any]]) -> float:
+    """Return the processor seconds of the functions of the metrics on the same texts."""
+    from mrag_eval.core import same_language
+    from mrag_eval.languages import in_sentence
+    from mrag_eval.metrics import (
+        char_ngram_recall_batch,
+        copied_share,
+        correct_language_rate,
+        declines,
+        default_detector,
+        held_elsewhere,
+        language_mix,
+        match,
+        verbatim_quotes,
+        word_f1,
+    )
+
+    began = time.process_time()
+    detector = default_detector()
+    questions = [one["user_input"] for one in log]
+    asked = detector.detect(questions)
+    told = [detector.detect(one["retrieved_contexts"]) for one in log]
+    foreign = questions[1:] + questions[:1]
+    for said in ([one["response"] for one in log], questions, foreign):
+        correct_language_rate(said, asked, min_recognised=0.8, check_script=True)
+        for text, lang in zip(said, asked, strict=True):
+            language_mix(text, lang)
+    references = [one["reference"] for one in log]
+    others = references[4:] + references[:4]
+    sentences = [in_sentence(text, lang) or "" for text, lang in zip(references, asked, strict=True)]
+    for said in ([one["response"] for one in log], references, sentences, others):
+        char_ngram_recall_batch(said, [[text] for text in references])
+        for text, answer, lang in zip(said, references, asked, strict=True):
+            match(text, [answer], normalize="unicode", lang=lang)
+            word_f1(text, [answer], normalize="unicode", lang=lang)
+    correct_language_rate(references, asked, min_recognised=0.8, check_script=True)
+    for text, lang in zip(references, asked, strict=True):
+        language_mix(text, lang)
+        declines(text, lang)
+    for one, lang, codes in zip(log, asked, told, strict=True):
+        declines(one["response"], lang)
+        copied_share(one["response"], one["retrieved_contexts"])
+        [same_language(code, lang) for code in codes]
+    quotes = [verbatim_quotes(one["response"], one["retrieved_contexts"]) for one in log]
+    sought = [text for own in quotes for text, place in own.found if place != "shown"]
+    held = held_elsewhere(sought, (text for one in log for text in one["retrieved_contexts"]))
+    for one in log:
+        verbatim_quotes(one["response"], one["retrieved_contexts"], held)
+    return time.process_time() - began
+
+
+def main() -> None:
+    """Score the log and call the metrics, and print both times."""
+    options = arguments(__doc__).parse_args()
+    n = 400 if options.quick else 100_000
+    import mrag_eval
+
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "log.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(one, ensure_ascii=False)}\n" for one in rows(n))
+        warm = list(rows(40))
+        mrag_eval.score(warm)
+        loops(warm)
+        began = time.process_time()
+        results = mrag_eval.score(path, output=Path(place) / "out")
+        spent = time.process_time() - began
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        size = path.stat().st_size / 1e6
+        scored = int(results.frame["n"].max())
+    alone = loops(list(rows(n)))
+    print(
+        f"{n:,} rows, {size:.0f} MB: {spent:.1f} s, the metrics alone {alone:.1f} s of processor time; {peak:,.0f} MB"
+    )
+    figures = {"score_s": spent, "metrics_s": alone, "peak_mb": peak}
+    bound: dict[str, Any] = {"judged": not options.quick, "holds": scored == n, "figures": figures}
+    measured = [row(f"score a log of {n:,} rows", "the metrics alone, in loops", spent / alone, at_most=1.2, **bound)]
+    write_rows(options.json, measured)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Sentences of a reply that name options, the last one first, and what their words say of each option."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, found_labels, occurrences, sought_options
+from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
+
+# A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
+_Part = tuple[int, int, list[Occurrence], list[re.Match[str]], Spans]
+SEVERAL: Final = -1
+# The end of a sentence; Thai separates sentences by a space, and a label with a dot opens the text of its option. The
+# mark itself is consumed first, so that the search leaps to it.
+_SENTENCE_END: Final = re.compile(
+    r"[。！？।॥።۔\n.!?؟…\u0e00-\u0e7f]"
+    r"(?:(?<=[。！？।॥።۔\n])|(?<=[.!?؟…])(?<!^\w\.)(?<!^[-*•] \w\.)[.!?؟…]*(?=[\"'”»)*_\]]*(?:\s|$))"
+    r"|(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2}))",
+    re.MULTILINE,
+)
+_CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
+_BARE: Final = re.compile(r"[\W_]*")
+_COMMA: Final = re.compile("[,、،፣/&+·・;]")
+# "Answer: A dog"
+_ARTICLE: Final = re.compile("[AEO] [a-z]")
+_ANNOUNCED_ARTICLE: Final = re.compile(r":[\s*_]*[AEO]\s+[a-z]")
+# More characters than stand between a negation or a connective and a label.
+_BEFORE, _BEHIND, _BETWEEN = 18, 14, 28
+# The most characters between an announcing word and what it announces, and the fewest between two answers.
+_NEAR, _APART = 25, 5
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A sentence that names options.
+
+    Attributes:
+        text: the whole reply, which all positions are of.
+        end: the position behind the sentence.
+        mentions: the options that it names, in their order.
+        answers: words that announce an answer or call it right.
+        concludes: it draws a conclusion.
+        clauses: where its clauses end.
+        denied: the clauses that deny something other than one of its mentions.
+    """
+
+    text: str
+    end: int
+    mentions: list[Mention]
+    answers: list[Span]
+    concludes: bool
+    clauses: list[int]
+    denied: set[int] = field(default_factory=set)
+
+    def clause(self, at: int) -> int:
+        """Return the number of the clause at a position."""
+        return bisect_right(self.clauses, at)
+
+    def claim(self) -> Mention | None:
+        """Return the only option that it names and does not deny; a label goes before texts."""
+        out = {m.index for m in self.mentions if m.out}
+        named = [m for m in self.mentions if not m.out and (m.label or m.index not in out)]
+        if len({m.index for m in named}) != 1:
+            return None
+        labels = [m for m in named if m.label and self.clause(m.start) not in self.denied]
+        if labels:
+            return labels[-1]
+        return None if self.denied else named[-1]
+
+    def stated(self) -> tuple[int, int | None]:
+        """Return the position and the option of its last statement, which may be several options: "The answer is B"."""
+        live = [m for m in self.mentions if not m.out]
+        labels = [m for m in live if m.label]
+        only = len({m.index for m in labels}) == 1
+        clauses = [self.clause(m.start) for m in labels]
+        for start, end in reversed(self.answers):
+            clause = self.clause(start)
+            here = labels[bisect_left(clauses, clause) : bisect_right(clauses, clause)]
+            if here:
+                return start, self._one_of(here, end)
+            if only and clause not in self.denied:
+                return start, self._one_of(labels, end)
+            if not labels and (index := self._text_behind(live, end, clause)) is not None:
+                return start, index
+        return -1, None
+
+    def _one_of(self, labels: Sequence[Mention], at: int) -> int:
+        """Return the option that one or several labels state, for an announcement that ends at a position."""
+        if len({m.index for m in labels}) == 1:
+            return SEVERAL if self._with_another(labels[0]) else labels[0].index
+        behind = [m for m in labels if m.start >= at][:2]
+        near = bool(behind) and behind[0].start - at <= _NEAR
+        crowded = any(m.joined or m.start - behind[0].end <= _APART for m in behind[1:])
+        return behind[0].index if near and not crowded else SEVERAL
+
+    def _text_behind(self, live: Sequence[Mention], at: int, clause: int) -> int | None:
+        """Return the option whose text is behind an announcement, if it is not joined to another."""
+        behind = live[bisect_left(live, at, key=lambda m: m.start) :][:2]
+        if not behind or behind[0].start > at + _NEAR or self.clause(behind[0].start) != clause:
+            return None
+        return None if any(m.joined for m in behind[1:]) else behind[0].index
+
+    def _with_another(self, mention: Mention) -> bool:
+        """Return whether another option is proposed with a mention, or its letter may be an article."""
+        at = self.mentions.index(mention)
+        # a join connects the second of two mentions to the first
+        joined = [m for m in self.mentions[at + 1 : at + 2] if m.joined]
+        joined += self.mentions[at - 1 : at] if mention.joined else []
+        if any(not other.out and other.index != mention.index for other in joined):
+            return True
+        return _ANNOUNCED_ARTICLE.search(self.text, max(0, mention.end - 6), mention.end + 3) is not None
+
+
+class Reply:
+    """A reply in NFKC, to a question with ``n`` options of these texts, in the words of its language."""
+
+    def __init__(self, text: str, n: int, texts: Sequence[str], words: Lexicon) -> None:
+        self.text, self.n, self.texts, self.words = text, n, tuple(texts), words
+        self.folded = fold(text)
+        self._found: list[_Part] = []
+        self._backwards = self._parts()
+
+    def stated(self) -> tuple[int, int | None]:
+        """Return the position and the option of the last statement of an answer; -1 and None if there is none.
+
+        No sentence before that one is read.
+        """
+        for part in self._backwards:
+            self._found.append(part)
+            if part[-1]["answer"]:
+                position, index = self._sentence(*part).stated()
+                if index is not None:
+                    return position, index
+        return -1, None
+
+    def sentences(self) -> list[Sentence]:
+        """Return the sentences that name options, in their order."""
+        self._found += self._backwards
+        return [sentence for part in reversed(self._found) if (sentence := self._sentence(*part)).mentions]
+
+    def _parts(self) -> Iterator[_Part]:
+        """Yield the sentences that may name options, the last one first."""
+        end, sought, possible = len(self.text), sought_options(self.texts), candidates(self.words)
+        for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(self.text))]):
+            labels = [*possible.finditer(self.text, start, end)]
+            texts = occurrences(self.folded, start, end, sought)
+            if texts or labels:
+                yield start, end, texts, labels, self.words.spans(self.folded, start, end)
+            end = start
+
+    def _sentence(
+        self, start: int, end: int, texts: Sequence[Occurrence], labels: Sequence[re.Match[str]], spans: Spans
+    ) -> Sentence:
+        """Return a sentence with what its words say of the options that it names."""
+        text = self.text
+        denials = sorted(spans["wrong"] + spans["rejects"])
+        # neither "not correct" nor "I don't choose A"
+        answers = [each for each in spans["answer"] if not (inside(denials, each[0]) or inside(denials, each[0] - 2))]
+        found = [Mention(*each, label=False) for each in texts]
+        for mention in found_labels(text, self.n, self.words, labels, answers, spans):
+            label = text[mention.start : mention.end]
+            if label.isdecimal() and label in self.texts:
+                mention.index = self.texts.index(label)
+            found.append(mention)
+        found.sort(key=lambda mention: (mention.start, -mention.end))
+        clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, start, end))]
+        mentions = _connected(text, found, spans["joins"])
+        sentence = Sentence(text, end, mentions, answers, bool(spans["concludes"]), clauses)
+        _rule_out(sentence, spans["wrong"], spans["rejects"], spans["tentative"])
+        return sentence
+
+
+def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span]) -> list[Mention]:
+    """Return the mentions with their connections; a label and its option's text next to each other are one mention."""
+    out: list[Mention] = []
+    for mention in found:
+        if out:
+            last = out[-1]
+            if mention.start < last.end:
+                continue
+            if mention.start - last.end <= _BETWEEN:
+                gap = text[last.end : mention.start]
+                bare = _BARE.fullmatch(gap) is not None
+                if mention.index == last.index and bare and last.label != mention.label:
+                    last.end, last.label = mention.end, True
+                    continue
+                between = joins[bisect_left(joins, (last.end, 0)) : bisect_left(joins, (mention.start, 0))]
+                if last.label and not mention.label and _ARTICLE.fullmatch(text, last.start, mention.start + 1):
+                    out.pop()
+                elif bare:
+                    mention.joined = _COMMA.search(gap) is not None or not gap.strip()
+                else:
+                    mention.joined = bool(between)
+        out.append(mention)
+    return out
+
+
+def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
+    """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
+    if not (wrong or rejects or tentative):
+        return
+    mentions, clause = sentence.mentions, sentence.clause
+    tried = set() if sentence.concludes else {clause(start) for start, _ in tentative}
+    starts = [mention.start for mention in mentions]
+    behind, used = [False] * len(mentions), set()
+    for start, end in rejects:
+        at = bisect_left(starts, end)
+        if at < len(starts) and starts[at] - end <= _BEFORE and clause(start) == clause(starts[at]):
+            mentions[at].out = True
+            used.add(start)
+    for start, _ in wrong:
+        at = bisect_left(starts, start) - 1
+        gap = start - mentions[at].end if at >= 0 else -1
+        if 0 <= gap <= _BEHIND and clause(start) == clause(starts[at]):
+            behind[at] = True
+            used.add(start)
+    for at in range(1, len(mentions)):
+        mentions[at].out |= mentions[at].joined and mentions[at - 1].out
+    for at in range(len(mentions) - 2, -1, -1):
+        behind[at] |= mentions[at + 1].joined and behind[at + 1]
+    for mention, denied in zip(mentions, behind, strict=True):
+        mention.out |= denied or clause(mention.start) in tried
+    sentence.denied.update(clause(start) for start, _ in (*wrong, *rejects) if start not in used)

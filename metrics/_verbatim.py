@@ -1,0 +1,182 @@
+"""Verbatim quotes: whether what a reply quotes or copies stands in the passages that were shown."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Literal
+
+from mrag_eval.metrics._unicode_normalizer import Punctuation
+from mrag_eval.text import HAN_KANA, marks, unspaced_letters
+
+Source = Literal["shown", "elsewhere", "stitched", "nowhere"]
+# A word weighs as much as three characters of a script without spaces, as in the windows of language_mix.
+_WORD = 3
+# The least weight of a quote, and of each part of one that is stitched: three words, or nine characters.
+LEAST_QUOTED = 3 * _WORD
+# The least weight of a copy without quotation marks: eight words, or 24 characters.
+LEAST_COPIED = 8 * _WORD
+# Every copy of that weight holds a whole block of this one, wherever blocks begin.
+_BLOCK = 10
+# Opening and closing marks.
+_MARKS = (
+    *(("“", "”"), ("„", "“"), ("„", "”"), ("”", "”"), ("«", "»"), ("»", "«"), ("‹", "›"), ("›", "‹")),
+    *(("「", "」"), ("『", "』"), ("﹁", "﹂"), ('"', '"'), ("``", "''")),
+)
+_PUNCTUATION = Punctuation()
+_OMISSION = re.compile(r"\[?(?:\.{3,}|…+|⋯+)\]?")
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """The quotes of a reply, each in the words that are compared, with where it stands."""
+
+    found: tuple[tuple[str, Source], ...]
+
+    def share(self, source: Source) -> float | None:
+        """Return the share of the quotes that stand there, in 0..1; None without a quote."""
+        return sum(place == source for _, place in self.found) / len(self.found) if self.found else None
+
+
+def verbatim_quotes(reply: str, passages: Iterable[str], elsewhere: Container[str] = ()) -> Quotes:
+    """Return where the quotes of a reply stand.
+
+    A quote is what stands between quotation marks of any script, or in a block quote of Markdown, and has three words
+    or nine characters of a script without spaces; shorter ones are names and irony. Parts on both sides of an omission
+    (``…``) are two quotes. Quotes and passages are compared word by word, without case, punctuation and Unicode forms.
+
+    ``shown``: the whole quote is in one passage. ``elsewhere``: it is in ``elsewhere``, the quotes (as ``found`` has
+    them) that other passages of the log hold. ``stitched``: it is not in one piece, and two parts of it, each of which
+    would be a quote, are in passages. ``nowhere``: none of these. A paraphrase between quotation marks counts as
+    nowhere.
+
+    Args:
+        reply: the reply.
+        passages: texts that were shown.
+        elsewhere: quotes that are known to stand in other passages.
+    """
+    quotes = _quoted(reply)
+    if not quotes:
+        return Quotes(())
+    held = _joined(passages)
+    return Quotes(tuple((" ".join(quote), _source(quote, held, elsewhere)) for quote in quotes))
+
+
+def _source(quote: list[str], held: str, elsewhere: Container[str]) -> Source:
+    if _within(quote, held):
+        return "shown"
+    if " ".join(quote) in elsewhere:
+        return "elsewhere"
+    return "stitched" if _stitched(quote, held) else "nowhere"
+
+
+def copied_share(reply: str, passages: Iterable[str]) -> float | None:
+    """Return the share of a reply, by the weight of its words, in runs copied from a passage, marked as quotes or not.
+
+    A run has at least eight words, or 24 characters of a script without spaces, in the order of the passage; words are
+    compared as in :func:`verbatim_quotes`. None for a reply that is shorter.
+    """
+    words = _words(reply)
+    weights = [0, *accumulate(map(_weight, words))]
+    if weights[-1] < LEAST_COPIED:
+        return None
+    held = _joined(passages)
+    copied = start = end = 0
+    for stop in range(1, len(words) + 1):
+        if stop <= start or weights[stop] - weights[start] < _BLOCK:
+            continue
+        if not _within(words[start:stop], held):
+            start = stop
+            continue
+        first = start
+        while first > end and _within(words[first - 1 : stop], held):
+            first -= 1
+        end = _longest(words, first, stop, held)
+        if weights[end] - weights[first] >= LEAST_COPIED:
+            copied += weights[end] - weights[first]
+        start = end
+    return copied / weights[-1]
+
+
+def held_elsewhere(quotes: Iterable[str], passages: Iterable[str]) -> frozenset[str]:
+    """Return those of the quotes, as :class:`Quotes` has them, that one of the passages holds."""
+    wanted: dict[tuple[str, str], list[str]] = {}
+    for quote in dict.fromkeys(quotes):
+        # the longest pair of words is rarely in a passage without the quote
+        pair = max(pairwise(quote.split(" ")), key=lambda words: sum(map(len, words)))
+        wanted.setdefault(pair, []).append(quote)
+    found: set[str] = set()
+    for passage in passages if wanted else ():
+        words = _words(passage)
+        if pairs := wanted.keys() & set(pairwise(words)):
+            held = f" {' '.join(words)} "
+            found |= {quote for pair in pairs for quote in wanted[pair] if f" {quote} " in held}
+    return frozenset(found)
+
+
+def _quoted(reply: str) -> list[list[str]]:
+    """Return the words of each quote that is long enough, in order, each once."""
+    spans = (next(filter(None, match.groups())) for match in _quotation().finditer(reply))
+    parts = (tuple(_words(part)) for span in spans for part in _OMISSION.split(span))
+    return [list(words) for words in dict.fromkeys(parts) if sum(map(_weight, words)) >= LEAST_QUOTED]
+
+
+@lru_cache(maxsize=1)
+def _quotation() -> re.Pattern[str]:
+    spans = []
+    for opens, closes in _MARKS:
+        # a mark without its partner must not reach into the next line
+        spans.append(f"{opens}([^{opens[0]}{closes[0]}\n]+){closes}")
+    return re.compile("|".join((*spans, r"^ *>[ \t]+(\S.*)$")), re.MULTILINE)
+
+
+@lru_cache(maxsize=1)
+def _character() -> re.Pattern[str]:
+    return re.compile(f"[{HAN_KANA}{unspaced_letters()}][{marks()}]*")
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, and characters of scripts without spaces, in one form."""
+    plain = unicodedata.normalize("NFKC", text).casefold().translate(_PUNCTUATION)
+    if not plain.isascii():
+        plain = _character().sub(r" \g<0> ", plain)
+    return plain.split()
+
+
+def _weight(word: str) -> int:
+    return 1 if _character().match(word) else _WORD
+
+
+def _joined(passages: Iterable[str]) -> str:
+    # no word is a line end, so that nothing stands across two passages
+    return "\n".join(f" {' '.join(_words(passage))} " for passage in passages)
+
+
+def _within(words: Sequence[str], held: str) -> bool:
+    return f" {' '.join(words)} " in held
+
+
+def _stitched(quote: list[str], held: str) -> bool:
+    weights = [0, *accumulate(map(_weight, quote))]
+    first = next(n for n, weight in enumerate(weights) if weight >= LEAST_QUOTED)
+    last = max(n for n, weight in enumerate(weights) if weights[-1] - weight >= LEAST_QUOTED)
+    if last < first or not _within(quote[:first], held):
+        return False
+    # the longer the first part, the shorter the second
+    return _within(quote[min(_longest(quote, 0, first, held), last) :], held)
+
+
+def _longest(words: Sequence[str], start: int, stop: int, held: str) -> int:
+    """Return the last end of a run that stands in ``held``; the one from ``start`` to ``stop`` does."""
+    step = 1
+    while stop + step <= len(words) and _within(words[start : stop + step], held):
+        stop, step = stop + step, 2 * step
+    while step > 1:
+        step //= 2
+        if stop + step <= len(words) and _within(words[start : stop + step], held):
+            stop += step
+    return stop

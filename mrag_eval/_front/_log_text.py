@@ -1,0 +1,72 @@
+"""What a log holds and how it scored, in lines for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from mrag_eval._front._results import Results
+from mrag_eval._front._survey import Survey
+from mrag_eval.core import UNSURE_LANGUAGE, columns, score_text
+from mrag_eval.report import read_results
+from mrag_eval.scoring import scale_of
+
+# Languages, reasons and pairs that a line names.
+_MOST = 8
+_JUDGED = (
+    "judge_correct, context_sufficiency: no judge is asked here (mrag-eval judge answers, mrag-eval judge passages)"
+)
+
+
+def log_lines(found: Survey, names: Sequence[str], *, asked: bool) -> list[str]:
+    """Return what was recognised in a log, what is scored, and what is left out, by its reason.
+
+    ``asked``: the metrics are the user's choice, so that none is left out.
+    """
+    return [f"{head:<15} {text}" for head, text in _lines(found, names, asked)]
+
+
+def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[str, str]]:
+    log, rows = found.log, len(found.docs)
+    mapped = ", ".join(f"{path} → {name}" for name, path in log.mapping.items() if path != name)
+    yield log.name, f"{rows:,} rows, the shape of {log.shape.name}" + (f": {mapped}" if mapped else "")
+    if log.unread:
+        yield "not read", ", ".join(log.unread)
+    langs = Counter(doc.query_lang for doc in found.docs.values())
+    more = f" and {len(langs) - _MOST} more" if len(langs) > _MOST else ""
+    by = f" ({found.counts['detected']:,} detected)" if found.counts["detected"] else ""
+    yield "questions", ", ".join(f"{code} {n:,}" for code, n in langs.most_common(_MOST)) + more + by
+    unsure = Counter(str(doc.extra[UNSURE_LANGUAGE]) for doc in found.docs.values() if UNSURE_LANGUAGE in doc.extra)
+    for why, n in unsure.most_common(_MOST):
+        yield "", f"{n:,} not relied on: {why}"
+    for what, said in (("answer", "no answer: unscored, and counted"), ("context", "no context")):
+        if 0 < (n := rows - found.counts[what]) < rows:
+            yield "", f"{n:,} rows have {said}"
+    if found.benchmark is not None:
+        yield "references", f"of {found.benchmark}: {found.counts['joined']:,} of {rows:,} rows by their id"
+    yield "scored", ", ".join(names)
+    if not asked:
+        left = [f"{', '.join(metrics)}: no {missing}" for missing, metrics in found.default_metrics()[1].items()]
+        yield "left out", " · ".join([*left, _JUDGED])
+
+
+def score_lines(results: Results) -> list[str]:
+    """Return a line for each metric of a log that was scored, and one for the pairs of languages."""
+    out: list[str] = []
+    (file,) = read_results([results.path])
+    for leaf in file.leaves.values():
+        scores, lines = leaf.scores, []
+        for name in dict.fromkeys([*scores.metrics, *scores.unscored]):
+            found, scale = scores.metrics.get(name), scale_of(name)
+            left = Counter(scores.unscored.get(name, {})).most_common(2)
+            value = "" if found is None else score_text(found.value, found.low, found.high, scale=scale.factor)
+            lines.append(
+                (name, value, f"n={0 if found is None else found.n:,}", "; ".join(f"{n:,} {why}" for why, n in left))
+            )
+        out += columns(lines, "lrrl")
+        shown = scores.metrics.get("passages_in_language")
+        pairs = {} if shown is None else dict(shown.by.get("context_pair", {}))
+        most = sorted(pairs, key=lambda pair: -pairs[pair].n)[:_MOST]
+        if most:
+            out.append("question->contexts   " + ", ".join(f"{pair} {pairs[pair].n:,}" for pair in most))
+    return out

@@ -1,0 +1,258 @@
+"""Logs of a system that is there already: files and rows in memory, read as often as asked for, a row at a time."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval._front._shapes import OWN, Shape, in_own_terms, recognised, shape_of_columns
+from mrag_eval.core import DataError, json_from
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Row = Mapping[str, Any]
+_NEXT = "name the columns: --columns question=COLUMN,answer=COLUMN,contexts=COLUMN"
+_ONE_EACH = "give one dictionary a question"
+# Rows of a Parquet file that are in memory together.
+_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log.
+
+    Attributes:
+        name: the file, or ``rows``.
+        source: the file, or the rows themselves.
+        given: the shape that the user described; None: that of the first row.
+        kept: columns that are kept in rows of another shape than our own.
+    """
+
+    name: str
+    source: Path | Sequence[Row]
+    given: Shape | None = None
+    kept: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[Row] | DataFrame | str | Path,
+        columns: Mapping[str, str] | None = None,
+        kept: Sequence[str] = (),
+    ) -> Log:
+        """Return a log. Raises DataError for a file that is not there, ConfigError for wrong columns."""
+        shape = shape_of_columns(columns) if columns else None
+        if isinstance(rows, str | Path):
+            path = Path(rows).expanduser()
+            if not path.is_file():
+                raise DataError(f"{rows}: no such file", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
+            return cls(str(rows), path, shape, tuple(kept))
+        if hasattr(rows, "convert_dtypes"):
+            # JSON knows lists and null where a frame has arrays and NaN
+            made = json.loads(rows.convert_dtypes().to_json(orient="records", double_precision=15))
+            return cls("rows", [{k: v for k, v in row.items() if v is not None} for row in made], shape, tuple(kept))
+        return cls("rows", list(rows), shape, tuple(kept))
+
+    @cached_property
+    def shape(self) -> Shape:
+        """Return the shape of the rows. Raises DataError if there are none, or the first is of none."""
+        where, row = next(self._raw(), ("", None))
+        if row is None:
+            raise DataError(f"score: there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", _ONE_EACH)
+        shape = self.given or recognised(row)
+        if shape is None or not shape.fits(row):
+            if any(key in row for key in ("reply", "passages")):
+                return OWN
+            what = "has no shape that is known" if shape is None else f"lacks {' or '.join(shape.needs)}"
+            raise DataError(f"{where}: {what}; its keys: {', '.join(map(str, row))[:200] or 'none'}", _NEXT)
+        return shape
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the place of each row, and the row in our own terms; rows that are one are joined.
+
+        Raises DataError for a row of another shape than the first.
+        """
+        shape = self.shape
+        if shape.joined_by:
+            yield from _joined(self._fitting(shape), shape, self.kept)
+            return
+        for where, row in self._fitting(shape):
+            yield where, in_own_terms(row, shape, where, self.kept)
+
+    def _fitting(self, shape: Shape) -> Iterator[tuple[str, Row]]:
+        for where, row in self._raw():
+            if self.given is None and not shape.fits(row) and (other := recognised(row)) not in (None, shape, OWN):
+                assert other is not None
+                raise DataError(
+                    f"{where}: its keys are those of {other.name}, the first row's those of {shape.name}",
+                    "save each shape in a file of its own, and score them apart",
+                )
+            yield where, row
+
+    @cached_property
+    def mapping(self) -> dict[str, str]:
+        """Return field -> the path at which the first row that has it keeps it."""
+        found: dict[str, str] = {}
+        for _, row in islice(self._raw(), 100):
+            for name in self.shape.paths:
+                path, _ = self.shape.found(row, name)
+                if path:
+                    found.setdefault(name, path)
+        return found
+
+    @cached_property
+    def unread(self) -> list[str]:
+        """Return the columns, of the first rows, that are not read."""
+        if self.shape is OWN:
+            return []
+        counts = Counter(key for _, row in islice(self._raw(), 100) for key in self.shape.unread(row))
+        return [key for key in counts if key not in self.kept]
+
+    def _raw(self) -> Iterator[tuple[str, Row]]:
+        if not isinstance(self.source, Path):
+            rows: Iterator[tuple[str, Any]] = ((f"rows[{i}]", row) for i, row in enumerate(self.source))
+        else:
+            rows = _of_file(self.source, self.name)
+        for where, row in rows:
+            if not isinstance(row, Mapping):
+                raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", _ONE_EACH)
+            yield where, row
+
+
+def _of_file(path: Path, name: str) -> Iterator[tuple[str, Any]]:
+    from mrag_eval.datasets import iter_csv, iter_jsonl
+
+    ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    if ending in ("csv", "tsv"):
+        for number, row in iter_csv(path, (), delimiter="\t" if ending == "tsv" else ","):
+            yield f"{name}, row {number}", {key: value for key, value in row.items() if value != ""}
+    elif ending in ("parquet", "pq"):
+        yield from _of_parquet(path, name)
+    elif ending == "json" and (rows := _of_json(path, name)) is not None:
+        yield from rows
+    else:
+        yield from ((f"{name}, line {number}", row) for number, row in iter_jsonl(path))
+
+
+def _of_json(path: Path, name: str) -> Iterator[tuple[str, Any]] | None:
+    """Return the rows of a JSON file: an array, an object that holds one, or columns; None for JSON Lines."""
+    from mrag_eval.datasets import decode, read_bytes
+
+    text = decode(read_bytes(path), name)
+    try:
+        value = json_from(text, name)
+    except DataError:
+        first, _, rest = text.strip().partition("\n")
+        if first.startswith("{") and first.endswith("}") and rest:
+            return None
+        raise
+    if isinstance(value, Mapping) and recognised(value) is None:
+        lists = {key: found for key, found in value.items() if isinstance(found, list)}
+        if lists and all(isinstance(row, Mapping) for found in lists.values() for row in found):
+            value = max(lists.values(), key=len)
+        elif lists and len(lists) == len(value) and len({len(found) for found in lists.values()}) == 1:
+            value = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+    rows = value if isinstance(value, list) else [value]
+    return ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
+
+
+def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=_BATCH):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{name}, row {number}", {key: value for key, value in row.items() if value is not None}
+    except (OSError, pa.ArrowException) as error:
+        said = str(error).partition("\n")[0]
+        again = "the file may be cut short: copy it again"
+        raise DataError(f"{name}: cannot be read as Parquet ({said})", again) from None
+
+
+def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield one row for those that share an id: question and answer of the outermost, contexts of all.
+
+    All rows are in memory until the last is read, as those of a trace may stand anywhere.
+    """
+    traces: dict[str, tuple[str, dict[str, Any]]] = {}
+    roots: set[str] = set()
+    of_trace = Shape(shape.name, (), {"trace": shape.joined_by})
+    for number, (where, row) in enumerate(rows):
+        trace = str(of_trace.found(row, "trace")[1] or f"row {number}")
+        own = in_own_terms(row, shape, where, kept)
+        _, whole = traces.setdefault(trace, (where, {}))
+        shown = [*whole.get("passages", ()), *own.pop("passages", ())]
+        is_root = not any(row.get(key) for key in _PARENTS)
+        own = {key: value for key, value in own.items() if is_root or (trace not in roots and key not in whole)}
+        whole |= own | {"id": trace} | ({"passages": _distinct(shown)} if shown else {})
+        roots |= {trace} if is_root else set()
+    yield from (found for found in traces.values() if "query" in found[1] or "reply" in found[1])
+
+
+_PARENTS = ("parent_id", "parentId", "parent_observation_id", "parentObservationId")
+
+
+def _distinct(passages: Sequence[Any]) -> list[Any]:
+    known: dict[str, Any] = {}
+    for passage in passages:
+        known.setdefault(json.dumps([passage.get("id"), passage.get("text")]), passage)
+    return list(known.values())
+
+
+def with_rankings(
+    rows: Iterator[tuple[str, dict[str, Any]]], run: Mapping[str, Sequence[Any]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows with the passages of a run by their ids, unless they have their own."""
+    for where, row in rows:
+        if "passages" not in row and (listed := run.get(str(row.get("id")))) is not None:
+            row = {**row, "passages": [{"id": line.passage, "score": line.score} for line in listed]}
+        yield where, row
+
+
+def read_qrels(path: str | Path) -> dict[str, list[str]]:
+    """Return query id -> the ids of relevant documents, of TREC's, BEIR's or BERGEN's judgements.
+
+    Four columns are TREC's (query, iteration, document, grade), three BEIR's (query-id, corpus-id, score), with or
+    without their head; JSON is BERGEN's, query -> document -> grade. Grades above 0 are relevant. Raises DataError
+    naming the line.
+    """
+    from mrag_eval.datasets import decode, read_bytes
+
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataError(f"{path}: no such file", "name a file of judgements: --qrels FILE")
+    text = decode(read_bytes(file), str(path))
+    found: dict[str, list[str]] = {}
+    if text.lstrip().startswith("{"):
+        for query, grades in json_from(text, str(path)).items():
+            if isinstance(grades, Mapping):
+                found[str(query)] = [str(name) for name, grade in grades.items() if grade and grade > 0]
+        return found
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split("\t") if "\t" in line else line.split()
+        if not cells or (number == 1 and not _is_number(cells[-1])):
+            continue
+        if len(cells) not in (3, 4) or not _is_number(cells[-1]):
+            what = f"{len(cells)} columns, judgements have three or four, the last a number"
+            raise DataError(f"{path}, line {number}: {what}", "correct that line, or leave it out")
+        if float(cells[-1]) > 0:
+            found.setdefault(cells[0], []).append(cells[-2])
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,341 @@
+"""Shapes of logs: where the programs that write them keep question, answer and contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mrag_eval.core import ConfigError, DataError, JsonFault, did_you_mean, json_value
+
+# What a row may hold, as --columns names it; those of a context follow "contexts.".
+FIELDS = ("id", "lang", "question", "answer", "reference", "contexts", "context_ids", "relevant_ids")
+PASSAGE: Mapping[str, tuple[str, ...]] = {
+    "text": (
+        *("text", "content", "page_content", "kwargs.page_content", "document.content"),
+        *("node.text", "node.text_resource.text", "retrieval text"),
+    ),
+    "id": (
+        *("id", "document.id", "node.id_", "node.node_id", "kwargs.id", "docid", "metadata.id"),
+        *("meta.id", "kwargs.metadata.id"),
+    ),
+    "lang": (
+        *("lang", "language", "metadata.lang", "metadata.language", "meta.lang", "meta.language"),
+        *("node.metadata.lang", "document.metadata.lang", "kwargs.metadata.lang"),
+    ),
+    "title": (
+        *("title", "metadata.title", "meta.title", "node.metadata.title", "document.metadata.title"),
+        *("kwargs.metadata.title",),
+    ),
+    "score": ("score", "document.score", "metadata.score", "retrieval score"),
+    "doc_id": ("doc_id", "metadata.doc_id", "meta.doc_id", "node.ref_doc_id", "document.metadata.doc_id"),
+}
+_IDS = ("id", "_id", "qid", "q_id", "query_id", "question_id", "example_id")
+_LANGS = ("lang", "language", "query_lang")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A form of rows.
+
+    Attributes:
+        name: the program that writes it.
+        needs: paths of which all are in every row; ``a|b`` is either.
+        paths: field -> the paths at which it may be, the first that is there counts. A path has dots for levels, and
+            numbers for places in a list.
+        joined_by: the path of what several rows share that are one, such as the spans of a trace.
+        encoded: whether texts may be JSON, of which the text within is meant.
+        passage: further paths of a context's parts, before those of :data:`PASSAGE`.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    paths: Mapping[str, tuple[str, ...]]
+    joined_by: tuple[str, ...] = ()
+    encoded: bool = False
+    passage: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        """Return whether a row has all that the shape needs, whatever its values."""
+        return all(any(path_in(row, path) for path in need.split("|")) for need in self.needs)
+
+    def found(self, row: Mapping[str, Any], name: str) -> tuple[str, Any]:
+        """Return the path and the value of a field in a row; None for both without one."""
+        for path in self.paths.get(name, ()):
+            value = value_at(row, path) if "." in path else row.get(path)
+            if value is not None:
+                return path, value
+        return "", None
+
+    def unread(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the keys of a row that the shape does not know."""
+        known = {part for paths in self.paths.values() for path in paths for part in _heads(path)}
+        return [key for key in row if key not in known and not any(key.startswith(f"{path}.") for path in known)]
+
+
+def _heads(path: str) -> Iterator[str]:
+    parts = path.split(".")
+    return (".".join(parts[:n]) for n in range(1, len(parts) + 1))
+
+
+def _shape(name: str, needs: Sequence[str], **paths: str) -> Shape:
+    given = {"id": _IDS, "lang": _LANGS} | {key: tuple(value.split("|")) for key, value in paths.items()}
+    return Shape(name, tuple(needs), given)
+
+
+def _in_answers(part: str) -> list[str]:
+    """Return where Haystack's answers keep a part: as they are, serialised, and in the output of a pipeline."""
+    places = ("answers.0", "answer_builder.answers.0")
+    return [f"{place}.{inner}{part}" for place in places for inner in ("", "init_parameters.")]
+
+
+OWN = _shape(
+    "mrag-eval",
+    ("query|reply", "reply|passages"),
+    question="query",
+    answer="reply",
+    reference="answers",
+    contexts="passages",
+    relevant_ids="relevant_ids",
+)
+_ATTRIBUTES = ("attributes", "metadata.attributes")
+SHAPES: tuple[Shape, ...] = (
+    _shape(
+        "ragas",
+        ("user_input", "response"),
+        question="user_input",
+        answer="response",
+        reference="reference",
+        contexts="retrieved_contexts",
+        context_ids="retrieved_context_ids",
+        relevant_ids="reference_context_ids",
+    ),
+    _shape(
+        "deepeval",
+        ("input", "actual_output|actualOutput"),
+        question="input",
+        answer="actual_output|actualOutput",
+        reference="expected_output|expectedOutput",
+        contexts="retrieval_context|retrievalContext",
+    ),
+    _shape(
+        "LangChain",
+        ("query|input|question", "result|answer", "source_documents|context"),
+        question="query|input|question",
+        answer="result|answer",
+        reference="ground_truth|reference",
+        contexts="source_documents|context",
+    ),
+    _shape(
+        "LlamaIndex",
+        ("response", "source_nodes|response.source_nodes"),
+        question="query|query_str|question",
+        answer="response.response|response",
+        reference="reference|reference_answer",
+        contexts="source_nodes|response.source_nodes",
+    ),
+    _shape(
+        "Haystack",
+        ("replies|llm.replies|answers.0.data|answers.0.init_parameters|answer_builder.answers",),
+        question="|".join(("query", "question", *_in_answers("query"))),
+        answer="|".join((*_in_answers("data"), "replies.0", "llm.replies.0")),
+        reference="ground_truth|ground_truth_answer|expected_answer",
+        contexts="|".join(("documents", "retriever.documents", *_in_answers("documents"))),
+    ),
+    replace(
+        _shape(
+            "OpenInference",
+            ("attributes.input.value|attributes.openinference|attributes.retrieval|span_kind|metadata.attributes",),
+            question="|".join(f"{place}.input.value" for place in _ATTRIBUTES) + "|input",
+            answer="|".join(f"{place}.output.value" for place in _ATTRIBUTES) + "|output",
+            reference="reference|expected_output",
+            contexts="|".join(
+                f"{place}.{kind}"
+                for kind in ("reranker.output_documents", "retrieval.documents")
+                for place in _ATTRIBUTES
+            ),
+        ),
+        joined_by=("context.trace_id", "trace_id", "traceId"),
+        encoded=True,
+    ),
+    _shape(
+        "BERGEN",
+        ("q_id", "response"),
+        question="question|query",
+        answer="response",
+        reference="label",
+        relevant_ids="ranking_label",
+    ),
+    _shape(
+        "ragas before 0.2",
+        ("question", "answer", "contexts"),
+        question="question",
+        answer="answer",
+        reference="ground_truth|ground_truths",
+        contexts="contexts",
+    ),
+    OWN,
+)
+
+
+def recognised(row: Mapping[str, Any]) -> Shape | None:
+    """Return the first shape that a row fits; None for a row of no shape."""
+    return next((shape for shape in SHAPES if shape.fits(row)), None)
+
+
+def shape_of_columns(columns: Mapping[str, str]) -> Shape:
+    """Return the shape that a user describes: field -> path, ``contexts.text`` -> the path within a context.
+
+    Raises ConfigError for an unknown field, and without a question or an answer.
+    """
+    fields = {key: value for key, value in columns.items() if "." not in key}
+    parts = {key.removeprefix("contexts."): (value,) for key, value in columns.items() if key.startswith("contexts.")}
+    known = (*FIELDS, *(f"contexts.{name}" for name in PASSAGE))
+    wrong = next((key for key in columns if key not in known), None)
+    if wrong is not None:
+        raise ConfigError(f"--columns: there is no field '{wrong}'{did_you_mean(wrong, known)}", _COLUMNS)
+    if "question" not in fields and "id" not in fields:
+        raise ConfigError("--columns: neither the question nor an id is named", _COLUMNS)
+    made = _shape("your columns", (), **fields)
+    needs = tuple(fields[key] for key in ("question", "answer") if key in fields)
+    return replace(made, needs=needs, encoded=True, passage=parts)
+
+
+_COLUMNS = "--columns question=COLUMN,answer=COLUMN,contexts=COLUMN   (docs/score.md has all fields)"
+
+
+def path_in(row: Any, path: str) -> bool:
+    """Return whether there is anything at a path, None included."""
+    if isinstance(row, Mapping) and path in row:
+        return True
+    head, _, last = path.rpartition(".")
+    above = value_at(row, head) if head else None
+    return value_at(row, path) is not None or (isinstance(above, Mapping) and last in above)
+
+
+def value_at(row: Any, path: str) -> Any:
+    """Return the value at a path; None without one.
+
+    Keys may themselves hold dots, as those of exported spans do; then their numbers are places in a list.
+    """
+    if isinstance(row, str) and row[:1] in ("{", "["):
+        row = decoded(row)
+    if isinstance(row, list | tuple):
+        place, _, rest = path.partition(".")
+        if not place.isdigit() or int(place) >= len(row):
+            return None
+        return value_at(row[int(place)], rest) if rest else row[int(place)]
+    if not isinstance(row, dict):
+        return None
+    if path in row:
+        return row[path]
+    cut = path.find(".")
+    while cut > 0:
+        if path[:cut] in row and (found := value_at(row[path[:cut]], path[cut + 1 :])) is not None:
+            return found
+        cut = path.find(".", cut + 1)
+    items: dict[int, dict[str, Any]] = {}
+    for key in row:
+        if key.startswith(path) and key[len(path) : len(path) + 1] == ".":
+            place, _, rest = key[len(path) + 1 :].partition(".")
+            if rest and place.isdigit():
+                items.setdefault(int(place), {})[rest] = row[key]
+    return [items[place] for place in sorted(items)] or None
+
+
+def decoded(text: str) -> Any:
+    """Return the value that a text is the JSON, or the Python literal, of; the text itself if it is neither."""
+    try:
+        return json_value(text, lax=True)
+    except JsonFault:
+        pass
+    from ast import literal_eval
+
+    try:
+        return literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def text_of(value: Any, name: str, *, encoded: bool = False) -> Any:
+    """Return the text of a question or an answer; of a list of chat turns, the last; the value itself if none is there.
+
+    An object's text is at one of the paths at which any shape keeps that field.
+    """
+    if isinstance(value, str) and encoded and value[:1] in ("{", "["):
+        value = decoded(value)
+    if isinstance(value, Mapping):
+        paths = (*_INSIDE[name], "content", "text", "value")
+        found = next((value[path] for path in paths if value.get(path) is not None), None)
+        return value if found is None else text_of(found, name, encoded=encoded)
+    if isinstance(value, list | tuple) and value:
+        return text_of(value[-1], name, encoded=encoded)
+    return value
+
+
+_INSIDE = {
+    name: tuple(dict.fromkeys(path for shape in SHAPES for path in shape.paths.get(name, ()) if "." not in path))
+    for name in ("question", "answer")
+}
+
+
+def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a row of any shape as one of :data:`OWN`; ``kept`` are further keys of it.
+
+    A field that is not there is left out. Raises DataError, naming the row, for what has no text.
+    """
+    if shape is OWN:
+        return dict(row)
+    out: dict[str, Any] = {}
+    for name in ("question", "answer"):
+        path, value = shape.found(row, name)
+        text = text_of(value, name, encoded=shape.encoded)
+        if isinstance(text, int | float) and not isinstance(text, bool):
+            text = str(text)
+        if text is not None and not isinstance(text, str):
+            raise DataError(f"{where}: '{path}' holds no text, found {type(text).__name__}", _COLUMNS)
+        if text is not None:
+            out[OWN.paths[name][0]] = text
+    for name in ("id", "lang"):
+        if (value := shape.found(row, name)[1]) not in (None, ""):
+            out[name] = value
+    for name in ("reference", "relevant_ids"):
+        listed = _flat(shape.found(row, name)[1])
+        if found := [str(item) for item in listed if item is not None and str(item).strip()]:
+            out[OWN.paths[name][0]] = found
+    path, contexts = shape.found(row, "contexts")
+    if contexts is not None:
+        ids = _flat(shape.found(row, "context_ids")[1])
+        out["passages"] = [
+            _passage(item, shape, ids[n] if n < len(ids) else None) for n, item in enumerate(_items(contexts))
+        ]
+    return out | {key: row[key] for key in kept if row.get(key) is not None}
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, str) and value[:1] == "[":
+        value = decoded(value)
+    if isinstance(value, list | tuple):
+        return [one for item in value for one in (_flat(item) if isinstance(item, list | tuple) else [item])]
+    return [] if value is None else [value]
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        value = decoded(value) if value[:1] in ("{", "[") else value
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _passage(item: Any, shape: Shape, name: Any) -> Any:
+    if isinstance(item, str):
+        return {"text": item, "id": name}
+    if not isinstance(item, Mapping):
+        return item
+    found = {
+        key: next((value for path in paths if (value := value_at(item, path)) is not None), None)
+        for key, paths in ((key, (*shape.passage.get(key, ()), *paths)) for key, paths in PASSAGE.items())
+    }
+    found["id"] = name if found["id"] is None else found["id"]
+    return {key: value for key, value in found.items() if value is not None}

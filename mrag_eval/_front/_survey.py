@@ -1,0 +1,362 @@
+"""What a log holds, and what can be scored of it: its questions, read once without their contexts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval._front._arguments import Block
+from mrag_eval._front._logs import Log, read_qrels, with_rankings
+from mrag_eval._front._shapes import OWN
+from mrag_eval.config import JUDGED, SHOWN, relevance_measures
+from mrag_eval.core import (
+    UNSURE_LANGUAGE,
+    ConfigError,
+    DataError,
+    Hit,
+    RagDoc,
+    Wait,
+    is_language,
+    normalize_language,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
+# A text's language is told by its beginning: more of it changes no label, and contexts may have megabytes.
+_TOLD_BY = 1000
+_LEAST_RECOGNISED = 0.8
+# Rows, and characters of their texts, that are in memory together.
+ROWS, CHARACTERS = 1000, 16 << 20
+# Keys of ``extra``: how the language of the question is known, and the languages of question and contexts.
+LANG_BY, CONTEXT_PAIR = "query_lang_by", "context_pair"
+# The default metrics, by what the rows must have.
+_DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("answer",), ("correct_language", "language_mix", "refused")),
+    (("context",), ("passages_in_language",)),
+    (
+        ("answer", "text of a context"),
+        ("verbatim_quote", "quote_elsewhere", "quote_stitched", "quote_nowhere", "copied"),
+    ),
+    (("answer", "reference"), ("char3gram_recall", "match_unicode", "f1_unicode")),
+    (("answer", "choices"), ("acc",)),
+    (("context", "relevant_ids"), (SHOWN, "hit@5", "mrr@10", "ndcg@10")),
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A row that is scored: its question, its reply (None: the log has none), and its contexts, best first."""
+
+    doc: RagDoc
+    reply: str | None
+    passages: tuple[Hit, ...] | None
+
+
+@dataclass
+class Survey:
+    """What a log holds, and its rows.
+
+    Attributes:
+        log: where they are.
+        lang: the language of questions that name none; None: it is detected.
+        benchmark: the benchmark whose rows the log answers, by name; None without one.
+        docs: the questions by id.
+        counts: how many rows have something.
+        sought: quotes of replies that are in none of the contexts of their rows.
+        longest: the most contexts of a row.
+        first: the place of the first row.
+    """
+
+    log: Log
+    lang: str | None = None
+    benchmark: str | None = None
+    known: Mapping[str, RagDoc] = field(default_factory=dict, repr=False)
+    breakdowns: tuple[str, ...] = ()
+    qrels: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    run: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False)
+    docs: dict[str, RagDoc] = field(default_factory=dict, repr=False)
+    counts: Counter[str] = field(default_factory=Counter)
+    sought: dict[str, None] = field(default_factory=dict, repr=False)
+    longest: int = 0
+    first: str = ""
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield place and content of each row, with its id."""
+        rows = self.log.rows()
+        numbered = ((where, {"id": n, **row}) for n, (where, row) in enumerate(rows))
+        return with_rankings(numbered, self.run) if self.run else numbered
+
+    def chunks(self) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+        """Yield rows that fit into memory together."""
+        chunk: list[tuple[str, dict[str, Any]]] = []
+        size = 0
+        for where, row in self.rows():
+            chunk.append((where, row))
+            size += sum(len(text) for text in _texts(row))
+            if len(chunk) == ROWS or size > CHARACTERS:
+                yield chunk
+                chunk, size = [], 0
+        if chunk:
+            yield chunk
+
+    def given(self) -> Iterator[list[Given]]:
+        """Yield the rows with their contexts, as many at a time as fit into memory."""
+        for chunk in self.chunks():
+            texts = {text: None for _, row in chunk for text in _unnamed(row.get("passages") or ())}
+            told = {text: code for text, (code, _) in zip(texts, told_languages(list(texts)), strict=True)}
+            yield [self._given(row, where, told) for where, row in chunk]
+
+    def _given(self, row: Mapping[str, Any], where: str, told: Mapping[str, str]) -> Given:
+        doc, listed = self.docs[str(row["id"])], row.get("passages")
+        if listed is None:
+            return Given(doc, row.get("reply"), None)
+        hits = tuple(_hit(item, rank, f"{where}, passages[{rank - 1}]", told) for rank, item in enumerate(listed, 1))
+        if langs := sorted({hit.lang for hit in hits if hit.lang}):
+            pair = f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}"
+            doc = replace(doc, extra={**doc.extra, CONTEXT_PAIR: pair})
+        return Given(doc, row.get("reply"), hits)
+
+    def default_metrics(self) -> tuple[list[str], dict[str, list[str]]]:
+        """Return the metrics of what the rows hold, and those left out, by what no row has."""
+        names: list[str] = []
+        left: dict[str, list[str]] = {}
+        for needs, metrics in _DEFAULTS:
+            missing = next((need for need in needs if not self.counts[need]), None)
+            (names if missing is None else left.setdefault(missing, [])).extend(metrics)
+        return names, left
+
+
+def read_log(
+    rows: Iterable[Block] | DataFrame | str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    benchmark: str | Block | None = None,
+    lang: str | None = None,
+    qrels: str | Path | None = None,
+    run: str | Path | None = None,
+    breakdowns: Sequence[str] = (),
+) -> Survey:
+    """Return what a log holds; every row is read once, and what is wrong with one is said before anything is scored.
+
+    Args: those of :func:`mrag_eval.score`.
+
+    Raises:
+        DataError: naming the file, the row and the key.
+        ConfigError: for wrong columns, and for an unknown benchmark or language.
+    """
+    from mrag_eval.retrieval import read_run
+
+    log = Log.of(rows, columns, breakdowns)
+    found = Survey(log, None if lang is None else normalize_language(lang), breakdowns=tuple(breakdowns))
+    if benchmark is not None:
+        _join(found, benchmark)
+    found.qrels = {} if qrels is None else read_qrels(qrels)
+    found.run = {} if run is None else read_run(run).lists
+    with Wait(f"reading {log.name}", unit="rows") as wait:
+        for chunk in found.chunks():
+            _add(found, chunk)
+            wait.add(len(chunk))
+    if found.known and not found.counts["joined"]:
+        row, own = next(iter(found.docs)), next(iter(found.known))
+        raise DataError(
+            f"{log.name}: no row has an id of {found.benchmark} (the first row's is '{row}', the benchmark's '{own}')",
+            "keep the benchmark's ids in the log, and name their column: --columns id=COLUMN",
+        )
+    return found
+
+
+def _join(found: Survey, benchmark: str | Block) -> None:
+    from mrag_eval.datasets import data_of_config, load_benchmark
+
+    block = {"benchmark": benchmark} if isinstance(benchmark, str) else dict(benchmark)
+    name = str(block.get("benchmark"))
+    loaded = load_benchmark({**data_of_config().get(name, {}), **block})
+    found.benchmark, found.known = name, {doc.id: doc for doc in loaded.docs}
+    found.breakdowns = (*found.breakdowns, *loaded.breakdowns)
+
+
+def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Add the questions of rows to what is known, and count what the rows hold."""
+    from mrag_eval.datasets import as_question
+
+    found.first = found.first or chunk[0][0]
+    open_ones = [
+        (where, row)
+        for where, row in chunk
+        if row.get("lang") is None and isinstance(row.get("query"), str) and str(row["id"]) not in found.known
+    ]
+    told = told_languages([row["query"] for _, row in open_ones]) if found.lang is None else []
+    marks = dict(zip((where for where, _ in open_ones), told, strict=False))
+    for where, row in chunk:
+        name = str(row["id"])
+        if name in found.docs:
+            raise DataError(
+                f"score: two rows have the id '{name}', the second is {where}",
+                "give each row its own id, or leave out all ids",
+            )
+        reply = row.get("reply")
+        if reply is not None and not isinstance(reply, str):
+            raise DataError(f"{where}: 'reply' must be text, found {type(reply).__name__}", "an empty reply is ''")
+        doc = found.known.get(name)
+        found.counts["joined"] += doc is not None
+        if doc is None:
+            question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
+            if found.log.shape is not OWN and "query" not in question:
+                raise DataError(f"{where}: it has no question", "name its column, or the benchmark: --benchmark NAME")
+            code, unsure = (found.lang, None) if found.lang is not None else marks.get(where, (None, None))
+            if question.get("lang") is None and code is not None:
+                question["lang"] = code
+                found.counts["detected"] += found.lang is None
+                question |= {LANG_BY: "detected"} if found.lang is None else {}
+                question |= {UNSURE_LANGUAGE: unsure} if unsure else {}
+            doc = as_question(question, where)
+        if (listed := found.qrels.get(name)) is not None:
+            doc = replace(doc, relevant_ids=tuple(listed))
+        found.docs[name] = doc
+        _count(found, doc, row, where)
+
+
+def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> None:
+    from mrag_eval.metrics import verbatim_quotes
+
+    listed = checked_passages(row.get("passages"), where)
+    texts = [str(item["text"]) for item in listed or () if item.get("text")]
+    quotes = verbatim_quotes(row.get("reply") or "", texts).found
+    found.sought |= dict.fromkeys(quote for quote, place in quotes if place != "shown")
+    found.longest = max(found.longest, len(listed or ()))
+    found.counts.update(
+        {
+            "answer": row.get("reply") is not None,
+            "context": bool(listed),
+            "contexts given": listed is not None,
+            "text of a context": bool(texts),
+            "reference": bool(doc.answers),
+            "choices": bool(doc.choices),
+            "relevant_ids": bool(doc.relevant_ids),
+        }
+    )
+
+
+def told_languages(texts: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Return the language of each text, and why it is not to be relied on; None if it is.
+
+    The bundled detector tells it. It is not relied on for texts of a length at which the detector was measured to
+    recognise too few of the language (:func:`mrag_eval.languages.reliability`), and for those without letters.
+    """
+    from mrag_eval.metrics import default_detector, unreliable
+
+    detector = default_detector()
+    out: list[tuple[str, str | None]] = []
+    for text, label in zip(texts, detector.detect([text[:_TOLD_BY] for text in texts]), strict=True):
+        if not any(map(str.isalpha, text)):
+            out.append(("en", "the question has no letters, and its language is not given"))
+        elif not is_language(label):
+            out.append(("en", "the detector names no language of the question"))
+        else:
+            why = unreliable(detector, label, len(text), _LEAST_RECOGNISED)
+            out.append((label, why and f"the question's language was detected, and {why}"))
+    return out
+
+
+def checked_passages(passages: Any, where: str) -> Sequence[Mapping[str, Any]] | None:
+    """Return the contexts of a row; None if it has none. Raises DataError naming the one at fault."""
+    if passages is None:
+        return None
+    if isinstance(passages, str) or not isinstance(passages, Iterable):
+        raise DataError(f"{where}: 'passages' must be a list, found {type(passages).__name__}", _PASSAGE)
+    listed = list(passages)
+    for number, item in enumerate(listed):
+        if not isinstance(item, Mapping) or not (item.get("id") not in (None, "") or item.get("text")):
+            raise DataError(f"{where}, passages[{number}]: expected a dictionary with 'id' or 'text'", _PASSAGE)
+        if item.get("score") is not None or item.get("lang"):
+            _hit(item, number + 1, f"{where}, passages[{number}]", {})
+    return listed
+
+
+def text_hash(text: str) -> str:
+    """Return 16 digits that tell a text from every other."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _unnamed(passages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the texts of contexts that do not say their language."""
+    return (str(item["text"]) for item in passages if item.get("text") and not item.get("lang"))
+
+
+def _hit(item: Mapping[str, Any], rank: int, place: str, told: Mapping[str, str]) -> Hit:
+    text, title = str(item.get("text") or ""), str(item.get("title") or "")
+    # a text without an id is its own name
+    name = f"text-{text_hash(f'{title}{chr(0)}{text}')}" if item.get("id") in (None, "") else str(item["id"])
+    given = item.get("score")
+    try:
+        score = 1 / rank if given is None else float(given)
+    except (TypeError, ValueError):
+        raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
+    try:
+        lang = normalize_language(str(item["lang"])) if item.get("lang") else told.get(text, "")
+    except ConfigError as error:
+        raise DataError(f"{place}: 'lang': {error.message}", error.next_step) from None
+    return Hit(name, lang, text, score, rank, title, str(item.get("doc_id") or name))
+
+
+def _texts(row: Mapping[str, Any]) -> Iterator[str]:
+    reply, passages = row.get("reply"), row.get("passages")
+    yield reply if isinstance(reply, str) else ""
+    for item in passages if isinstance(passages, list | tuple) else ():
+        yield str(item.get("text") or "") if isinstance(item, Mapping) else ""
+
+
+def measured_names(found: Survey, metrics: str | Sequence[str] | None) -> list[str]:
+    """Return the metrics to compute, by default those of what the rows hold.
+
+    Raises ConfigError for one that needs a model or is unknown, DataError for one that no row, or not every row, can
+    have.
+    """
+    if metrics is None:
+        names, _ = found.default_metrics()
+        if not names:
+            raise DataError(f"{found.first}: 'reply' is missing", "name the answers' column: --columns answer=COLUMN")
+        return names
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    _check_scorable(names)
+    ranked = relevance_measures(names)
+    if len(ranked) < len(names) and not found.counts["answer"]:
+        raise DataError(f"{found.first}: 'reply' is missing", f"metrics {', '.join(names)} need it")
+    if ranked and found.counts["contexts given"] < len(found.docs):
+        where = next(where for where, row in found.rows() if row.get("passages") is None)
+        raise DataError(f"{where}: 'passages' is missing", f"metrics {', '.join(names)} need it")
+    return names
+
+
+def _check_scorable(names: Sequence[str]) -> None:
+    from mrag_eval.config import RANKING_MEASURE, TRANSLATED, check_metrics
+    from mrag_eval.scoring import METRIC_NAMES
+
+    if not names:
+        raise ConfigError("score: no metric is named", 'e.g. metrics=["char3gram_recall"]')
+    check_metrics(names, METRIC_NAMES, "score")
+    for name in names:
+        if name in (*JUDGED, *TRANSLATED):
+            raise ConfigError(
+                f"score: metric '{name}' needs a model, and score runs none",
+                "leave it out; mrag-eval judge scores the samples of a run by a panel",
+            )
+        if name not in METRIC_NAMES and RANKING_MEASURE.match(name) is None:
+            raise ConfigError(f"score: metric '{name}' needs a reranked list", "name the measure without rerank_")
+
+
+def quotes_elsewhere(found: Survey) -> frozenset[str]:
+    """Return the quotes of all replies that are not in their own contexts and stand in another row's."""
+    from mrag_eval.metrics import held_elsewhere
+
+    if not found.sought:
+        return frozenset()
+    with Wait("looking for quotes in other rows", len(found.docs), "rows") as wait:
+        texts = (text for _, row in wait.over(found.rows()) for text in [*_texts(row)][1:])
+        return held_elsewhere(found.sought, texts)

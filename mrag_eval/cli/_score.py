@@ -1,0 +1,111 @@
+"""``mrag-eval score``: the log of a system that is there already, scored without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def score(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A JSON Lines, JSON, CSV or Parquet file of rows.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output_path", "--output-path", "--output", "-o", help="Folder for results and samples."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what is recognised and what can be scored, and score nothing.")
+    ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics, separated by commas. The default is all that the rows have what it takes for."),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=PATH,...",
+            help="Where the rows keep question, answer, contexts, reference, id, lang, relevant_ids, context_ids, and "
+            "contexts.text, .id, .lang, .title, .score, .doc_id. May be repeated.",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Join the references of this benchmark's rows by their ids.")
+    ] = None,
+    lang: Annotated[
+        str | None, typer.Option(help="The language of questions that name none, instead of detecting.")
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Relevant ids by question: a file of TREC, BEIR or BERGEN.")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TREC run with the rankings of rows without contexts.")
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What the system searched: a JSON Lines file of passages, or an index."),
+    ] = None,
+    answer: Annotated[
+        str, typer.Option(help="Where the answer is in the reply: plain, tag, line, choice or citation.")
+    ] = "plain",
+    breakdown: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Break scores down by a column. May be repeated.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The system's name in reports. The default is the file's.")] = None,
+    task: Annotated[str, typer.Option(help="The name of the rows in reports.")] = "rows",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resampling for intervals.")] = 0,
+    hash_texts: Annotated[
+        bool, typer.Option("--hash-texts", help="Write hashes in place of all texts of the rows.")
+    ] = False,
+) -> None:
+    """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run.
+
+    The shapes of ragas, deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse) and BERGEN
+    are recognised. report, compare, gate, verify, judge and export read the results as those of a run.
+    """
+    from mrag_eval import _front
+    from mrag_eval.core import check_output
+
+    if output is None and not dry_run:
+        raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")
+    if output is not None:
+        check_output(output, "--output_path")
+    found = _front.read_log(
+        log,
+        columns=_pairs(columns),
+        benchmark=benchmark,
+        lang=lang,
+        qrels=qrels,
+        run=run,
+        breakdowns=breakdown or (),
+    )
+    asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
+    names = _front.measured_names(found, asked)
+    typer.echo("\n".join(_front.log_lines(found, names, asked=asked is not None)))
+    if dry_run or output is None:
+        return
+    results = _front.score(
+        found,
+        names,
+        answer=answer,
+        task=task,
+        model=model or log.stem,
+        output=output,
+        corpus=corpus,
+        seed=seed,
+        hash_texts=hash_texts,
+    )
+    typer.echo("\n".join(_front.score_lines(results)))
+    typer.echo(f"results         {results.path}")
+    typer.echo(f"next            mrag-eval report {output} -o report.html")
+
+
+def _pairs(given: list[str] | None) -> dict[str, str] | None:
+    """Return the fields that the option names. Raises BadParameter for anything but FIELD=PATH."""
+    found: dict[str, str] = {}
+    for part in (part.strip() for text in given or () for part in text.split(",") if part.strip()):
+        key, _, path = part.partition("=")
+        if not key or not path:
+            raise typer.BadParameter(f"'{part}' is not FIELD=PATH, such as question=frage", param_hint="--columns")
+        found[key.strip()] = path.strip()
+    return found or None

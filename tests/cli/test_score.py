@@ -1,0 +1,97 @@
+"""``mrag-eval score`` as a user calls it: what is recognised, scored and left out, and one line for bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mrag_eval.cli import main
+from tests.worlds import logs
+from tests.worlds.logs import COLUMNS, rows_of, write_log
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    write_log(tmp_path / "answers.jsonl", [{**row, "latency": 3} for row in rows_of(logs.ragas)])
+    write_log(tmp_path / "mine.json", rows_of(logs.described))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["score", *words])
+        shown = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, shown.out, shown.err
+
+    return run
+
+
+def test_a_dry_run_says_what_is_recognised_and_writes_nothing(command: Run, tmp_path: Path) -> None:
+    code, out, _ = command("answers.jsonl", "--dry-run")
+    assert code == 0
+    lines = {line.partition("  ")[0].strip(): line for line in out.splitlines()}
+    assert "5 rows, the shape of ragas: user_input → question, response → answer" in lines["answers.jsonl"]
+    assert lines["not read"].endswith(" latency")
+    assert "en 1, de 1, es 1, zh 1, ru 1 (5 detected)" in lines["questions"]
+    assert "correct_language, language_mix, refused" in lines["scored"]
+    assert "acc: no choices" in lines["left out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "mine.json"]
+
+
+def test_scores_are_shown_with_their_n_and_what_they_leave_out(command: Run, tmp_path: Path) -> None:
+    code, out, _ = command("answers.jsonl", "--output_path", "out")
+    assert code == 0
+    (line,) = (line for line in out.splitlines() if line.startswith("verbatim_quote"))
+    assert line.split()[1:] == ["66.7", "[20.8,", "93.9]", "n=3", "2", "the", "reply", "quotes", "nothing"]
+    assert "de->de 1" in out
+    assert f"mrag-eval report {Path('out')} -o report.html" in out
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+def test_columns_describe_a_shape_of_the_users(command: Run) -> None:
+    columns = ",".join(f"{key}={path}" for key, path in COLUMNS.items())
+    code, out, _ = command("mine.json", "--dry-run", "--columns", columns)
+    assert code == 0
+    assert "frage.text → question, antwort → answer" in out
+
+
+def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
+    code, out, _ = command("answers.jsonl", "--dry-run", "--metrics", "refused, copied")
+    assert code == 0
+    assert "scored          refused, copied" in out
+    assert "left out" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["answers.jsonl"], "name the folder for results and samples, or --dry-run"),
+        (["nowhere.jsonl", "--dry-run"], "nowhere.jsonl: no such file"),
+        (["mine.json", "--dry-run"], "mine.json, entry 1: has no shape that is known; its keys: nr, frage"),
+        (["mine.json", "--dry-run", "--columns", "frage"], "'frage' is not FIELD=PATH"),
+        (["mine.json", "--dry-run", "--columns", "questoin=frage"], "no field 'questoin'; did you mean 'question'"),
+        (["mine.json", "--dry-run", "--columns", "answer=antwort"], "neither the question nor an id is named"),
+        (["mine.json", "--dry-run", "--columns", "question=fragen"], "mine.json, entry 1: lacks fragen"),
+        (["answers.jsonl", "--dry-run", "--metrics", "refsed"], "unknown metric 'refsed'; did you mean 'refused'"),
+        (["answers.jsonl", "--dry-run", "--metrics", "judge_correct"], "'judge_correct' needs a model"),
+        (["answers.jsonl", "--dry-run", "--benchmark", "dmo"], "unknown benchmark 'dmo'; did you mean 'demo'"),
+        (["answers.jsonl", "--dry-run", "--lang", "nonsense"], "unknown language 'nonsense'"),
+        (["answers.jsonl", "--dry-run", "--qrels", "nowhere"], "nowhere: no such file"),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_a_next_step(words: list[str], said: str, command: Run) -> None:
+    code, _, err = command(*words)
+    assert code == 2
+    first, *rest = err.strip().splitlines()
+    assert said in first
+    assert len(rest) == 1
+
+
+def test_a_row_without_a_question_is_named(command: Run, tmp_path: Path) -> None:
+    write_log(tmp_path / "log.jsonl", [*rows_of(logs.deepeval), {"input": None, "actual_output": "It was."}])
+    code, _, err = command("log.jsonl", "--dry-run")
+    assert (code, "log.jsonl, line 6: it has no question" in err) == (2, True)

@@ -1,0 +1,394 @@
+"""Logs of systems that are there already: shapes, formats, what is wrong in them, and what reads the results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrag_eval import MragError, score
+from mrag_eval._front import Results, _survey, log_lines, measured_names, read_log
+from mrag_eval._front._logs import Log, read_qrels
+from mrag_eval._front._shapes import OWN, SHAPES, recognised
+from mrag_eval.cli import main
+from mrag_eval.report import read_results, read_samples, verify
+from mrag_eval.scoring import METRICS
+from tests.worlds import logs
+from tests.worlds.logs import COLUMNS, TURNS, Turn, rows_of, write_log
+
+TASKS = Path(__file__).parents[2] / "tasks"
+
+
+def found(results: Results) -> dict[str, dict[str, Any]]:
+    """Return what the samples hold of each row, by id."""
+    (file,) = read_results([results.path])
+    path = file.samples("rows")
+    assert path is not None
+    return {
+        one.record.row: {
+            "values": one.record.values,
+            "unscored": one.record.unscored,
+            "cell": one.record.cell,
+            "question": one.doc.query,
+            "answers": one.doc.answers,
+            "reply": one.reply,
+            "passages": [(hit.id, hit.lang, hit.text) for hit in one.passages],
+        }
+        for one in read_samples(path)
+    }
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, dict[str, Any]]:
+    return found(score(rows_of(logs.own)))
+
+
+# ------------------------------------------------------------------ shapes
+
+
+@pytest.mark.parametrize("name", [*logs.SHAPES, "described"])
+def test_the_same_rows_in_every_shape_give_the_same_results(name: str, expected: Mapping[str, Any]) -> None:
+    described = name == "described"
+    rows = rows_of(logs.described if described else logs.SHAPES[name])
+    results = score(rows, columns=COLUMNS if described else None)
+    assert found(results) == expected
+    (checked,) = verify([results.path], TASKS)
+    assert checked.of("fault") == []
+
+
+@pytest.mark.parametrize("name", logs.SHAPES)
+def test_a_shape_is_recognised_by_its_name_alone(name: str) -> None:
+    shape = recognised(rows_of(logs.SHAPES[name])[0])
+    assert shape is not None
+    assert shape.name == name.partition(", ")[0]
+    assert {one.name for one in SHAPES} == {key.partition(", ")[0] for key in logs.SHAPES} | {"BERGEN"}
+
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).map(lambda text: f"w{text}")
+_TURN = st.builds(
+    Turn,
+    st.just("q1"),
+    _TEXT,
+    _TEXT,
+    st.lists(st.tuples(_TEXT, _TEXT), min_size=1, max_size=3, unique_by=lambda pair: pair[0]).map(tuple),
+    _TEXT,
+)
+
+
+@given(_TURN)
+@settings(max_examples=60, deadline=None)
+def test_any_texts_come_out_of_every_shape_as_they_went_in(turn: Turn) -> None:
+    wanted: dict[str, Any] = {"query": turn.question, "reply": turn.answer, "answers": [turn.reference]}
+    for make in logs.SHAPES.values():
+        ((_, row),) = Log.of(make(turn)).rows()
+        passages = [(item["id"], item["text"]) for item in row["passages"]]
+        assert ({key: row[key] for key in wanted}, passages) == (wanted, list(turn.contexts))
+        assert str(row["id"]) == turn.id
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
+def test_every_format_of_a_file_gives_the_same(ending: str, tmp_path: Path, expected: Mapping[str, Any]) -> None:
+    path = write_log(tmp_path / f"log.{ending}", rows_of(logs.ragas))
+    assert found(score(path)) == expected
+    columns = {"rows": rows_of(logs.ragas)}
+    (tmp_path / "inner.json").write_text(json.dumps(columns), "utf-8")
+    assert found(score(tmp_path / "inner.json")) == expected
+
+
+def test_contexts_without_ids_are_named_by_their_texts() -> None:
+    rows = [{key: value for key, value in row.items() if key != "retrieved_context_ids"} for row in rows_of(logs.ragas)]
+    ids = {text: name for row in found(score(rows)).values() for name, _, text in row["passages"]}
+    assert len(set(ids.values())) == len(ids) == 4
+    assert all(re.fullmatch(r"text-[0-9a-f]{16}", name) for name in ids.values())
+
+
+# ---------------------------------------------------- what can be scored
+
+
+def test_question_answer_and_plain_contexts_are_enough() -> None:
+    rows = [{key: row[key] for key in ("user_input", "response", "retrieved_contexts")} for row in rows_of(logs.ragas)]
+    survey = read_log(rows)
+    names = measured_names(survey, None)
+    values = {name: {row["values"].get(name) for row in found(score(rows)).values()} for name in names}
+    assert {"correct_language", "language_mix", "refused", "verbatim_quote", "passages_in_language"} <= values.keys()
+    by_row = found(score(rows))
+    # one quote is shown, one is of another row's context, and one row has none
+    assert [by_row[str(n)]["values"].get("verbatim_quote") for n in range(5)] == [1.0, None, None, 1.0, 0.0]
+    assert by_row["4"]["values"]["quote_elsewhere"] == 1.0
+    assert [by_row[str(n)]["values"]["refused"] for n in range(5)] == [0.0, 0.0, 1.0, 0.0, 0.0]
+    assert [by_row[str(n)]["values"]["correct_language"] for n in (1, 2)] == [1.0, 0.0]
+    pairs = [row["cell"]["context_pair"] for row in by_row.values()]
+    assert pairs == ["en->several", "de->de", "es->en", "zh->zh", "ru->ru"]
+    assert {row["cell"]["query_lang_by"] for row in by_row.values()} == {"detected"}
+    said = "\n".join(log_lines(survey, names, asked=False))
+    assert "char3gram_recall, match_unicode, f1_unicode: no reference" in said
+    assert "shown@k, hit@5, mrr@10, ndcg@10: no relevant_ids" in said
+    assert "acc: no choices" in said
+    assert "judge_correct, context_sufficiency: no judge" in said
+
+
+def test_a_language_that_is_not_relied_on_leaves_its_metrics_unscored() -> None:
+    rows = [
+        {
+            "query": "2 + 2 = ?",
+            "reply": "It is four, as everybody in this town knows.",
+            "passages": [{"text": "Four."}],
+        },
+        {
+            "query": "Nígbà wo ni wọ́n kọ́ ilé ìmọ́lẹ̀ náà ní ìlú wa?",
+            "reply": "Ilé ìmọ́lẹ̀ náà ni wọ́n kọ́ ní ọdún 1841 ní ìlú wa.",
+        },
+        {
+            "query": "When was the lighthouse of the town built?",
+            "reply": "It was built in 1841 by the harbour council.",
+        },
+    ]
+    by_row = found(score(rows))
+    assert "no letters" in by_row["0"]["unscored"]["correct_language"]
+    assert "passages_in_language" in by_row["0"]["unscored"]
+    assert by_row["2"]["values"]["correct_language"] == 1.0
+    assert found(score(rows, lang="en"))["0"]["values"]["correct_language"] == 1.0
+    for row in by_row.values():
+        assert row["values"]["refused"] == 0.0
+
+
+def test_no_metric_fails_on_a_row_of_a_log() -> None:
+    names = [name for name in METRICS if METRICS[name].control.kind != "judged" and "translated" not in name]
+    names = [name for name in names if name not in ("context_sufficiency", "language_check")]
+    rows = [
+        *rows_of(logs.own),
+        {"query": "?", "reply": "", "passages": []},
+        {"query": "1?", "reply": None, "passages": []},
+    ]
+    by_row = found(score(rows, names))
+    assert len(by_row) == 7
+    for row in by_row.values():
+        assert row["values"].keys() | row["unscored"].keys() == set(names)
+
+
+def test_rows_without_an_answer_are_counted_and_not_scored() -> None:
+    rows = [*rows_of(logs.ragas), {"id": "q6", "user_input": "Who built it, and when was that?", "response": None}]
+    results = score([*rows, {"id": "q7", "user_input": "Who built it, and when was that?"}])
+    by_row = found(results)
+    assert len(by_row) == 7
+    for name in ("q6", "q7"):
+        assert by_row[name]["values"] == {}
+        assert by_row[name]["unscored"]["correct_language"] == "answer failed (no answer in the log)"
+    whole = results.frame[(results.frame.dimension == "") & (results.frame.metric == "refused")].iloc[0]
+    assert (whole.n, whole.unscored_rows) == (5, 2)
+    (checked,) = verify([results.path], TASKS)
+    assert checked.of("fault") == []
+
+
+def test_how_rows_are_cut_into_chunks_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, expected: Mapping[str, Any]
+) -> None:
+    for rows, characters in ((1, 1 << 20), (2, 1 << 20), (1000, 1)):
+        monkeypatch.setattr(_survey, "ROWS", rows)
+        monkeypatch.setattr(_survey, "CHARACTERS", characters)
+        assert found(score(rows_of(logs.ragas))) == expected
+
+
+def test_contexts_of_a_megabyte_are_scored(expected: Mapping[str, Any]) -> None:
+    filler = "Nothing of interest stands here at all. " * 26_000
+    rows = [
+        {**row, "passages": [{**item, "text": f"{item['text']} {filler}"} for item in row["passages"]]}
+        for row in rows_of(logs.own)
+    ]
+    by_row = found(score(rows))
+    assert by_row["q1"]["values"]["verbatim_quote"] == expected["q1"]["values"]["verbatim_quote"] == 1.0
+    assert by_row["q2"]["values"]["copied"] == expected["q2"]["values"]["copied"]
+
+
+# ------------------------------------------------------------------- joins
+
+
+def test_references_join_by_id_from_a_benchmark() -> None:
+    from mrag_eval import load_benchmark
+
+    docs = load_benchmark({"benchmark": "demo"}).docs[:6]
+    rows = [{"id": doc.id, "user_input": "?", "response": doc.answers[0], "retrieved_contexts": ["a"]} for doc in docs]
+    results = score(rows, "match", benchmark="demo")
+    by_row = found(results)
+    assert [by_row[doc.id]["question"] for doc in docs] == [doc.query for doc in docs]
+    assert {row["values"]["match"] for row in by_row.values()} == {1.0}
+    assert read_log(rows, benchmark="demo").counts["joined"] == 6
+    with pytest.raises(MragError, match="no row has an id of demo"):
+        score([{**row, "id": f"x{n}"} for n, row in enumerate(rows)], benchmark="demo")
+
+
+def test_a_run_and_judgements_join_by_id(tmp_path: Path) -> None:
+    write_log(tmp_path / "eval_dev_out.json", rows_of(logs.bergen))
+    run = [f"{turn.id}\tQ0\tp{rank}\t{rank}\t{1 / rank}\tours" for turn in TURNS for rank in (1, 2, 3)]
+    (tmp_path / "run.trec").write_text("\n".join(run) + "\n", "utf-8")
+    judged = {
+        "qrels.txt": "".join(f"{turn.id} 0 p2 1\n{turn.id} 0 p1 0\n" for turn in TURNS),
+        "qrels.tsv": "query-id\tcorpus-id\tscore\n" + "".join(f"{turn.id}\tp2\t2\n" for turn in TURNS),
+        "qrels.json": json.dumps({"doc_dataset_name": "kilt", **{turn.id: {"p2": 1, "p1": 0} for turn in TURNS}}),
+    }
+    for name, text in judged.items():
+        (tmp_path / name).write_text(text, "utf-8")
+        assert read_qrels(tmp_path / name) == {turn.id: ["p2"] for turn in TURNS}
+        results = score(
+            tmp_path / "eval_dev_out.json",
+            ["mrr@10", "hit@1", "shown@k"],
+            run=tmp_path / "run.trec",
+            qrels=tmp_path / name,
+        )
+        assert {tuple(row["values"].values()) for row in found(results).values()} == {(1.0, 0.5, 0.0)}
+        (checked,) = verify([results.path], TASKS)
+        assert checked.of("fault") == []
+    (tmp_path / "bad.txt").write_text("q1 0 p1\nq1 p1\n", "utf-8")
+    with pytest.raises(MragError, match=r"bad\.txt, line 2: 2 columns"):
+        read_qrels(tmp_path / "bad.txt")
+
+
+def test_a_column_breaks_scores_down() -> None:
+    rows = [{**row, "channel": "web" if n % 2 else "app"} for n, row in enumerate(rows_of(logs.ragas))]
+    assert read_log(rows).log.unread == ["channel"]
+    frame = score(rows, "refused", breakdowns=["channel"]).frame
+    assert dict(frame[frame.dimension == "channel"][["cell", "n"]].values.tolist()) == {"app": 3, "web": 2}
+
+
+# --------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([*rows_of(logs.ragas), *rows_of(logs.deepeval)], r"rows\[5\]: its keys are those of deepeval, .* ragas"),
+        ([{"frage": "?", "antwort": "!"}], r"rows\[0\]: has no shape that is known; its keys: frage, antwort"),
+        ([*rows_of(logs.ragas), rows_of(logs.ragas)[0]], r"two rows have the id 'q1', the second is rows\[5\]"),
+        ([{"query": "?", "answer": "!", "contexts": []}], r"rows\[0\]: has no shape that is known"),
+        ([{"user_input": "?", "response": {"a": 1}}], r"rows\[0\]: 'response' holds no text, found dict"),
+        ([{"user_input": "Who?", "response": None}], r"rows\[0\]: 'reply' is missing"),
+        ([{"user_input": None, "response": "!"}], r"rows\[0\]: it has no question"),
+        ([{**rows_of(logs.ragas)[0], "retrieved_contexts": [3]}], r"rows\[0\], passages\[0\]"),
+        ([{**rows_of(logs.ragas)[0], "lang": "nonsense"}], r"rows\[0\]: 'lang'"),
+        ([], "there are no rows"),
+        ([3], r"rows\[0\]: expected a dictionary"),
+    ],
+)  # fmt: skip
+def test_a_bad_row_is_one_line(rows: Any, what: str) -> None:
+    with pytest.raises(MragError, match=what) as caught:
+        score(rows)
+    assert "\n" not in caught.value.message
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("log.jsonl", b'{"user_input": "caf\xe9", "response": "a"}\n', "line 1: not valid UTF-8"),
+        ("log.csv", "user_input,response\ncafé,a\n".encode("latin-1"), "not valid UTF-8"),
+        ("log.json", b'[{"user_input": "a"', "not valid JSON"),
+        ("log.parquet", b"PAR1 no more", "cannot be read as Parquet"),
+        ("log.jsonl", b"", "there are no rows in"),
+        ("log.csv", b"user_input,response\na,b,c\n", "row 1: 2 columns expected"),
+    ],
+)
+def test_a_bad_file_is_one_line(name: str, content: bytes, what: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(MragError, match=what) as caught:
+        score(tmp_path / name)
+    assert "\n" not in caught.value.message
+    assert name in caught.value.message
+
+
+def test_nothing_is_written_for_a_log_with_a_bad_row(tmp_path: Path) -> None:
+    rows = [*rows_of(logs.own), {"query": "Who?", "reply": "He.", "passages": [{"text": "a", "score": "high"}]}]
+    with pytest.raises(MragError, match=r"rows\[5\], passages\[0\]: 'score' is 'high'"):
+        score(rows, output=tmp_path / "out")
+    assert not list(tmp_path.rglob("*.json*"))
+
+
+# ---------------------------------------------------------------- the files
+
+
+def test_hashed_files_hold_no_text_and_verify(tmp_path: Path, expected: Mapping[str, Any]) -> None:
+    rows = [{**row, "channel": "web", "question_id": row["id"], "note": row["query"]} for row in rows_of(logs.own)]
+    results = score(rows, answer="line", output=tmp_path, hash_texts=True, breakdowns=["channel"])
+    written = "".join(path.read_text("utf-8") for path in tmp_path.iterdir())
+    texts = [(turn.question, turn.answer, turn.reference, *(text for _, text in turn.contexts)) for turn in TURNS]
+    words = {word for text in texts for part in text for word in re.findall(r"[^\W\d_]{5,}", part)}
+    assert {word for word in words if word in written} <= {"known", "language", "question"}
+    assert {name: row["values"] for name, row in found(results).items()} == {
+        name: row["values"] for name, row in expected.items()
+    }
+    (checked,) = verify([results.path], TASKS)
+    assert checked.of("fault") == []
+    assert any("texts are hashed" in finding.text for finding in checked.of("note"))
+    with pytest.raises(MragError, match="--hash-texts: citations keeps"):
+        score(rows_of(logs.own), ["citations"], hash_texts=True)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write two systems over the same questions: the first answers fewer of them."""
+    folder = tmp_path_factory.mktemp("runs")
+    answers = ("It was built in 1841 by the council.", "I do not know that, I am sorry.")
+    for name, share in (("first", 2), ("second", 3)):
+        turns = [
+            Turn(f"q{n}", f"When was tower {n} of the town built?", answers[n % share == 0], TURNS[0].contexts, "1841")
+            for n in range(120)
+        ]
+        score(rows_of(logs.langchain, turns), model=name, output=folder / name)
+    models = "models:\n  one: {model: dummy}\n  two: {model: dummy}\njudges: [one, two]\n"
+    (folder / "mrag.yaml").write_text(models, "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("report first second", "correct_language"),
+        ("report first -o page.html", "120 samples"),
+        ("compare first second", "match_unicode"),
+        ("gate --save base.json first", "base.json"),
+        ("gate --init gate.yaml first", "gate.yaml"),
+        ("verify first second", "all scores follow from the samples"),
+        ("judge answers SAMPLES --panel one,two", "judge_correct"),
+        ("judge passages SAMPLES --panel one,two", "context_sufficiency"),
+        ("judge inspect SAMPLES -o sheet.csv", "sheet.csv"),
+        ("export first --format csv -o csv", "figures"),
+        ("export first --format model-index -o card", "README.md"),
+        ("export first --format mteb -o mteb", "rows.json"),
+        ("export first --format latex -o latex", "latex"),
+    ],
+)
+def test_every_command_reads_the_results_as_those_of_a_run(
+    command: str, said: str, runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs)
+    monkeypatch.setenv("MRAG_CACHE", str(runs / "cache"))
+    (samples,) = (runs / "first").glob("samples_*.jsonl")
+    with pytest.raises(SystemExit) as ended:
+        main(command.replace("SAMPLES", str(samples)).split())
+    shown = capsys.readouterr()
+    assert ended.value.code == 0, shown.err
+    assert said in shown.out + shown.err
+
+
+def test_the_gate_and_controls_judge_them_as_well(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs)
+    rule = {"rules": [{"metric": "match_unicode", "task": "rows", "max_drop": 0.01}]}
+    (runs / "rules.yaml").write_text(json.dumps(rule), "utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["gate", "--baseline", "second", "--candidate", "first", "--rules", "rules.yaml"])
+    assert ended.value.code in (1, 2)
+    assert "match_unicode" in capsys.readouterr().out
+    (file,) = read_results([runs / "first"])
+    controls = file.leaves["rows"].scores.controls
+    assert {"char3gram_recall", "correct_language", "language_mix"} <= controls.keys()
+
+
+def test_our_own_rows_are_of_our_own_shape() -> None:
+    assert recognised(rows_of(logs.own)[0]) is OWN
