@@ -26,6 +26,7 @@ class Mode:
         searches: whether a corpus is searched, so that there is a ranking to measure.
         shows: which passages the prompt contains.
         takes_run: whether the run file of another system may take the place of the search.
+        own: keys of the ``retrieval`` block that no other mode takes.
         refuses: keys that this mode cannot take, as ``key`` (any value but the default) or ``key=value``, and why.
     """
 
@@ -39,6 +40,7 @@ class Mode:
     searches: bool = True
     shows: Shown = "retrieved"
     takes_run: bool = False
+    own: tuple[str, ...] = ()
     refuses: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -79,6 +81,7 @@ MODES: Mapping[str, Mode] = {
         source="given",
         searches=False,
         shows="given",
+        own=("given",),
         refuses={
             "languages": _SEARCHES_NOTHING,
             "query_translation": _SEARCHES_NOTHING,

@@ -117,7 +117,7 @@ class Retrieval(Block):
     translator: TranslatorSpec | None = None
     query_text: Literal["question", "question+options"] = "question+options"
     candidates: Literal["all", "row"] = "all"
-    given: Annotated[Given, KeyRule(needs={"mode=given": ""})] = Given()
+    given: Given = Given()
     device: Device = "cpu"
     seed: int = Field(default=0, ge=0)
     shuffle: int | None = Field(default=None, ge=0)
@@ -174,6 +174,10 @@ class Retrieval(Block):
     @model_validator(mode="after")
     def _possible(self) -> Retrieval:
         self.refuse(self.preset.refuses, f"mode '{self.mode}'")
+        for owner, mode in MODES.items():
+            for key in mode.own:
+                if mode is not self.preset and self.sets(key):
+                    raise ValueError(f"'{key}' requires mode '{owner}'; this task has mode '{self.mode}'")
         if self.depth is not None and self.depth < self.k:
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
         if self.query_vectors is not None and self.queries_in != "none":

@@ -69,7 +69,7 @@ def settings_of(record: Any) -> list[Setting]:
         kind, allowed = types[each.name], Allowed()
         if get_origin(kind) is Annotated:
             kind, allowed = kind.__origin__, kind.__metadata__[0]
-        found.append(Setting(each.name, kind, each.default, " ".join(helps[each.name].split()), allowed))
+        found.append(Setting(each.name, kind, each.default, " ".join(helps.get(each.name, "").split()), allowed))
     return found
 
 
