@@ -21,7 +21,7 @@ Span = tuple[int, int]
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
-_LONGEST_PROCLITIC = 4
+_LONGEST_PREFIX = 4
 # What is often between two words, told at once.
 _BETWEEN: Final = frozenset(" \n.,:")
 
@@ -147,7 +147,7 @@ def starts_word(text: str, at: int) -> bool:
         return True
     joined = PREFIXES.get(script(text[at]) or "")
     start = at
-    while joined and within(text, start) and at - start <= _LONGEST_PROCLITIC:
+    while joined and within(text, start) and at - start <= _LONGEST_PREFIX:
         start -= 1
     return joined is not None and joined.fullmatch(text[start:at]) is not None
 
