@@ -169,7 +169,7 @@ def plain_text(text: str) -> str:
     return " ".join(_patterns()[0].findall(fold(unicodedata.normalize("NFKC", text))))
 
 
-def occurrences(folded: str, start: int, end: int, sought: Iterable[Sought]) -> list[Occurrence]:
+def occurrences(folded: str, start: int, end: int, sought: Iterable[Sought]) -> tuple[Occurrence, ...]:
     """Return each option that begins in a part of a folded text in NFKC, with its start and end, in their order.
 
     A longer one goes before those that start with it.
@@ -182,7 +182,7 @@ def occurrences(folded: str, start: int, end: int, sought: Iterable[Sought]) -> 
             if last is not None and starts_word(folded, at):
                 found.append((index, at, last))
             at = folded.find(words[0], at + len(words[0]), end)
-    return sorted(found, key=lambda each: (each[1], -each[2])) if len(found) > 1 else found
+    return tuple(sorted(found, key=lambda each: (each[1], -each[2])) if len(found) > 1 else found)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, f
 from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
 
 # A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
-_Part = tuple[int, int, list[Occurrence], list[re.Match[str]], Spans]
+_Part = tuple[int, int, tuple[Occurrence, ...], list[re.Match[str]], Spans]
 SEVERAL: Final = -1
 # The end of a sentence; Thai separates sentences by a space, and a label with a dot opens the text of its option. The
 # mark itself is consumed first, so that the search leaps to it.
@@ -140,7 +140,8 @@ class Reply:
     def sentences(self) -> list[Sentence]:
         """Return the sentences that name options, in their order."""
         self._found += self._backwards
-        return [sentence for part in reversed(self._found) if (sentence := self._sentence(*part)).mentions]
+        read = (self._sentence(*self._found.pop()) for _ in range(len(self._found)))
+        return [sentence for sentence in read if sentence.mentions]
 
     def _parts(self) -> Iterator[_Part]:
         """Yield the sentences that may name options, the last one first."""

@@ -33,6 +33,9 @@ class Spans(dict[str, list[Span]]):
         return []
 
 
+_NO_WORDS: Final = Spans()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
     """The words and labels that a reply is read with.
@@ -73,7 +76,7 @@ class Lexicon:
                         spans.append((at + before, last + before))
                     elif last - at > spans[-1][1] - spans[-1][0]:
                         spans[-1] = (at + before, last + before)
-        return found
+        return found or _NO_WORDS
 
 
 def _longest_of(stems: Collection[str]) -> str:
