@@ -46,10 +46,11 @@ def replies(count: int, seed: int) -> list[dict[str, Any]]:
 def languages() -> tuple[int, list[tuple[float, float]]]:
     """Return the number of files of languages, and the seconds of reading all, ours and the loader's, by round."""
     from mrag_eval.languages import PACKAGE, known_languages, language
-    from mrag_eval.languages._files import _read
+    from mrag_eval.languages._files import _language, _read
 
     codes, paths, found = known_languages(), sorted(PACKAGE.glob("*.yaml")), []
     for _ in range(ROUNDS):
+        _language.cache_clear()
         _read.cache_clear()
         start = time.process_time()
         for code in codes:

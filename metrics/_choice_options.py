@@ -6,7 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -23,13 +23,13 @@ _LETTERS: Final = {"Hani": "[\u3400-\u9fff]", "Hira": "[\u3040-\u309f]", "Kana":
 _DOTS: Final = frozenset(".:、")
 # Marks between a label and the word that announces it.
 _LEFT: Final = frozenset(" *_(:#\"'“«\n：")
-# The most characters of a few words.
-_FEW_WORDS: Final = 20
 _CLOSERS: Final = frozenset("⟧)]}*_»\"”」』】>`'")
 # An option, its start and its end.
 Occurrence = tuple[int, int, int]
 # The index of an option, its words, and the most letters of an ending.
 Sought = tuple[int, list[str], int]
+# The most characters of a few words.
+_FEW_WORDS: Final = 20
 # The fewest letters of an option that is also found with an ending, and the most letters of an ending.
 _INFLECTED, _LONGEST_ENDING = 4, 4
 
@@ -75,12 +75,7 @@ def candidates(words: Lexicon) -> re.Pattern[str]:
 
 
 def found_labels(
-    text: str,
-    n: int,
-    words: Lexicon,
-    labels: Iterable[re.Match[str]],
-    announcements: Collection[Span],
-    spans: Spans,
+    text: str, n: int, words: Lexicon, labels: Iterable[re.Match[str]], announcements: Sequence[Span], spans: Spans
 ) -> Iterator[Mention]:
     """Yield the labels of a text: capitals, and with a mark or an announcement small letters and numbers too.
 
@@ -106,12 +101,10 @@ def found_labels(
         local = words.labels.get(label)
         index = ord(label.upper()) - 65 if local is None else local
         if not (named or _set_off(text, start, end)):
-            if local is not None and script(label[0]) in ("Hang", "Hani", "Kana"):
-                if not announced:
-                    continue
-            elif (index >= n and not announced) or (
-                label.islower() and not (_ends(text, end) and _leads(leads, start))
-            ):
+            syllable = local is not None and script(label[0]) in ("Hang", "Hani", "Kana")
+            if (index >= n or syllable) and not announced:
+                continue
+            if label.islower() and not (_ends(text, end) and _leads(leads, start)):
                 continue
             if not announced and _is_word(text, start, end, words) and judged.isdisjoint((end + 1, end + 2)):
                 continue
@@ -176,7 +169,7 @@ def plain_text(text: str) -> str:
     return " ".join(_patterns()[0].findall(fold(unicodedata.normalize("NFKC", text))))
 
 
-def occurrences(folded: str, start: int, end: int, sought: Iterable[Sought]) -> list[Occurrence]:
+def occurrences(folded: str, start: int, end: int, sought: Iterable[Sought]) -> tuple[Occurrence, ...]:
     """Return each option that begins in a part of a folded text in NFKC, with its start and end, in their order.
 
     A longer one goes before those that start with it.
@@ -189,7 +182,7 @@ def occurrences(folded: str, start: int, end: int, sought: Iterable[Sought]) -> 
             if last is not None and starts_word(folded, at):
                 found.append((index, at, last))
             at = folded.find(words[0], at + len(words[0]), end)
-    return sorted(found, key=lambda each: (each[1], -each[2])) if len(found) > 1 else found
+    return tuple(sorted(found, key=lambda each: (each[1], -each[2])) if len(found) > 1 else found)
 
 
 @lru_cache(maxsize=1024)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, found_labels, occurrences, sought_options
 from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
 
 # A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
-_Part = tuple[int, int, list[Occurrence], list[re.Match[str]], Spans]
+_Part = tuple[int, int, tuple[Occurrence, ...], list[re.Match[str]], Spans]
 SEVERAL: Final = -1
 # The end of a sentence; Thai separates sentences by a space, and a label with a dot opens the text of its option. The
 # mark itself is consumed first, so that the search leaps to it.
@@ -51,10 +51,10 @@ class Sentence:
     text: str
     end: int
     mentions: list[Mention]
-    answers: list[Span]
+    answers: tuple[Span, ...]
     concludes: bool
-    clauses: list[int]
-    denied: set[int] = field(default_factory=set)
+    clauses: tuple[int, ...]
+    denied: frozenset[int] = frozenset()
 
     def clause(self, at: int) -> int:
         """Return the number of the clause at a position."""
@@ -140,7 +140,8 @@ class Reply:
     def sentences(self) -> list[Sentence]:
         """Return the sentences that name options, in their order."""
         self._found += self._backwards
-        return [sentence for part in reversed(self._found) if (sentence := self._sentence(*part)).mentions]
+        read = (self._sentence(*self._found.pop()) for _ in range(len(self._found)))
+        return [sentence for sentence in read if sentence.mentions]
 
     def _parts(self) -> Iterator[_Part]:
         """Yield the sentences that may name options, the last one first."""
@@ -159,7 +160,8 @@ class Reply:
         text = self.text
         denials = sorted(spans["wrong"] + spans["rejects"])
         # neither "not correct" nor "I don't choose A"
-        answers = [each for each in spans["answer"] if not (inside(denials, each[0]) or inside(denials, each[0] - 2))]
+        announced = (at for at in spans["answer"] if not (inside(denials, at[0]) or inside(denials, at[0] - 2)))
+        answers = tuple(announced)
         found = [Mention(*each, label=False) for each in texts]
         for mention in found_labels(text, self.n, self.words, labels, answers, spans):
             label = text[mention.start : mention.end]
@@ -167,7 +169,7 @@ class Reply:
                 mention.index = self.texts.index(label)
             found.append(mention)
         found.sort(key=lambda mention: (mention.start, -mention.end))
-        clauses = [*map(re.Match.end, _CLAUSE_END.finditer(text, start, end))]
+        clauses = tuple(map(re.Match.end, _CLAUSE_END.finditer(text, start, end)))
         mentions = _connected(text, found, spans["joins"])
         sentence = Sentence(text, end, mentions, answers, bool(spans["concludes"]), clauses)
         _rule_out(sentence, spans["wrong"], spans["rejects"], spans["tentative"])
@@ -224,4 +226,4 @@ def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span]
         behind[at] |= mentions[at + 1].joined and behind[at + 1]
     for mention, denied in zip(mentions, behind, strict=True):
         mention.out |= denied or clause(mention.start) in tried
-    sentence.denied.update(clause(start) for start, _ in (*wrong, *rejects) if start not in used)
+    sentence.denied = frozenset(clause(start) for start, _ in (*wrong, *rejects) if start not in used)

@@ -21,7 +21,7 @@ Span = tuple[int, int]
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
-_LONGEST_PROCLITIC = 4
+_LONGEST_PREFIX = 4
 # What is often between two words, told at once.
 _BETWEEN: Final = frozenset(" \n.,:")
 
@@ -31,6 +31,9 @@ class Spans(dict[str, list[Span]]):
 
     def __missing__(self, field: str) -> list[Span]:
         return []
+
+
+_NO_WORDS: Final = Spans()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +76,7 @@ class Lexicon:
                         spans.append((at + before, last + before))
                     elif last - at > spans[-1][1] - spans[-1][0]:
                         spans[-1] = (at + before, last + before)
-        return found
+        return found or _NO_WORDS
 
 
 def _longest_of(stems: Collection[str]) -> str:
@@ -147,7 +150,7 @@ def starts_word(text: str, at: int) -> bool:
         return True
     joined = PREFIXES.get(script(text[at]) or "")
     start = at
-    while joined and within(text, start) and at - start <= _LONGEST_PROCLITIC:
+    while joined and within(text, start) and at - start <= _LONGEST_PREFIX:
         start -= 1
     return joined is not None and joined.fullmatch(text[start:at]) is not None
 

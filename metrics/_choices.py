@@ -11,7 +11,7 @@ from typing import Final
 from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_options import Mention, opens_line, plain_text
 from mrag_eval.metrics._choice_sentences import SEVERAL, Reply, Sentence
-from mrag_eval.metrics._choice_words import Lexicon, fold, inside, lexicon, normal
+from mrag_eval.metrics._choice_words import Lexicon, inside, lexicon, normal
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}
@@ -31,6 +31,8 @@ _PAIR: Final = re.compile(r"[{,]\s*[\"'“]?([^\"'“”:,{}\[\]\s]+)[\"'”]?\s
 _KEYS: Final = frozenset(
     {"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"}
 )
+# Labels that are sought where the options are unknown.
+_LABELS: Final = 8
 # A label with the marks around it, and the words of no reply that is one.
 _LONGEST_LABEL: Final = 40
 _RIGHT_MARKS: Final = "✅✔☑✓"
@@ -86,17 +88,16 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
         options: texts of the options; without them only labels are found.
     """
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
-    words = lexicon(lang)
-    reply = Reply(prepared, len(options) or 8, [plain_text(option) for option in options], words)
+    reply = Reply(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lexicon(lang))
     said = reply.stated()[1]
     mentions = [mention for sentence in reply.sentences() for mention in sentence.mentions]
-    return said != SEVERAL and refuses(fold(prepared), mentions, words)
+    return said != SEVERAL and _refuses(reply, mentions)
 
 
-def refuses(folded: str, mentions: Sequence[Mention], words: Lexicon) -> bool:
-    """Return whether a reply declines to answer, as :func:`declines` has it."""
+def _refuses(reply: Reply, mentions: Sequence[Mention]) -> bool:
+    """Return whether a reply declines before it names two options."""
     named = [(mention.start, mention.end) for mention in mentions]
-    found = [start for start, _ in words.spans(folded)["refuses"] if not inside(named, start)]
+    found = [start for start, _ in reply.words.spans(reply.folded)["refuses"] if not inside(named, start)]
     return bool(found) and len({mention.index for mention in mentions if mention.start < found[0]}) < 2
 
 
@@ -137,7 +138,7 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
         return
     yield _leading(text, mentions)
     yield _eliminated(sentences, mentions, n)
-    if not refuses(fold(text), mentions, words):
+    if not _refuses(reply, mentions):
         yield _by_place(sentences, mentions, n)
 
 

@@ -43,7 +43,7 @@ _COPULA = (
 _KOREAN = re.compile(f"들?(?:{_PARTICLE}){{0,3}}(?:{_COPULA})?")
 # Where a space between Hangul, or Hangul and a number, is a matter of style
 _HANGUL_GAP = re.compile("(?<=[\uac00-\ud7a3]) ?(?=[\uac00-\ud7a30-9])|(?<=[0-9]) ?(?=[\uac00-\ud7a3])")
-_LONGESTPREFIXES, _LONGEST_ENDING = 5, 4
+_LONGEST_BEFORE, _LONGEST_ENDING = 5, 4
 # Shorter answers are whole words
 _SHORTEST = 3
 _SHORTEST_HANGUL = 2
@@ -104,8 +104,8 @@ def _begins(text: str, start: int, answer: str) -> bool:
     before = PREFIXES.get(script(answer[0]) or "")
     if before is None or len(answer) < _SHORTEST:
         return False
-    word = text.rfind(" ", max(0, start - _LONGESTPREFIXES - 1), start) + 1
-    return start - word <= _LONGESTPREFIXES and before.fullmatch(text, word, start) is not None
+    word = text.rfind(" ", max(0, start - _LONGEST_BEFORE - 1), start) + 1
+    return start - word <= _LONGEST_BEFORE and before.fullmatch(text, word, start) is not None
 
 
 def _ends(text: str, end: int, answer: str, lang: str | None) -> bool:
