@@ -115,7 +115,7 @@ class Sentence:
         return _ANNOUNCED_ARTICLE.search(self.text, max(0, mention.end - 6), mention.end + 3) is not None
 
 
-class Reply:
+class PreparedReply:
     """A reply in NFKC, to a question with ``n`` options of these texts, in the words of its language."""
 
     def __init__(self, text: str, n: int, texts: Sequence[str], words: Lexicon) -> None:

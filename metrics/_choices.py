@@ -10,7 +10,7 @@ from typing import Final
 
 from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_options import Mention, opens_line, plain_text
-from mrag_eval.metrics._choice_sentences import SEVERAL, Reply, Sentence
+from mrag_eval.metrics._choice_sentences import SEVERAL, PreparedReply, Sentence
 from mrag_eval.metrics._choice_words import Lexicon, inside, lexicon, normal
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
@@ -88,13 +88,13 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
         options: texts of the options; without them only labels are found.
     """
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
-    reply = Reply(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lexicon(lang))
+    reply = PreparedReply(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lexicon(lang))
     said = reply.stated()[1]
     mentions = [mention for sentence in reply.sentences() for mention in sentence.mentions]
     return said != SEVERAL and _refuses(reply, mentions)
 
 
-def _refuses(reply: Reply, mentions: Sequence[Mention]) -> bool:
+def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
     """Return whether a reply declines before it names two options."""
     named = [(mention.start, mention.end) for mention in mentions]
     found = [start for start, _ in reply.words.spans(reply.folded)["refuses"] if not inside(named, start)]
@@ -123,7 +123,7 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
     text, structured = _structured(text, n, texts, words)
     yield _whole(text, n, texts, words)
-    reply = Reply(text, n, texts, words)
+    reply = PreparedReply(text, n, texts, words)
     position, said = reply.stated()
     later = [index for at, index in structured if at > position]
     if later:
@@ -169,7 +169,12 @@ def _value(value: str, n: int, texts: Sequence[str], words: Lexicon) -> int:
     whole = _whole(f"({value})" if value.strip().isdecimal() else value, n, texts, words)
     if whole is not None:
         return whole
-    named = {m.index for sentence in Reply(value, n, texts, words).sentences() for m in sentence.mentions if not m.out}
+    named = {
+        m.index
+        for sentence in PreparedReply(value, n, texts, words).sentences()
+        for m in sentence.mentions
+        if not m.out
+    }
     return named.pop() if len(named) == 1 else SEVERAL
 
 

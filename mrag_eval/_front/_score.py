@@ -15,7 +15,7 @@ from mrag_eval._front._results import Results
 from mrag_eval._front._survey import (
     CONTEXT_PAIR,
     LANG_BY,
-    Given,
+    GivenRow,
     Survey,
     measured_names,
     quotes_elsewhere,
@@ -179,7 +179,7 @@ class _Lines:
                 yield from self._scored(rows, elsewhere)
                 wait.add(len(rows))
 
-    def _scored(self, rows: Sequence[Given], elsewhere: frozenset[str]) -> Iterator[dict[str, Any]]:
+    def _scored(self, rows: Sequence[GivenRow], elsewhere: frozenset[str]) -> Iterator[dict[str, Any]]:
         from mrag_eval.retrieval import logged_row
         from mrag_eval.scoring import (
             AnswerRecord,

@@ -50,7 +50,7 @@ _DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenRow:
     """A row that is scored: its question, its reply (None: the log has none), and its contexts, best first."""
 
     doc: RagDoc
@@ -105,22 +105,22 @@ class Survey:
         if chunk:
             yield chunk
 
-    def given(self) -> Iterator[list[Given]]:
+    def given(self) -> Iterator[list[GivenRow]]:
         """Yield the rows with their contexts, as many at a time as fit into memory."""
         for chunk in self.chunks():
             texts = {text: None for _, row in chunk for text in _unnamed(row.get("passages") or ())}
             told = {text: code for text, (code, _) in zip(texts, told_languages(list(texts)), strict=True)}
             yield [self._given(row, where, told) for where, row in chunk]
 
-    def _given(self, row: Mapping[str, Any], where: str, told: Mapping[str, str]) -> Given:
+    def _given(self, row: Mapping[str, Any], where: str, told: Mapping[str, str]) -> GivenRow:
         doc, listed = self.docs[str(row["id"])], row.get("passages")
         if listed is None:
-            return Given(doc, row.get("reply"), None)
+            return GivenRow(doc, row.get("reply"), None)
         hits = tuple(_hit(item, rank, f"{where}, passages[{rank - 1}]", told) for rank, item in enumerate(listed, 1))
         if langs := sorted({hit.lang for hit in hits if hit.lang}):
             pair = f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}"
             doc = replace(doc, extra={**doc.extra, CONTEXT_PAIR: pair})
-        return Given(doc, row.get("reply"), hits)
+        return GivenRow(doc, row.get("reply"), hits)
 
     def default_metrics(self) -> tuple[list[str], dict[str, list[str]]]:
         """Return the metrics of what the rows hold, and those left out, by what no row has."""

@@ -37,7 +37,7 @@ from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, r
 from mrag_eval.harness._running import Running, blank_half_groups, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
-from mrag_eval.harness._under_way import Loading, loading
+from mrag_eval.harness._under_way import TaskLoading, loading
 
 if TYPE_CHECKING:
     from lm_eval.models.huggingface import HFLM

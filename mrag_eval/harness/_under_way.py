@@ -13,7 +13,7 @@ from lm_eval.tasks import TaskManager
 
 
 @dataclass(frozen=True, eq=False)
-class Loading:
+class TaskLoading:
     """One call of ``TaskManager.load``: the names and configurations of the tasks that it loads, and the manager."""
 
     asked: list[str | Mapping[str, Any]]
@@ -22,10 +22,10 @@ class Loading:
 
 # What the first argument of that call is named, which differs between releases.
 _ASKED = TaskManager.load.__code__.co_varnames[1]
-_last: Loading | None = None
+_last: TaskLoading | None = None
 
 
-def loading() -> Loading | None:
+def loading() -> TaskLoading | None:
     """Return the call that loads a task now, the same object for each task of it; None while none is loaded."""
     global _last
     call = _variables_of(TaskManager.load.__code__)
@@ -36,7 +36,7 @@ def loading() -> Loading | None:
         one if isinstance(one, str | Mapping) else getattr(one, "task_name", None) or one.name for one in call[_ASKED]
     ]
     if _last is None or _last.manager is not call["self"] or _last.asked != asked:
-        _last = Loading(asked, call["self"])
+        _last = TaskLoading(asked, call["self"])
     return _last
 
 
