@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks._table import known_benchmarks, run_benchmarks, shown_benchmarks
-from mrag_eval.core import MragError
+from mrag_eval.platform import MragError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, did_you_mean, pipe_table
+from mrag_eval.core import pipe_table
+from mrag_eval.platform import ConfigError, did_you_mean
 
 _WRITES_ROWS = "from _rows import"
 _HAS_MORE = '"--full"'

@@ -65,9 +65,9 @@ def main() -> None:
     server = LatencyServer(args.latency, reply)
 
     from mrag_eval.config import ModelSpec
-    from mrag_eval.core import Store
     from mrag_eval.models import AuxModel
     from mrag_eval.models._asking import generate_all
+    from mrag_eval.platform import Store
 
     spec = ModelSpec(
         model="local-chat-completions", model_args={"model": "m", "base_url": server.url}, max_in_flight=args.in_flight

@@ -93,8 +93,8 @@ def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tu
     from mrag_eval.building import build_xrag
     from mrag_eval.building.xrag._xrag_settings import XragSettings
     from mrag_eval.config import ModelSpec
-    from mrag_eval.core import Store
     from mrag_eval.models import AuxModel
+    from mrag_eval.platform import Store
 
     folder.mkdir()
     source = folder / "articles.jsonl"

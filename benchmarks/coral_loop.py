@@ -82,8 +82,9 @@ def main() -> None:
     server = LatencyServer(args.latency, reply)
 
     from mrag_eval.config import Agent, ModelSpec
-    from mrag_eval.core import RagDoc, Store
+    from mrag_eval.core import RagDoc
     from mrag_eval.models import AuxModel
+    from mrag_eval.platform import Store
     from mrag_eval.retrieval.agents._coral import Coral, Start
 
     spec = ModelSpec(

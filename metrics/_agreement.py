@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import MetricError, missing_extra
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._bounded import correlations, mover
 from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, few_units, undefined, wilson
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError, missing_extra
 
 Label = Hashable
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, interval_for, undefined
+from mrag_eval.platform import MetricError
 
 Column = Sequence[bool | int | float | None]
 

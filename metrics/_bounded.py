@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 Bounds = tuple[float, float]
 # Halvings of the logarithm of a multiplier: enough for limits to 1e-12.

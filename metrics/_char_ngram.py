@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics._text import Normalizer, OverlapScores, best_of, check_answers, gram_tokens, multiset_overlap
+from mrag_eval.platform import MetricError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_options import Mention, opens_line, plain_text
 from mrag_eval.metrics._choice_sentences import SEVERAL, PreparedReply, Sentence
 from mrag_eval.metrics._choice_words import Lexicon, inside, lexicon, normal
+from mrag_eval.platform import MetricError
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
 _PREPARE: dict[int, str | None] = {ord(char): f"⟦{i + 1}⟧" for i, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩")}

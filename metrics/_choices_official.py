@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.core import JsonFault, MetricError, json_value
 from mrag_eval.metrics._citations import parse_citations
+from mrag_eval.platform import JsonFault, MetricError, json_value
 
 _LETTERS = "ABCDEFGH"
 

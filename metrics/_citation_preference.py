@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._citations import CitationCounts, Citations, CitationSource, count_citations
 from mrag_eval.metrics._intervals import Estimate, estimates, group_codes, undefined
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 # Target documents: those in the question's language, those in English if that is another language, and those in
 # neither.

@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_language, suggestion
+from mrag_eval.core import is_language, normalize_language, suggestion
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError, did_you_mean
 
 CitationSource = Literal["inline", "listed"]
 

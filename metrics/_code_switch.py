@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.core import NO_SPACES, ConfigError, MetricError, base_language, language_name
+from mrag_eval.core import NO_SPACES, base_language, language_name
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
 from mrag_eval.metrics._language_rate import accepts, unknown_to
 from mrag_eval.metrics._text import graphemes
+from mrag_eval.platform import ConfigError, MetricError
 from mrag_eval.text import expected_scripts, letter_scripts
 
 

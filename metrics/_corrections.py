@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics._intervals import scored_rows
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mrag_eval.core import OPTIONAL, MetricError, did_you_mean
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._bounded import Bounds, Means
 from mrag_eval.metrics._clusters import cluster_limits
 from mrag_eval.metrics._resampling import Array, Limits, Statistic
+from mrag_eval.platform import OPTIONAL, MetricError, did_you_mean
 
 Kind = Literal["auto", "wilson", "bootstrap", "cluster"]
 # with fewer units a bootstrap is too narrow for skewed scores: see benchmarks/coverage.py

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, group_codes, undefined, wilson
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 # with fewer labelled rows (or groups) the intervals miss the true rate too often: see benchmarks/coverage.py
 FEW_LABELS = 20

@@ -11,15 +11,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from mrag_eval.core import (
-    ConfigError,
-    MetricError,
-    base_language,
-    is_language,
-    language_name,
-    missing_extra,
-    normalize_language,
-)
+from mrag_eval.core import base_language, is_language, language_name, normalize_language
+from mrag_eval.platform import ConfigError, MetricError, missing_extra
 from mrag_eval.text import expected_scripts, script
 
 UNDETERMINED = "und"

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mrag_eval.core import ConfigError, MetricError, normalize_language, same_language, suggestion
+from mrag_eval.core import normalize_language, same_language, suggestion
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, interval_for, scored_rows, undefined
 from mrag_eval.metrics._macro import stratified_bootstrap
+from mrag_eval.platform import ConfigError, MetricError
 
 Pair = tuple[str, str]
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import MetricError, same_language
+from mrag_eval.core import same_language
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, few_units, group_codes, undefined
 from mrag_eval.metrics._language_pairs import Pair, language_codes
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from mrag_eval.core import (
-    ANY_LANGUAGE,
-    ConfigError,
-    MetricError,
-    base_language,
-    is_language,
-    language_name,
-    normalize_language,
-    suggestion,
-)
+from mrag_eval.core import ANY_LANGUAGE, base_language, is_language, language_name, normalize_language, suggestion
 from mrag_eval.languages import reliability
 from mrag_eval.metrics._demanded_scripts import is_romanised, other_script
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
+from mrag_eval.platform import ConfigError, MetricError
 from mrag_eval.text import expected_scripts
 
 # Labels that count as the requested language, because detectors cannot tell the two apart or one is a variety of

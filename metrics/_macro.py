@@ -9,7 +9,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._bounded import Bounds, Means, check_range, mean_score_limits
 from mrag_eval.metrics._clusters import critical_value, jackknife_variance, worth
@@ -22,6 +21,7 @@ from mrag_eval.metrics._intervals import (
     undefined,
 )
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 
 def stratified_bootstrap(

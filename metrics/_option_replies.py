@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics._choices import declines
+from mrag_eval.platform import MetricError
 
 Outcome = Literal["chosen", "chosen_of_several", "refused", "unread", "several", "beyond", "empty", "unclear"]
 Share = Literal["read", "refused", "unread"]

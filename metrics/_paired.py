@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._betting import BoundedMean
 from mrag_eval.metrics._bounded import Bounds, check_range
@@ -19,6 +18,7 @@ from mrag_eval.metrics._intervals import scored_rows
 from mrag_eval.metrics._joint_bootstrap import JointBootstrap
 from mrag_eval.metrics._paired_shares import PairedShares
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 Values = Sequence[float | bool | None]
 # With fewer units that differ from the most common difference, resamples say too little of the spread.

@@ -9,11 +9,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._corrections import holm
 from mrag_eval.metrics._intervals import group_codes
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 # Number of sign flips drawn at once: memory stays at some tens of megabytes.
 _AT_ONCE = 500

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrag_eval.core import MetricError
+from mrag_eval.platform import MetricError
 
 
 @dataclass(frozen=True)

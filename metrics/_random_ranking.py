@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mrag_eval.core import MetricError, did_you_mean
+from mrag_eval.platform import MetricError, did_you_mean
 
 _MEASURES = ("hit", "recall", "precision", "mrr", "ndcg", "map")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from mrag_eval.core import MetricError, did_you_mean
+from mrag_eval.platform import MetricError, did_you_mean
 
 Judgements = Mapping[str, int] | Collection[str]
 Ranking = Mapping[str, float] | Sequence[str]

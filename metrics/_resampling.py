@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import MetricError
+from mrag_eval.platform import MetricError
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]  # (B, m) totals -> (B,) or (B, K) values, NaN if undefined

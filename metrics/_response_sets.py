@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from mrag_eval.core import MetricError, did_you_mean, is_language, normalize_language
+from mrag_eval.core import is_language, normalize_language
+from mrag_eval.platform import MetricError, did_you_mean
 
 Refusals = Literal["official", "exclude", "incorrect"]
 Row = Mapping[str, Any]

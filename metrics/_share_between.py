@@ -7,10 +7,10 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, group_codes
 from mrag_eval.metrics._resampling import Array
+from mrag_eval.platform import MetricError
 
 
 def share_between(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mrag_eval.core import MetricError, base_language
+from mrag_eval.core import base_language
+from mrag_eval.platform import MetricError
 from mrag_eval.text import stemmer
 
 # Languages whose words are compared by stem.

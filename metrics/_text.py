@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from mrag_eval.core import MetricError, did_you_mean
 from mrag_eval.metrics._mkqa_normalizer import normalize_mkqa
 from mrag_eval.metrics._numbers import met, spaces_joined, units_apart
 from mrag_eval.metrics._unicode_normalizer import Punctuation, normalize_unicode
 from mrag_eval.metrics._word_edges import contains, equal
+from mrag_eval.platform import MetricError, did_you_mean
 from mrag_eval.text import NO_SPACE_SCRIPTS, half_spaces_apart, script, words_apart
 
 Normalizer = Literal["paper", "mkqa", "unicode"]

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
+from mrag_eval.platform import MetricError
 from mrag_eval.text import marks
 
 # Marks around a reply and between its words.

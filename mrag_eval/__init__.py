@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mrag_eval._front import Results, RetrievedRun, evaluate, retrieve, score
-    from mrag_eval.core import Hit, MragError, Passage, RagDoc, Retrieved
+    from mrag_eval.core import Hit, Passage, RagDoc, Retrieved
     from mrag_eval.datasets import load_benchmark
     from mrag_eval.metrics import Estimate
+    from mrag_eval.platform import MragError
     from mrag_eval.report import load_results
     from mrag_eval.retrievers import load_index
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import yaml
 
-from mrag_eval.core import DataError, MragError
 from mrag_eval.datasets import load_benchmark
+from mrag_eval.platform import DataError, MragError
 
 FILE = Path(__file__).resolve().parents[1] / "mrag_eval" / "datasets" / "published_rows.yaml"
 _HEAD = """\

@@ -25,7 +25,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from mrag_eval.core import CORAL_POOL, NO_SPACES, DataError, normalize_language
+from mrag_eval.core import CORAL_POOL, NO_SPACES, normalize_language
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers import EDITION_CODES, STARTERS
 
 # Letters of the invented words, the languages of each line, and the wikis' names of the two namespaces.

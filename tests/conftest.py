@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mrag_eval.core import _secrets
+from mrag_eval.platform import _secrets
 from tests import remembered
 from tests.models.conftest import start  # noqa: F401 - fixtures of several folders
 from tests.programs import Programs

@@ -17,7 +17,7 @@ from struct import pack
 from termios import TIOCSWINSZ
 from unittest import mock
 
-from mrag_eval.core import _waits
+from mrag_eval.platform import _waits
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import BLOCKS
-from mrag_eval.core import ConfigError, check_output, close_match, tasks_folder
+from mrag_eval.platform import ConfigError, check_output, close_match, tasks_folder
 
 if TYPE_CHECKING:
     from mrag_eval.harness import TaskManager

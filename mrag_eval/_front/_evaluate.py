@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block, blocks_of, folder_for, known_names, manager_over, named_blocks
 from mrag_eval._front._results import Results
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 
 if TYPE_CHECKING:
     from mrag_eval.harness import LM

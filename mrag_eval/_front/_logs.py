@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._shapes import OWN, Shape, in_own_terms, recognised, shape_of_columns
-from mrag_eval.core import DataError, json_from
+from mrag_eval.platform import DataError, json_from
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block, blocks_of, folder_for, known_names, manager_over
-from mrag_eval.core import ConfigError, RagDoc, Ranked, Retrieved
+from mrag_eval.core import RagDoc, Ranked, Retrieved
+from mrag_eval.platform import ConfigError
 
 if TYPE_CHECKING:
     from mrag_eval.harness import TaskManager

@@ -32,20 +32,8 @@ from mrag_eval.config import (
     relevance_measures,
     validated,
 )
-from mrag_eval.core import (
-    UNSURE_LANGUAGE,
-    ConfigError,
-    Failure,
-    Hit,
-    Ranked,
-    Retrieved,
-    RunFiles,
-    Scored,
-    Wait,
-    content_key,
-    to_json,
-    uncollected,
-)
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, Ranked, Retrieved, Scored
+from mrag_eval.platform import ConfigError, RunFiles, Wait, content_key, to_json, uncollected
 
 if TYPE_CHECKING:
     from pandas import DataFrame

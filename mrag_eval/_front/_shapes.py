@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, JsonFault, did_you_mean, json_value
+from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value
 
 # What a row may hold, as --columns names it; those of a context follow "contexts.".
 FIELDS = ("id", "lang", "question", "answer", "reference", "contexts", "context_ids", "relevant_ids")

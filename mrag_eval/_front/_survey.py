@@ -13,16 +13,8 @@ from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval._front._shapes import OWN
 from mrag_eval.config import JUDGED, SHOWN, relevance_measures
-from mrag_eval.core import (
-    UNSURE_LANGUAGE,
-    ConfigError,
-    DataError,
-    Hit,
-    RagDoc,
-    Wait,
-    is_language,
-    normalize_language,
-)
+from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, is_language, normalize_language
+from mrag_eval.platform import ConfigError, DataError, Wait
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -47,8 +47,8 @@ def qa(
     Run the command again to continue after an interruption. The steps and dropped items are in OUTPUT/steps.
     """
     from mrag_eval.building import build_qa, read_qa_config
-    from mrag_eval.core import known_device, one_of
     from mrag_eval.models import get
+    from mrag_eval.platform import known_device, one_of
 
     one_of("--kind", kind, ("dense", "bm25", "hybrid"))
     known_device(device)

@@ -26,8 +26,8 @@ def territories(
     The set has the layout of BordIRlines.
     """
     from mrag_eval.building import build_territories
-    from mrag_eval.core import known_device, one_of
     from mrag_eval.models import get
+    from mrag_eval.platform import known_device, one_of
 
     one_of("--kind", kind, ("dense", "bm25", "hybrid"))
     known_device(device)

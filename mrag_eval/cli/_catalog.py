@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli._task_files import read_task
 from mrag_eval.config import MODES, Listed, listed_in
-from mrag_eval.core import tasks_folder
+from mrag_eval.platform import tasks_folder
 
 if TYPE_CHECKING:
     from mrag_eval.datasets import Declaration

@@ -9,7 +9,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from mrag_eval.cli._options import output_file, refuse_with, warned_of_unsupported
-from mrag_eval.core import to_json
+from mrag_eval.platform import to_json
 
 
 def compare(

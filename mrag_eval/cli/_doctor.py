@@ -7,8 +7,8 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from mrag_eval.core import MragError
 from mrag_eval.planning import Need, model_need, source_need
+from mrag_eval.platform import MragError
 
 # Environment variables that models behind an API, and gated data on the hub, need.
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
@@ -28,7 +28,7 @@ def _installed(distribution: str) -> str | None:
 
 def _package() -> list[Need]:
     from mrag_eval.cli._catalog import list_tasks
-    from mrag_eval.core import tasks_folder, visible_to_harness
+    from mrag_eval.platform import tasks_folder, visible_to_harness
 
     harness = _installed("lm-eval")
     out = [
@@ -142,8 +142,8 @@ def _retrieval() -> list[Need]:
 
 
 def _corpora() -> list[Need]:
-    from mrag_eval.core import config_path
     from mrag_eval.datasets import data_of_config
+    from mrag_eval.platform import config_path
     from mrag_eval.retrieval import described, known_corpora, unfinished_corpora
 
     build, wikipedia = "mrag-eval index build DOCUMENTS FOLDER", "mrag-eval corpus wikipedia --langs en,ko"

@@ -78,7 +78,7 @@ def export(
 
     A note names what the format needs and the results lack. Nothing is uploaded without --push and a token.
     """
-    from mrag_eval.core import one_of, tasks_folder
+    from mrag_eval.platform import one_of, tasks_folder
     from mrag_eval.report import EXPORTS, Options, Sender, rerun
     from mrag_eval.report import export as write
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import naming
+from mrag_eval.platform import naming
 
 if TYPE_CHECKING:
     from mrag_eval.retrieval import RunFolder

@@ -9,12 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import (
-    ConfigError,
-    did_you_mean,
-    json_value,
-    keep_secrets_of,
-)
+from mrag_eval.platform import ConfigError, did_you_mean, json_value, keep_secrets_of
 
 _SAMPLES = """--samples '{"TASK": [0, 1]}'   or a file with such an object"""
 _TASKS = "--tasks NAME,NAME   with names from: mrag-eval tasks"

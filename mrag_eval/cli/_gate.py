@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrag_eval.cli._options import output_file, refuse_with, warned_of_unsupported
-from mrag_eval.core import write_whole
+from mrag_eval.platform import write_whole
 
 if TYPE_CHECKING:
     from mrag_eval.report import Changes, GateResult

@@ -12,14 +12,8 @@ from mrag_eval.cli._first import First
 from mrag_eval.cli._flags import check_flags, check_for_tasks, check_model, pairs_of, samples_of
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
 from mrag_eval.config import listed_by, load_config, unknown_name
-from mrag_eval.core import (
-    ConfigError,
-    check_output,
-    check_output_file,
-    tasks_folder,
-    visible_to_harness,
-)
 from mrag_eval.models import evaluating, register_model_types
+from mrag_eval.platform import ConfigError, check_output, check_output_file, tasks_folder, visible_to_harness
 
 if TYPE_CHECKING:
     from argparse import Namespace

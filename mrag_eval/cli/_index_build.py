@@ -171,7 +171,7 @@ def _lines(path: Path | None) -> list[str]:
 
 
 def _engine(engine: str, address: str | None, actors: int | None) -> RayEngine | None:
-    from mrag_eval.core import ConfigError, did_you_mean
+    from mrag_eval.platform import ConfigError, did_you_mean
     from mrag_eval.retrievers import RayEngine
 
     if engine == "ray":

@@ -114,7 +114,7 @@ def info(
     Without --verify only the checksums of small files are compared. With --verify the exit code is 1 if any file is
     damaged.
     """
-    from mrag_eval.core import check_output
+    from mrag_eval.platform import check_output
     from mrag_eval.report import measure_lengths, write_lengths
     from mrag_eval.retrievers import MilvusPlace, index_info, load_index, milvus_info
 
@@ -167,7 +167,7 @@ def _lengths(characters: Mapping[str, float]) -> str:
 
 def _verified(path: Path, uri: str | None) -> str:
     """Return a description of the check; exit with code 1 and a line on standard error if anything is damaged."""
-    from mrag_eval.core import CorpusError
+    from mrag_eval.platform import CorpusError
     from mrag_eval.retrievers import MilvusPlace, verify_index, verify_milvus
 
     try:

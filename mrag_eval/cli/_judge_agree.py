@@ -10,7 +10,8 @@ import typer
 
 from mrag_eval.cli._judge_columns import number, percent
 from mrag_eval.cli._options import output_file
-from mrag_eval.core import columns, decimal, to_json
+from mrag_eval.core import columns, decimal
+from mrag_eval.platform import to_json
 
 
 def agree(

@@ -45,7 +45,7 @@ def documents(
 
     The labelled samples are written to new files, and the share of relevant documents is printed by rank.
     """
-    from mrag_eval.core import check_output
+    from mrag_eval.platform import check_output
     from mrag_eval.report import annotate_files, shown_reports
 
     if output is not None:

@@ -43,8 +43,9 @@ def languages(
 def _of_tasks(names: str, include_path: str | None) -> list[str]:
     """Return the languages of the questions of tasks, as their files state them."""
     from mrag_eval.config import listed_in, unknown_name
-    from mrag_eval.core import ConfigError, is_language, normalize_language, tasks_folder
+    from mrag_eval.core import is_language, normalize_language
     from mrag_eval.planning import leaves_of
+    from mrag_eval.platform import ConfigError, tasks_folder
 
     folders = [tasks_folder(), *([] if include_path is None else [Path(include_path)])]
     known = listed_in(folders)

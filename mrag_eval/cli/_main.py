@@ -30,7 +30,7 @@ _LONGEST_END = 0.8
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (``sys.argv`` by default) and exit."""
     try:
-        from mrag_eval.core import ending_within, guarded_screen, install_redaction
+        from mrag_eval.platform import ending_within, guarded_screen, install_redaction
 
         # a name in another encoding, or a terminal that knows ASCII alone, is no reason to fail
         if isinstance(sys.stdout, TextIOWrapper):
@@ -52,7 +52,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     from typer import BadParameter
 
     from mrag_eval.cli._app import Session, app
-    from mrag_eval.core import MragError, is_full
+    from mrag_eval.platform import MragError, is_full
 
     session = Session()
     code: object = 0

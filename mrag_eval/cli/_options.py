@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mrag_eval.core import check_output_file, write_whole
+from mrag_eval.platform import check_output_file, write_whole
 
 TracePlaces = Annotated[
     list[Path], typer.Argument(metavar="PLACE...", help="Output folders or sample files of runs (--log_samples).")

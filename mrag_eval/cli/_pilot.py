@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import DataError, repeated_later
 from mrag_eval.planning import Observed, Pilot, Spent
+from mrag_eval.platform import DataError, repeated_later
 
 if TYPE_CHECKING:
     from mrag_eval.models import Ledger

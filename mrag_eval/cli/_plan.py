@@ -47,9 +47,9 @@ def plan(
     from mrag_eval.cli._plan_text import plan_text
     from mrag_eval.cli._task_files import expanded
     from mrag_eval.config import ModelSpec, listed_in, unknown_name
-    from mrag_eval.core import ConfigError, tasks_folder
     from mrag_eval.models import behind_api, register_model_types
     from mrag_eval.planning import leaves_of, plan_for
+    from mrag_eval.platform import ConfigError, tasks_folder
 
     if context.args and (pilot is None or not pilot.isdecimal()):
         raise typer.BadParameter(f"{context.args[0]}: unknown; options of a run go with --pilot N")

@@ -27,7 +27,7 @@ def rerun(
 
     Notes on what the results do not contain (keys, config file, versions) go to standard error.
     """
-    from mrag_eval.core import DataError, tasks_folder
+    from mrag_eval.platform import DataError, tasks_folder
     from mrag_eval.report import repeated
     from mrag_eval.report import rerun as command_for
 

@@ -93,7 +93,7 @@ def retrieve(
 
 def _asked(push: str, branch: str | None, message: str | None, private: bool, licence: str | None) -> Push:
     """Return what is to be pushed; raise, before anything is retrieved, for what cannot be."""
-    from mrag_eval.core import HubPlace
+    from mrag_eval.platform import HubPlace
     from mrag_eval.retrieval import Push
 
     place = HubPlace.named(push, "--push")

@@ -64,7 +64,7 @@ def score(
     are recognised. report, compare, gate, verify, judge and export read the results as those of a run.
     """
     from mrag_eval import _front
-    from mrag_eval.core import check_output
+    from mrag_eval.platform import check_output
 
     if output is None and not dry_run:
         raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")

@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mrag_eval.cli._demo import DEPTH, GENERATED, DemoResult, Listener
-from mrag_eval.core import decimal, points, visible
+from mrag_eval.core import decimal, points
+from mrag_eval.platform import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

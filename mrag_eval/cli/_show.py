@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrag_eval.core import HIDDEN, hidden, names_secret
+from mrag_eval.platform import HIDDEN, hidden, names_secret
 
 
 def redacted(value: Any) -> Any:
@@ -29,8 +29,8 @@ def shown_config() -> str:
     import yaml
 
     from mrag_eval.config import load_config
-    from mrag_eval.core import config_path
     from mrag_eval.datasets import data_of_config
+    from mrag_eval.platform import config_path
 
     path = config_path()
     if path is None:

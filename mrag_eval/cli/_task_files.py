@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import BLOCKS, read_task_yaml
-from mrag_eval.core import ConfigError, MragError
+from mrag_eval.platform import ConfigError, MragError
 
 _CLASS = "add the line   class: !function mrag_eval.task.RagTask"
 

@@ -8,8 +8,9 @@ from textwrap import wrap
 from typing import Any
 
 from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry, tag_names
-from mrag_eval.core import close_match, columns
+from mrag_eval.core import columns
 from mrag_eval.datasets import LOADERS, Declaration
+from mrag_eval.platform import close_match
 
 # Requirements on the user's side, in a few words.
 NEEDS: Mapping[str, str] = {

@@ -23,7 +23,7 @@ def tasks(
     """
     from mrag_eval.cli import _catalog as catalog
     from mrag_eval.cli import _task_lists as task_lists
-    from mrag_eval.core import ConfigError, tasks_folder
+    from mrag_eval.platform import ConfigError, tasks_folder
 
     if folder is not None and not folder.is_dir():
         raise ConfigError(f"--folder {folder} is not a folder", "name the folder that holds your task files")

@@ -34,7 +34,7 @@ def verify(
     setting that is not the task's own, or a run on a part of its rows (--limit). Both give exit code 1; with
     --own-settings only faults do. The last lines name what cannot be checked.
     """
-    from mrag_eval.core import tasks_folder
+    from mrag_eval.platform import tasks_folder
     from mrag_eval.report import verify as verified
 
     found = verified(runs, tasks_folder(), data or ())

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from mrag_eval.config._block import Block, KeyRule
-from mrag_eval.core import did_you_mean
+from mrag_eval.platform import did_you_mean
 
 # CORAL's ablations and similar variants: a name for several settings, each of which may still be overridden.
 PRESETS: Mapping[str, Mapping[str, Any]] = {

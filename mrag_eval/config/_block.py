@@ -19,7 +19,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, to_jsonable_python
 
-from mrag_eval.core import DEVICES, ConfigError, known_device, normalize_language
+from mrag_eval.core import normalize_language
+from mrag_eval.platform import DEVICES, ConfigError, known_device
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import EmbedderName, ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.config._validation import validated
-from mrag_eval.core import config_path, did_you_mean, keep_secrets_of, read_yaml
+from mrag_eval.platform import config_path, did_you_mean, keep_secrets_of, read_yaml
 
 # Tags of the two kinds of entry in a list of models; they would mean nothing in the path of a fault.
 _NAME, _SPEC = "(name)", "(model)"

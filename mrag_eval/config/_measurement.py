@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from mrag_eval.config._modes import mode_named
 from mrag_eval.config._task import TaskBlocks
 from mrag_eval.config._validation import dotted
-from mrag_eval.core import (
+from mrag_eval.platform import (
     OPTIONAL,
     bare_address,
     check_version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
 # The same measures on the reranked list.

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block, Names
-from mrag_eval.core import address_fault, bare_address, keep_address, names_secret
+from mrag_eval.platform import address_fault, bare_address, keep_address, names_secret
 
 
 class Generation(Block):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mrag_eval.config._includes import BLOCKS
 from mrag_eval.config._validation import deep_merge, undotted
-from mrag_eval.core import ConfigError, close_match
+from mrag_eval.platform import ConfigError, close_match
 
 # Keys kept of the harness's metadata: it merges all model arguments, secrets among them, into every task's.
 KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Device, Kind
 from mrag_eval.config._model import Variable, without_secret
-from mrag_eval.core import address_fault
+from mrag_eval.platform import address_fault
 
 # Kinds whose weights are loaded here, with their default models.
 DEFAULT_RERANKERS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}

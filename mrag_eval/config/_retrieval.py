@@ -1,7 +1,7 @@
 """The ``retrieval`` block of a task, from YAML or ``--metadata``.
 
 All of it is validated here: an unknown key, a value outside its set or an impossible combination is a
-:class:`~mrag_eval.core.ConfigError` that names the key and the allowed values.
+ConfigError that names the key and the allowed values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._query_vectors import GivenVectors
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
-from mrag_eval.core import ConfigError, HubPlace, did_you_mean, normalize_language
+from mrag_eval.core import normalize_language
+from mrag_eval.platform import ConfigError, HubPlace, did_you_mean
 
 Merge = Literal["score", "rrf", "quota", "quota_documents", "quota_passages", "zscore", "rank_norm"]
 # Merges that divide the places by language; the seed decides which languages get the remainder.

@@ -22,7 +22,7 @@ from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._retrieval import Retrieval
 from mrag_eval.config._tasks import Listed, RunTasks, tasks_being_loaded
 from mrag_eval.config._validation import deep_merge, validated
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 
 # Settings that every task of ours passes to the harness: our metrics instead of its own, and no shots.
 _HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}

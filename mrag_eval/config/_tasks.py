@@ -13,7 +13,7 @@ from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._overrides import TaskNames
 from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._validation import deep_merge
-from mrag_eval.core import ConfigError, close_match
+from mrag_eval.platform import ConfigError, close_match
 
 if TYPE_CHECKING:
     from mrag_eval.harness import Loading, TaskManager

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mrag_eval.config._block import AbsolutePath, Device, Kind
-from mrag_eval.core import name_of_model
+from mrag_eval.platform import name_of_model
 
 DEFAULT_NLLB = "facebook/nllb-200-distilled-600M"
 # Backends whose weights are loaded here, with their default models.

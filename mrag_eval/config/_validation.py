@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mrag_eval.config._block import Block, Kind
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 
 B = TypeVar("B", bound=BaseModel)
 

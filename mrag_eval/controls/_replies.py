@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mrag_eval.core import RagDoc, content_key, language_name, same_language
+from mrag_eval.core import RagDoc, language_name, same_language
 from mrag_eval.languages import in_sentence
+from mrag_eval.platform import content_key
 
 NO_REFERENCE = "the row has no reference answer"
 

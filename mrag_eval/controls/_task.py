@@ -12,8 +12,9 @@ from mrag_eval.config import Retrieval, package_versions
 from mrag_eval.controls._measured import ControlRule, reply_controls
 from mrag_eval.controls._rankings import joined, passage_queries, ranking_controls, ranking_metrics_of, with_searched
 from mrag_eval.controls._replies import ControlPool
-from mrag_eval.core import RagDoc, Retrieved, cache_dir, content_key, from_json, shared_store, to_json
+from mrag_eval.core import RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, english_answers, sha256_file
+from mrag_eval.platform import cache_dir, content_key, from_json, shared_store, to_json
 from mrag_eval.retrieval import Relevant, TaskRows
 from mrag_eval.scoring import ControlRecord
 

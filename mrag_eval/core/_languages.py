@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from mrag_eval.core._errors import ConfigError
+from mrag_eval.platform._errors import ConfigError
 
 # The key of all languages that a map of languages does not name.
 ANY_LANGUAGE = "default"
@@ -66,7 +66,7 @@ def normalize_language(code: str) -> str:
     Accepts any BCP 47 tag, three-letter codes, ``zh_cn``-style regions, FLORES labels (``kor_Hang``), fastText labels
     (``__label__ko``) and English names (``arabic``). Regions and variants are dropped. Varieties of Arabic map to
     Arabic; the main language of a macrolanguage maps to the macrolanguage's two letters (``kmr``: ``ku``), as in CLDR.
-    Raises :class:`~mrag_eval.core.ConfigError` for anything else.
+    Raises ConfigError for anything else.
     """
     found = _lookup(code)
     if found is None:

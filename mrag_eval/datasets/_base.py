@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 from pydantic import Field, field_validator
 
 from mrag_eval.config import AbsolutePath, Block, Names, validated
-from mrag_eval.core import ConfigError, Passage, RagDoc, did_you_mean
+from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._imbalance import Imbalance
 from mrag_eval.datasets._origin import Declared, Origin, source_record
 from mrag_eval.datasets._published import Published
+from mrag_eval.platform import ConfigError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class LoaderSpec:
 def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:
     """Check a ``data:`` block against its loader's model.
 
-    Raises :class:`~mrag_eval.core.ConfigError` that names the key and the allowed keys or values.
+    Raises ConfigError that names the key and the allowed keys or values.
     """
     return validated(model, data, f"data (benchmark '{data.get('benchmark')}')", joint=": ")
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mrag_eval.core import DataError, JsonFault, RagDoc, json_value, language_tier
+from mrag_eval.core import RagDoc, language_tier
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of, option_facts
 from mrag_eval.datasets._blend_mcq import generate
 from mrag_eval.datasets._content import parts_by
@@ -39,6 +39,7 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import BLEND
+from mrag_eval.platform import DataError, JsonFault, json_value
 
 HUB = HubDataset(
     id="nayeon212/BLEnD", licence="CC-BY-SA-4.0", note="on its hub card; the original repository states none"

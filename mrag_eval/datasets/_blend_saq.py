@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError, RagDoc, language_tier
+from mrag_eval.core import RagDoc, language_tier
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of
 from mrag_eval.datasets._blend import COUNTRIES, HUB, LANGUAGES
 from mrag_eval.datasets._content import parts_by
@@ -19,6 +19,7 @@ from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import BLEND
+from mrag_eval.platform import DataError
 
 HUB_CONFIG = "annotations"
 BENCHMARK = Declaration(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, JsonFault, is_language, json_value, normalize_language
+from mrag_eval.core import is_language, normalize_language
 from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import (
     decode,
@@ -28,6 +28,7 @@ from mrag_eval.datasets._files import (
     require_text,
     sha256_file,
 )
+from mrag_eval.platform import DataError, JsonFault, json_value
 
 BORDERLINES = HubDataset(id="manestay/borderlines", licence=None, setting="data.borderlines")
 UNKNOWN = "Unknown"

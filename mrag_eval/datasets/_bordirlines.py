@@ -16,15 +16,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from mrag_eval.config import AbsolutePath, Languages, Names
-from mrag_eval.core import (
-    RESOURCE_GROUPS,
-    DataError,
-    RagDoc,
-    base_language,
-    content_key,
-    did_you_mean,
-    normalize_language,
-)
+from mrag_eval.core import RESOURCE_GROUPS, RagDoc, base_language, normalize_language
 from mrag_eval.core import language_name as name
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
 from mrag_eval.datasets._borderlines import (
@@ -56,6 +48,7 @@ from mrag_eval.datasets._flipped import flipped
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._published import Published, Run
 from mrag_eval.datasets._viewpoints import Label
+from mrag_eval.platform import DataError, content_key, did_you_mean
 
 HUB = HubDataset(id="borderlines/bordirlines", licence="MIT")
 BENCHMARK = Declaration(

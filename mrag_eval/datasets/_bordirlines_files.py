@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError, Passage, is_language, normalize_language
+from mrag_eval.core import Passage, is_language, normalize_language
 from mrag_eval.datasets._borderlines import Question
 from mrag_eval.datasets._files import iter_csv, read_json, sha256_file
 from mrag_eval.datasets._viewpoints import Label, majority, read_relevance, read_viewpoint
+from mrag_eval.platform import DataError
 
 # Folder of a mode -> its name in this package.
 FOLDERS = {"qlang": "qlang", "qlang_en": "qlang+en", "en": "en_only", "rel_langs": "rel_langs"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mrag_eval.core import ConfigError, DataError, RagDoc, did_you_mean
+from mrag_eval.core import RagDoc
+from mrag_eval.platform import ConfigError, DataError, did_you_mean
 
 
 def check_breakdowns(names: Sequence[str], docs: Sequence[RagDoc]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError, RagDoc
+from mrag_eval.core import RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
@@ -25,6 +25,7 @@ from mrag_eval.datasets._files import (
     unique_ids,
 )
 from mrag_eval.datasets._origin import Origin
+from mrag_eval.platform import DataError
 
 HUB = HubDataset(id="EunsuKim/CLIcK", licence=None)
 BENCHMARK = Declaration(

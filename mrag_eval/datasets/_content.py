@@ -9,7 +9,8 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
-from mrag_eval.core import Passage, content_key
+from mrag_eval.core import Passage
+from mrag_eval.platform import content_key
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.core import DataError, json_from, lines_of, readable, whole
+from mrag_eval.platform import DataError, json_from, lines_of, readable, whole
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20

@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, Wait, cache_dir, replaced, whole
+from mrag_eval.platform import DataError, Wait, cache_dir, replaced, whole
 
 BASE_URL = "https://raw.githubusercontent.com"
 _TIMEOUT = 60

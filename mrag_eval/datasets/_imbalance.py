@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from mrag_eval.config import Block
-from mrag_eval.core import ConfigError, DataError, base_language
+from mrag_eval.core import base_language
+from mrag_eval.platform import ConfigError, DataError
 
 
 class Imbalance(Block):
@@ -32,7 +33,7 @@ def kept_versions(names: Sequence[str], versions: Sequence[Sequence[str]], block
     So a document that is English at one probability is English at every higher one, and corpora differ by no more than
     they must.
 
-    Raises :class:`~mrag_eval.core.DataError` for a document without an English version or without another one.
+    Raises DataError for a document without an English version or without another one.
     """
     rng = np.random.default_rng(seed if block.seed is None else block.seed)
     u, v = rng.random(len(names)), rng.random(len(names))

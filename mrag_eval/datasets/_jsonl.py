@@ -25,19 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    GivenPassage,
-    Passage,
-    RagDoc,
-    check_id,
-    close_match,
-    normalize_language,
-    same_language,
-    suggesting,
-    titled,
-)
+from mrag_eval.core import GivenPassage, Passage, RagDoc, check_id, normalize_language, same_language, titled
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
@@ -45,6 +33,7 @@ from mrag_eval.datasets._files import iter_jsonl, read_bytes, require_columns, r
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, refuse_absent
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
+from mrag_eval.platform import ConfigError, DataError, close_match, suggesting
 
 BENCHMARK = Declaration(
     name="jsonl",

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
 from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import (
     file_in,
@@ -20,6 +19,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._kilt_paragraphs import Place
+from mrag_eval.platform import DataError
 
 KILT = HubDataset(id="facebook/kilt_tasks", licence="MIT", setting="data.kilt")
 FILE = "nq-train-kilt.jsonl"

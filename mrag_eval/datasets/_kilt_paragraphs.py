@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, cache_dir, content_key, write_whole
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path
+from mrag_eval.platform import DataError, cache_dir, content_key, write_whole
 
 FILE = "kilt_knowledgesource.json"
 # Page id and number of the paragraph on it, from 0; paragraph 0 is the title.

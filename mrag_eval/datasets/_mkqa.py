@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import ConfigError, DataError, GivenPassage, RagDoc, content_key, language_name, titled
+from mrag_eval.core import GivenPassage, RagDoc, language_name, titled
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
@@ -35,6 +35,7 @@ from mrag_eval.datasets._kilt_paragraphs import FILE, kilt_paragraphs
 from mrag_eval.datasets._mkqa_aliases import usable_aliases
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import MRAG
+from mrag_eval.platform import ConfigError, DataError, content_key
 
 HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card says CC BY 3.0", megabytes=20)
 ORIGINAL = WebFile(url="https://github.com/apple/ml-mkqa/raw/main/dataset/mkqa.jsonl.gz", licence="CC-BY-SA-3.0")

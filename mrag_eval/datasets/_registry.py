@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import check_keys, load_config
-from mrag_eval.core import ConfigError, config_path, did_you_mean, suggesting
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.datasets._breakdowns import check_breakdowns
 from mrag_eval.datasets._declaration import Declaration
@@ -21,6 +20,7 @@ from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._origin import Declared, parts_of
 from mrag_eval.datasets._published_rows import PublishedRows, published
 from mrag_eval.datasets._share import shared
+from mrag_eval.platform import ConfigError, config_path, did_you_mean, suggesting
 
 _LIST = "mrag-eval tasks   lists the benchmarks"
 
@@ -51,7 +51,7 @@ def default_split(data: Mapping[str, Any]) -> str | None:
 def data_of_config() -> Mapping[str, Mapping[str, Any]]:
     """Return the settings that the config file has for benchmarks: benchmark -> keys of its ``data:`` block.
 
-    Raises :class:`~mrag_eval.core.ConfigError` that names the file and the key.
+    Raises ConfigError that names the file and the key.
     """
     found, where = load_config().data, f"{config_path()}, data"
     for name, block in found.items():
@@ -66,7 +66,7 @@ def data_of_config() -> Mapping[str, Mapping[str, Any]]:
 def validate_data(data: Mapping[str, Any]) -> DataBlock:
     """Return the validated ``data:`` block of a task, with defaults filled in.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for an unknown benchmark, an unknown key or an invalid value.
+    Raises ConfigError for an unknown benchmark, an unknown key or an invalid value.
     """
     name = data.get("benchmark")
     if name is None:
@@ -82,7 +82,7 @@ def validate_data(data: Mapping[str, Any]) -> DataBlock:
 def published_rows(data: Mapping[str, Any]) -> PublishedRows | None:
     """Return the rows that were published for a ``data:`` block; None for a user's own rows, or if nothing is known.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for a wrong block.
+    Raises ConfigError for a wrong block.
     """
     return _declared(validate_data(data)).rows
 
@@ -105,8 +105,8 @@ def _declared(block: DataBlock) -> Declared:
 def load_benchmark(data: Mapping[str, Any]) -> Benchmark:
     """Load the benchmark of a ``data:`` block; once per process for equal blocks.
 
-    The result is shared: do not change its lists. Raises :class:`~mrag_eval.core.ConfigError` for a wrong block and
-    :class:`~mrag_eval.core.DataError` for missing or invalid files.
+    The result is shared: do not change its lists. Raises ConfigError for a wrong block and
+    DataError for missing or invalid files.
     """
     block = validate_data(data)
     benchmark = _load(block.model_dump_json())

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mrag_eval.core import DataError, Hit, Passage, RagDoc, same_language
+from mrag_eval.core import Hit, Passage, RagDoc, same_language
+from mrag_eval.platform import DataError
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets._base import Benchmark
+from mrag_eval.platform import ConfigError, DataError
 
 # One at a time: whether the hub is asked is a setting of the process.
 _LOCK = RLock()

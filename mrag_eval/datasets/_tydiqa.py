@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError, GivenPassage, RagDoc
+from mrag_eval.core import GivenPassage, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
@@ -21,6 +21,7 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import MRAG
+from mrag_eval.platform import DataError
 
 HUB = HubDataset(id="google-research-datasets/tydiqa", licence=None)
 BENCHMARK = Declaration(

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import suggesting
 from mrag_eval.datasets._files import iter_csv, iter_jsonl
+from mrag_eval.platform import suggesting
 
 _CORRECT = "correct the file, and run the same command again"
 

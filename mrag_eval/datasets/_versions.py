@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mrag_eval.core import KEPT_LANGS, DataError, Passage, RagDoc
+from mrag_eval.core import KEPT_LANGS, Passage, RagDoc
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
+from mrag_eval.platform import DataError
 
 
 @dataclass(frozen=True)

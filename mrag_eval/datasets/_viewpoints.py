@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 
 T = TypeVar("T")
 

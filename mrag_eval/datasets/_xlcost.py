@@ -24,18 +24,7 @@ import numpy as np
 from pydantic import Field
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import (
-    PAGE,
-    DataError,
-    JsonFault,
-    Passage,
-    RagDoc,
-    content_key,
-    is_language,
-    json_value,
-    normalize_language,
-    suggestion,
-)
+from mrag_eval.core import PAGE, Passage, RagDoc, is_language, normalize_language, suggestion
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
@@ -47,6 +36,7 @@ from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
 from mrag_eval.datasets._versions import Version, imbalanced
 from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
+from mrag_eval.platform import DataError, JsonFault, content_key, json_value
 
 REPOSITORY = GitHubFiles(
     id="chenamiraz/cross-lingual-cost", revision="7e548b57935dbac3b8fa2cb0536cf76f863337eb", licence="CC-BY-4.0"

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, Passage
+from mrag_eval.core import Passage
 from mrag_eval.datasets._files import iter_jsonl
+from mrag_eval.platform import DataError
 
 # Fields used as title: the country of a travel document, the law of a legal one.
 _ID_KEYS = ("doc_id", "law_id", "id")

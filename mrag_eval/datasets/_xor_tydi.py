@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError, RagDoc, language_name
+from mrag_eval.core import RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, WebFile
@@ -26,6 +26,7 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import MRAG
+from mrag_eval.platform import DataError
 
 FILE = "xor_dev_full_v1_1.jsonl"
 ORIGINAL = WebFile(

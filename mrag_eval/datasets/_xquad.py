@@ -23,15 +23,7 @@ import numpy as np
 from pydantic import field_validator
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    Passage,
-    RagDoc,
-    content_key,
-    did_you_mean,
-    language_name,
-)
+from mrag_eval.core import Passage, RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
@@ -39,6 +31,7 @@ from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
+from mrag_eval.platform import ConfigError, DataError, content_key, did_you_mean
 
 HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
 # Available from both the hub and the original repository (th and ro are in both too, but not in every copy).

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from mrag_eval.config import AbsolutePath
-from mrag_eval.core import DataError, GivenPassage, RagDoc, content_key, is_language, same_language
+from mrag_eval.core import GivenPassage, RagDoc, is_language, same_language
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
@@ -37,6 +37,7 @@ from mrag_eval.datasets._files import (
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._xrag_english import Part as EnglishPart
 from mrag_eval.datasets._xrag_english import in_english, passage_id, read_translations, with_failures
+from mrag_eval.platform import DataError, content_key
 
 HUB = HubDataset(
     id="AmazonScience/XRAG",

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import DataError, Failure, GivenPassage, RagDoc, is_language, same_language
+from mrag_eval.core import Failure, GivenPassage, RagDoc, is_language, same_language
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_text, sha256_file
+from mrag_eval.platform import DataError
 
 Part = Literal["question", "supporting", "distracting"]
 _LINE = '{"id": row id, "article": 0-based place in the row\'s articles, "text": English text}'

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from mrag_eval.core import MragError
+from mrag_eval.platform import MragError
 
 # Programs by the file that was started, and as modules.
 _PROGRAMS = {"mrag-eval": "mrag-eval", "lm_eval": "lm_eval", "lm-eval": "lm_eval"}

@@ -11,7 +11,7 @@ from typing import Any
 from lm_eval.api import registry
 from lm_eval.utils import simple_parse_args_string
 
-from mrag_eval.core import (
+from mrag_eval.platform import (
     OTHER_FILES,
     ConfigError,
     check_address,

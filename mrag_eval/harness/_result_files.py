@@ -10,9 +10,9 @@ from typing import Any
 
 from lm_eval.utils import handle_non_serializable, hash_string, sanitize_list
 
-from mrag_eval.core import RunFiles, UnwrittenError, check_output, hidden
 from mrag_eval.harness._command import exit_with_1_at_the_end
 from mrag_eval.harness._under_way import tracker_of_run
+from mrag_eval.platform import RunFiles, UnwrittenError, check_output, hidden
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

@@ -12,8 +12,8 @@ from typing import Any, NoReturn, get_type_hints
 
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import ConfigError, UnwrittenError, did_you_mean, keep_for_repetition, remove_ended
 from mrag_eval.harness._result_files import hash_of, run_files
+from mrag_eval.platform import ConfigError, UnwrittenError, did_you_mean, keep_for_repetition, remove_ended
 
 _FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
 

@@ -14,10 +14,11 @@ from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.config.task import TaskConfig
 
-from mrag_eval.core import DataError, ModelReply, check_file_name, limited
+from mrag_eval.core import ModelReply
 from mrag_eval.harness._models import keep_keys_of
 from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.harness._running import Running, watch_evaluate
+from mrag_eval.platform import DataError, check_file_name, limited
 
 # Gathers the ranks' records. Its value is the largest share of rows that a metric could not score.
 UNSCORED = "unscored"

@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
-from mrag_eval.core import Judgement, MetricError, Scored, Value, failed_in
+from mrag_eval.core import Judgement, Scored, Value, failed_in
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
+from mrag_eval.platform import MetricError
 from mrag_eval.scoring import ANSWERED, DECLINED, EMPTY, PanelShare
 
 if TYPE_CHECKING:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.config import Judge, load_config
-from mrag_eval.core import Hit, Judgement, MragError, Scored, Vote
+from mrag_eval.core import Hit, Judgement, Scored, Vote
 from mrag_eval.judging._answers import case_of
 from mrag_eval.judging._contexts import context_case
 from mrag_eval.judging._panel import Panel, named_judges
 from mrag_eval.judging._rubrics import Case, Rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.models import NOT_KEPT, KeptReplies, Verdict
+from mrag_eval.platform import MragError
 
 # Row by row, the votes of the seats whose replies are kept.
 Kept = list[Mapping[str, Vote]]

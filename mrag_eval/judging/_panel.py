@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from mrag_eval.config import Judge, ModelSpec, load_config
-from mrag_eval.core import ConfigError, Judgement, Vote, at_once
+from mrag_eval.core import Judgement, Vote
 from mrag_eval.judging._rubrics import Case, Rubric
 from mrag_eval.metrics import majority_vote
 from mrag_eval.models import (
@@ -23,6 +23,7 @@ from mrag_eval.models import (
     portable_identity,
     total,
 )
+from mrag_eval.platform import ConfigError, at_once
 
 T = TypeVar("T")
 

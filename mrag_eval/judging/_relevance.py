@@ -14,7 +14,6 @@ from functools import lru_cache
 from mrag_eval.config import Judge
 from mrag_eval.core import (
     PAGE,
-    ConfigError,
     Failure,
     Labels,
     LabelSource,
@@ -29,6 +28,7 @@ from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, relevance_rubric
 from mrag_eval.metrics import majority_vote
 from mrag_eval.models import Answered, Translator
+from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import NO_ANSWERS, LabellingShare
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from mrag_eval.core import ConfigError
 from mrag_eval.judging._quotations import Quotations
 from mrag_eval.models import Parsed, Parser, Verdict, parse_list, parse_verdict_json, parse_verdict_tag
+from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import PromptTemplate, builtin_names, load_template
 
 T = TypeVar("T")

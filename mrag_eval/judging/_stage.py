@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, TaskBlocks
-from mrag_eval.core import ConfigError, Scored
+from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_translated_answers
 

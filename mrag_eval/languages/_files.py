@@ -8,17 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from mrag_eval.core import (
-    ConfigError,
-    base_language,
-    content_key,
-    did_you_mean,
-    language_name,
-    language_scripts,
-    normalize_language,
-    read_yaml,
-)
+from mrag_eval.core import base_language, language_name, language_scripts, normalize_language
 from mrag_eval.languages._folders import PACKAGE, Files, files_of_languages
+from mrag_eval.platform import ConfigError, content_key, did_you_mean, read_yaml
 
 # Stands for the answer in a plain sentence.
 ANSWER: Final = "{answer}"

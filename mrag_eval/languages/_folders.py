@@ -7,15 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mrag_eval.core import (
-    ConfigError,
-    config_path,
-    is_language,
-    normalize_language,
-    read_yaml,
-    suggestion,
-    user_path,
-)
+from mrag_eval.core import is_language, normalize_language, suggestion
+from mrag_eval.platform import ConfigError, config_path, read_yaml, user_path
 
 PACKAGE: Final = Path(__file__).parent / "files"
 

@@ -13,18 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mrag_eval.core import (
-    ConfigError,
-    Failure,
-    ModelReply,
-    Response,
-    Transport,
-    Wait,
-    cache_dir,
-    remove_ended,
-    run_ended,
-    shared_store,
-)
+from mrag_eval.core import Failure, ModelReply
 from mrag_eval.models._api import endpoint_of
 from mrag_eval.models._bodies import Body, bodies_of, replaced
 from mrag_eval.models._evaluated import ASKED
@@ -34,6 +23,7 @@ from mrag_eval.models._outputs import read_likelihoods, read_replies
 from mrag_eval.models._remedies import may_pass, remedy
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._sending import Batch
+from mrag_eval.platform import ConfigError, Response, Transport, Wait, cache_dir, remove_ended, run_ended, shared_store
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -98,7 +88,7 @@ def answering(
     """Answer the requests of ``tasks`` within the block; those of other tasks are answered as ever.
 
     Those to a model behind an API go over our transport, in bodies that equal the harness's, and each answer is kept
-    when it arrives. A reply is a :class:`~mrag_eval.core.ModelReply`. A failed call is one with a ``failure``, also
+    when it arrives. A reply is a ModelReply. A failed call is one with a ``failure``, also
     where a likelihood was asked for. A model of another kind is asked as ever.
 
     Args:

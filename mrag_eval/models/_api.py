@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import (
+from mrag_eval.models._outputs import read_replies
+from mrag_eval.models._reply import Call, Reply, split_thinking
+from mrag_eval.platform import (
     BROKEN_AGAIN,
     ConfigError,
     Endpoint,
@@ -22,8 +24,6 @@ from mrag_eval.core import (
     key_variable_of,
     missing_extra,
 )
-from mrag_eval.models._outputs import read_replies
-from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.prompts import plain_prompt
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from mrag_eval.core import at_once
 from mrag_eval.models._model import AuxModel, OnReply
 from mrag_eval.models._replies import Parser
 from mrag_eval.models._reply import Reply
+from mrag_eval.platform import at_once
 from mrag_eval.prompts import Conversation
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from mrag_eval.core import content_key, run_in_thread
+from mrag_eval.platform import content_key, run_in_thread
 
 _FORMAT = "answers/1"
 # Bytes of bodies that are kept until they are sent. Further ones are made again, as a long run's would fill the memory.

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrag_eval.config import EVALUATED, ModelSpec, secret_in, validated
-from mrag_eval.core import ConfigError, cache_dir, shared_store
 from mrag_eval.models._api import around_api
 from mrag_eval.models._bodies import api_identity
 from mrag_eval.models._local import LocalModel, around
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._spec import behind_api, name_of
+from mrag_eval.platform import ConfigError, cache_dir, shared_store
 
 # Model types whose replies cannot be a plan.
 _NO_PLANNERS = ("dummy", "oracle_answer")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import MragError, Store
 from mrag_eval.models._reply import Reply
+from mrag_eval.platform import MragError, Store
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import cache_dir, shared_store
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._model import AuxModel, Settle
 from mrag_eval.models._reply import Call, Reply
+from mrag_eval.platform import cache_dir, shared_store
 
 # The reason of a reply that is not in the cache.
 NOT_KEPT = "not kept"

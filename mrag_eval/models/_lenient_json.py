@@ -13,7 +13,7 @@ import json
 import re
 from typing import Any
 
-from mrag_eval.core import JsonFault, finite_number, nested_too_deeply, no_number, without_conflict
+from mrag_eval.platform import JsonFault, finite_number, nested_too_deeply, no_number, without_conflict
 
 _DEEPEST = 50
 _SPACE = re.compile(r"\s*")

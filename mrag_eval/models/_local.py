@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec
-from mrag_eval.core import ConfigError, redact
 from mrag_eval.models._reply import Reply, split_thinking
+from mrag_eval.platform import ConfigError, redact
 from mrag_eval.prompts import Conversation, renderer
 
 log = logging.getLogger(__name__)

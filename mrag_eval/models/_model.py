@@ -12,7 +12,14 @@ from functools import partial
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import (
+from mrag_eval.models._api import ApiModel, build_api, is_api, model_class
+from mrag_eval.models._keeper import Keeper
+from mrag_eval.models._ledger import Ledger
+from mrag_eval.models._reply import Call, Reply
+from mrag_eval.models._sending import Batch
+from mrag_eval.models._spec import identity, name_of, settings_for
+from mrag_eval.models._spending import Spending
+from mrag_eval.platform import (
     MragError,
     Response,
     Store,
@@ -23,13 +30,6 @@ from mrag_eval.core import (
     redact,
     run_in_thread,
 )
-from mrag_eval.models._api import ApiModel, build_api, is_api, model_class
-from mrag_eval.models._keeper import Keeper
-from mrag_eval.models._ledger import Ledger
-from mrag_eval.models._reply import Call, Reply
-from mrag_eval.models._sending import Batch
-from mrag_eval.models._spec import identity, name_of, settings_for
-from mrag_eval.models._spending import Spending
 from mrag_eval.prompts import Conversation
 
 log = logging.getLogger(__name__)

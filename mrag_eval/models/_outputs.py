@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrag_eval.core import BROKEN_AGAIN, HttpFault, error_fault, json_answer, redact
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import CUT, Reply, closes_thinking, split_thinking
+from mrag_eval.platform import BROKEN_AGAIN, HttpFault, error_fault, json_answer, redact
 
 _FILTERS = ("content_filter", "safety", "sensitive", "prohibited_content", "blocklist", "recitation")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from mrag_eval.core import Claims, Response, Shares, Store, Transport, run_on_loop
 from mrag_eval.models._keeper import Keeper
+from mrag_eval.platform import Claims, Response, Shares, Store, Transport, run_on_loop
 
 
 class Keyed(Protocol):

@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import cache_dir, close_stores, content_key, shared_store
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._spec import named_spec
 from mrag_eval.models._spending import Spending
+from mrag_eval.platform import cache_dir, close_stores, content_key, shared_store
 
 _TURN = threading.Lock()
 # The process is part of every key: a forked one lacks its parent's connections and threads.

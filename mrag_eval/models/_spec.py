@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec, load_config, validated
-from mrag_eval.core import ConfigError, config_path, did_you_mean, key_variable_of
+from mrag_eval.platform import ConfigError, config_path, did_you_mean, key_variable_of
 
 EXAMPLE = """models:
       gpt:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrag_eval.config import PUBLISHED, Retrieval
-from mrag_eval.core import CorpusError, matching_languages
+from mrag_eval.core import matching_languages
 from mrag_eval.planning._encoders import embedder_need
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrieval import (
     corpus_path,
     described,

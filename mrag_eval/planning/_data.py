@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.core import cache_dir
 from mrag_eval.datasets import DataSource, Declaration, GitHubFiles, HubDataset, PackagedFiles
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
+from mrag_eval.platform import cache_dir
 
 _OFFLINE = ("1", "true", "yes", "on")
 

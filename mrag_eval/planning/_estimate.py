@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from mrag_eval.config import SUFFICIENCY, VERDICTS, ListwiseRerank, ModelSpec, load_config
-from mrag_eval.core import MragError
 from mrag_eval.models import longest_piece
 from mrag_eval.planning._corpora import searches_itself
 from mrag_eval.planning._models import (
@@ -25,6 +24,7 @@ from mrag_eval.planning._models import (
 )
 from mrag_eval.planning._need import Cost
 from mrag_eval.planning._tasks import PlannedTask
+from mrag_eval.platform import MragError
 
 # Tokens of a passage of 100 words (docs/evidence/speed.md), of a question, and of a prompt that answers it.
 _PASSAGE, _QUESTION, _PROMPT = 165, 60, 300

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from mrag_eval.config import CorrectLanguage, TaskBlocks
-from mrag_eval.core import NO_SPACES, MissingExtraError, base_language, language_scripts, normalize_language
+from mrag_eval.core import NO_SPACES, base_language, language_scripts, normalize_language
 from mrag_eval.languages import (
     BANDS,
     PACKAGE,
@@ -18,6 +18,7 @@ from mrag_eval.languages import (
     name_in_prompts,
     reliability,
 )
+from mrag_eval.platform import MissingExtraError
 
 _CHOICES: Final = frozenset({"acc", "acc_micro", "choice_parsed", "option_read", "option_unread", "concurrence"})
 # Pieces -> the metrics that need them.

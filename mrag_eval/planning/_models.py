@@ -9,13 +9,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from mrag_eval.config import DEFAULT_NLLB, EVALUATED, JUDGED, TRANSLATED, ListwiseRerank, ModelSpec, load_config
-from mrag_eval.core import OTHER_FILES, MragError
 from mrag_eval.judging import named_judges
 from mrag_eval.models import key_variable, named_spec
 from mrag_eval.planning._corpora import searches_itself
 from mrag_eval.planning._encoders import local, reranker_need
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
+from mrag_eval.platform import OTHER_FILES, MragError
 
 PLANNER_LINE = "in mrag.yaml:  planner: evaluated   # or the name of a model under models: docs/agents.md"
 _EVALUATED_LINE = "--metadata agent.planner=evaluated   (the evaluated model plans for itself)"

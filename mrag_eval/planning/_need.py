@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mrag_eval.core import MragError
+from mrag_eval.platform import MragError
 
 
 class MissingError(MragError):

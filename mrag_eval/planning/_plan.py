@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Listed, ModelSpec, listed_by
-from mrag_eval.core import MragError, cache_dir
 from mrag_eval.planning._corpora import corpus_needs
 from mrag_eval.planning._data import data_needs
 from mrag_eval.planning._estimate import Pilot, costs_of
 from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spec, judges_of, model_needs
 from mrag_eval.planning._need import Need, Plan
 from mrag_eval.planning._tasks import PlannedTask, leaves_of
+from mrag_eval.platform import MragError, cache_dir
 
 if TYPE_CHECKING:
     from mrag_eval.harness import Loading

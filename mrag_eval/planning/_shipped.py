@@ -23,9 +23,9 @@ from mrag_eval.config import (
     split_config,
     undotted,
 )
-from mrag_eval.core import ConfigError, content_key, json_value, tasks_folder
 from mrag_eval.datasets import declaration_of, identity_of, validate_data
 from mrag_eval.judging import prompt_texts
+from mrag_eval.platform import ConfigError, content_key, json_value, tasks_folder
 from mrag_eval.scoring import METRIC_NAMES
 
 _MODE = "retrieval.mode"

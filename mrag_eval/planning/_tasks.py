@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrag_eval.config import Listed, RunTasks, TaskBlocks, split_config
-from mrag_eval.core import limited, naming
 from mrag_eval.datasets import LOADERS, DataBlock, Declaration, Expected, data_of_config, validate_data
+from mrag_eval.platform import limited, naming
 from mrag_eval.scoring import METRIC_NAMES
 
 # The harness's own default for the length of a reply.

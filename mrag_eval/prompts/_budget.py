@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.text import estimated_tokens
 
 log = logging.getLogger(__name__)

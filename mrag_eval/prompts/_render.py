@@ -16,8 +16,9 @@ import jinja2
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from mrag_eval.core import ConfigError, content_key, did_you_mean, is_language
+from mrag_eval.core import is_language
 from mrag_eval.languages import name_in_prompts
+from mrag_eval.platform import ConfigError, content_key, did_you_mean
 from mrag_eval.prompts._system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent

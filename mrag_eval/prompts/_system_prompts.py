@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mrag_eval.core import ConfigError, base_language, read_yaml
+from mrag_eval.core import base_language
 from mrag_eval.languages import known_languages, language
 from mrag_eval.languages import name_in_prompts as name
+from mrag_eval.platform import ConfigError, read_yaml
 
 _NAMED = Path(__file__).parent / "system_prompts.yaml"
 

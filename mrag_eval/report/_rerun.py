@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import DECIDING, EVALUATED, deep_merge, differences, package_versions, secret_in
-from mrag_eval.core import DataError, to_json, users_alone
+from mrag_eval.platform import DataError, to_json, users_alone
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._task_config import TaskConfig
 

@@ -8,8 +8,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from mrag_eval.core import ConfigError, csv_cell, decimal, did_you_mean, pipe_table, score_text
+from mrag_eval.core import decimal, pipe_table, score_text
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import ConfigError, csv_cell, did_you_mean
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
 

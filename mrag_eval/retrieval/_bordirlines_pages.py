@@ -8,19 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import (
-    ConfigError,
-    CorpusError,
-    DataError,
-    Passage,
-    RagDoc,
-    base_language,
-    did_you_mean,
-    is_language,
-    normalize_language,
-    suggestion,
-)
+from mrag_eval.core import Passage, RagDoc, base_language, is_language, normalize_language, suggestion
 from mrag_eval.datasets import load_benchmark, read_lines
+from mrag_eval.platform import ConfigError, CorpusError, DataError, did_you_mean
 from mrag_eval.retrieval._bordirlines_titles import TitledPage, pages_by_title, read_titles, titled, wanted_pages
 from mrag_eval.retrieval._corpus_commands import corpora_folder
 

@@ -11,17 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import (
-    DataError,
-    RagDoc,
-    base_language,
-    did_you_mean,
-    is_language,
-    lines_of,
-    normalize_language,
-    suggestion,
-)
+from mrag_eval.core import RagDoc, base_language, is_language, normalize_language, suggestion
 from mrag_eval.datasets import read_table
+from mrag_eval.platform import DataError, did_you_mean, lines_of
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Document, Edition

@@ -10,18 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import MilvusCorpus, Retrieval, load_config
-from mrag_eval.core import (
-    ConfigError,
-    CorpusError,
-    Passage,
-    RagDoc,
-    cache_dir,
-    did_you_mean,
-    language_name,
-    matching_languages,
-    name_of_model,
-)
+from mrag_eval.core import Passage, RagDoc, language_name, matching_languages
 from mrag_eval.datasets import Benchmark, Held, holder, passages_hash
+from mrag_eval.platform import ConfigError, CorpusError, cache_dir, did_you_mean, name_of_model
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._given_vectors import vectors_identity
 from mrag_eval.retrieval._plan import RowPlan

@@ -8,16 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import load_config
-from mrag_eval.core import (
-    CORAL_POOL,
-    ConfigError,
-    CorpusError,
-    MragError,
-    build_lock,
-    content_key,
-    did_you_mean,
-    room_on_disk,
-)
+from mrag_eval.core import CORAL_POOL
+from mrag_eval.platform import ConfigError, CorpusError, MragError, build_lock, content_key, did_you_mean, room_on_disk
 from mrag_eval.retrieval._corpus_commands import corpora_folder
 
 if TYPE_CHECKING:

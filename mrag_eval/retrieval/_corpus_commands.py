@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from mrag_eval.core import CORAL_POOL, cache_dir
+from mrag_eval.core import CORAL_POOL
+from mrag_eval.platform import cache_dir
 from mrag_eval.retrievers import STARTERS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval._plan import RowPlan
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from mrag_eval.config import Agent, Retrieval
-from mrag_eval.core import Passage, RagDoc, Retrieved, content_key, same_language
+from mrag_eval.core import Passage, RagDoc, Retrieved, same_language
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.models import Translator, build_translator
+from mrag_eval.platform import content_key
 from mrag_eval.retrieval._shown_translation import with_translated_passages
 from mrag_eval.retrieval.sources import source_for
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import KEPT_LANGS, DataError, Failure, RagDoc, is_language, normalize_language
+from mrag_eval.core import KEPT_LANGS, Failure, RagDoc, is_language, normalize_language
+from mrag_eval.platform import DataError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from mrag_eval.config import PUBLISHED, Agent, Retrieval
-from mrag_eval.core import MragError, Passage, Retrieved
+from mrag_eval.core import Passage, Retrieved
 from mrag_eval.datasets import Benchmark
+from mrag_eval.platform import MragError
 from mrag_eval.retrieval._corpora import milvus_place, open_index
 from mrag_eval.retrieval._pipeline import as_shown, translates_given
 from mrag_eval.retrieval._plan import Selection

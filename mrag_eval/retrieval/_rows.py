@@ -8,9 +8,10 @@ from importlib.metadata import version
 from typing import Any
 
 from mrag_eval.config import TRANSLATED, TaskBlocks, relevance_measures
-from mrag_eval.core import DataError, Passage, RagDoc, Retrieved, present_device, ranking_dict
+from mrag_eval.core import Passage, RagDoc, Retrieved, ranking_dict
 from mrag_eval.datasets import load_benchmark, with_absent
 from mrag_eval.models import EvaluatedModel, Translator, build_translator, total_counts
+from mrag_eval.platform import DataError, present_device
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name

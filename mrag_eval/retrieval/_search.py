@@ -16,19 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import (
-    ConfigError,
-    Failure,
-    Hit,
-    Kept,
-    Ranked,
-    Searched,
-    Store,
-    Wait,
-    cache_dir,
-    content_key,
-    made_once,
-)
+from mrag_eval.core import Failure, Hit, Kept, Ranked, Searched
+from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, made_once
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
 from mrag_eval.retrieval._plan import RowPlan
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import NO_SPACES, ConfigError
+from mrag_eval.core import NO_SPACES
+from mrag_eval.platform import ConfigError
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Starter

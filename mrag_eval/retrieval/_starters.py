@@ -8,15 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    JsonFault,
-    Wait,
-    content_key,
-    json_value,
-    write_whole,
-)
+from mrag_eval.platform import ConfigError, DataError, JsonFault, Wait, content_key, json_value, write_whole
 from mrag_eval.retrieval._corpus_build import CorpusSettings, OnPart, build_corpus
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from mrag_eval.core import CorpusError, Hit, Kept, Passage, Retrieved, Searched
+from mrag_eval.core import Hit, Kept, Passage, Retrieved, Searched
+from mrag_eval.platform import CorpusError
 
 
 class PassageSource(Protocol):

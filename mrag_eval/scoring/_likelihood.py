@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 
 
 def option_texts(row: Mapping[str, Any]) -> list[str]:

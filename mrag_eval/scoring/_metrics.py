@@ -19,7 +19,6 @@ from mrag_eval.core import (
     Scale,
     Scored,
     Value,
-    Wait,
     can_be_score,
     failed_in,
     labelled_name,
@@ -38,6 +37,7 @@ from mrag_eval.metrics import (
     word_precision,
     word_recall,
 )
+from mrag_eval.platform import Wait
 from mrag_eval.scoring import _reply_values as values
 from mrag_eval.scoring._control_kinds import (
     CHOICE,

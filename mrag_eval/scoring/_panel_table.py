@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from mrag_eval.core import OPTIONAL, VOTED
+from mrag_eval.core import VOTED
 from mrag_eval.metrics import Estimate, wilson
 from mrag_eval.models import total, totals
+from mrag_eval.platform import OPTIONAL
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import JudgedRecord, PanelShare, RowRecord
 from mrag_eval.scoring._score_records import JudgeAgreement, JudgeColumn, PanelTable

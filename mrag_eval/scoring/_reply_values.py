@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mrag_eval.config import CorrectLanguage
-from mrag_eval.core import ANY_LANGUAGE, ConfigError, MissingExtraError, Scored, Value
+from mrag_eval.core import ANY_LANGUAGE, Scored, Value
 from mrag_eval.metrics import (
     SHARES,
     LanguageDetector,
@@ -31,6 +31,7 @@ from mrag_eval.metrics import (
     short_answer_scores,
     unknown_to,
 )
+from mrag_eval.platform import ConfigError, MissingExtraError
 from mrag_eval.scoring._passage_metrics import where_told
 from mrag_eval.scoring._reasons import (
     DECLINED,

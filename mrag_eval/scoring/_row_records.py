@@ -7,21 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import CORRECT, RIGHT_LANGUAGE
-from mrag_eval.core import (
-    OPTIONAL,
-    Failure,
-    Judgement,
-    Labels,
-    Vote,
-    can_be_score,
-    check_version,
-    from_json,
-    not_finite,
-    optional_beside,
-    with_version,
-)
+from mrag_eval.core import Failure, Judgement, Labels, Vote, can_be_score, not_finite
 from mrag_eval.metrics import Outcome
 from mrag_eval.models import Ledger
+from mrag_eval.platform import OPTIONAL, check_version, from_json, optional_beside, with_version
 from mrag_eval.scoring._answers import Answer
 
 _FIX = "run again with --log_samples --output_path FOLDER"

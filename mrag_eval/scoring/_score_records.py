@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.core import OPTIONAL, can_be_score, check_version, from_json, not_finite, with_version
+from mrag_eval.core import can_be_score, not_finite
 from mrag_eval.metrics import ErrorAttribution, Estimate, LanguageCitations
 from mrag_eval.models import Ledger
+from mrag_eval.platform import OPTIONAL, check_version, from_json, with_version
 from mrag_eval.scoring._reasons import BY_SETTINGS
 from mrag_eval.scoring._row_records import PromptCounts
 

@@ -9,19 +9,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mrag_eval.config import CORRECT, HOLDS_ANSWER
-from mrag_eval.core import (
-    Judgement,
-    Labels,
-    RagDoc,
-    Retrieved,
-    RowScores,
-    Wait,
-    failed_in,
-    same_language,
-    way_to,
-)
+from mrag_eval.core import Judgement, Labels, RagDoc, Retrieved, RowScores, failed_in, same_language, way_to
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
+from mrag_eval.platform import Wait
 from mrag_eval.scoring._agents_table import loop_record, loop_table
 from mrag_eval.scoring._control_table import control_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import SHARE, DataError, Hit, RagDoc, Scale, way_to
+from mrag_eval.core import SHARE, Hit, RagDoc, Scale, way_to
 from mrag_eval.metrics import CONCURRENCE_SCALES, UNKNOWN_CONTROLLER, Estimate
+from mrag_eval.platform import DataError
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, TerritoryAnswer, TerritoryQuestion
 from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, SkippedQuestions

@@ -16,21 +16,7 @@ from typing import Any
 
 from mrag_eval.config import VERDICTS, provenance, split_config, unmeasured
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    Failure,
-    ModelReply,
-    RagDoc,
-    RowScores,
-    Scored,
-    failed_in,
-    install_redaction,
-    keep_secrets_of,
-    naming,
-    to_json,
-    way_to,
-)
+from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in, way_to
 from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import (
     HarnessTask,
@@ -42,6 +28,7 @@ from mrag_eval.harness import (
 from mrag_eval.judging import JudgingStage, prompt_texts
 from mrag_eval.models import LASTING, answering, may_pass
 from mrag_eval.planning import check_stock_run, unsupported
+from mrag_eval.platform import ConfigError, DataError, install_redaction, keep_secrets_of, naming, to_json
 from mrag_eval.prompts import (
     Budget,
     PromptTemplate,

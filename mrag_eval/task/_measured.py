@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import JUDGES, Measurement, TaskBlocks, judges_of, package_versions, setting_of
-from mrag_eval.core import ANY_LANGUAGE, content_key, to_json
+from mrag_eval.core import ANY_LANGUAGE
 from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
 from mrag_eval.judging import JudgingStage
 from mrag_eval.languages import RELIABILITY_FILE, changed_languages
 from mrag_eval.models import Answering
 from mrag_eval.planning import shipped
+from mrag_eval.platform import content_key, to_json
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import TaskScores, words_of
 

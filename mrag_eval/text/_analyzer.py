@@ -11,7 +11,8 @@ from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from mrag_eval.core import CorpusError, base_language
+from mrag_eval.core import base_language
+from mrag_eval.platform import CorpusError
 from mrag_eval.text._segmenters import SEGMENTED, by_dictionary, korean_words, libraries, segmenters
 from mrag_eval.text._stemming import STEMMED, stemmer
 from mrag_eval.text._tokenize import (

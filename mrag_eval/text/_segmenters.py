@@ -10,7 +10,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from mrag_eval.core import base_language, language_name, missing_extra
+from mrag_eval.core import base_language, language_name
+from mrag_eval.platform import missing_extra
 from mrag_eval.text._tokenize import run_pattern
 
 # Parts of speech of Kiwi (the Sejong tag set) that questions and passages have in common: nouns, verbs, adjectives,

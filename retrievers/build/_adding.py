@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import CorpusError, DataError, Passage, build_lock
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, DataError, build_lock
 from mrag_eval.retrievers.build._build import build_unlocked
 from mrag_eval.retrievers.build._merging import merge_indexes
 from mrag_eval.retrievers.build._replacing import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, save_faiss
+from mrag_eval.platform import ConfigError, CorpusError, save_faiss
 from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import (
     AUTO,

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import Passage, build_lock, room_on_disk
+from mrag_eval.core import Passage
+from mrag_eval.platform import build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import check_wanted
 from mrag_eval.retrievers.build._build_ray import RayCluster, ray_cluster
 from mrag_eval.retrievers.build._index_writer import IndexWriter
@@ -42,8 +43,8 @@ def build_index(corpus: Iterable[Passage | Document], path: str | Path, **settin
 
     ``resume`` continues after the last complete batch; the corpus must be the same, in the same order.
 
-    Raises :class:`~mrag_eval.core.DataError` for an empty corpus, repeated passage ids and passages without text,
-    :class:`~mrag_eval.core.CorpusError` if the index exists, another process is building it, or it was begun with
+    Raises DataError for an empty corpus, repeated passage ids and passages without text,
+    CorpusError if the index exists, another process is building it, or it was begun with
     another corpus.
 
     Args:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import mrag_eval
-from mrag_eval.core import ConfigError, CorpusError, MragError, missing_extra
+from mrag_eval.platform import ConfigError, CorpusError, MragError, missing_extra
 from mrag_eval.retrievers.build._chunk_workers import Item
 from mrag_eval.retrievers.build._ray_feed import Feed, Reader, datasource
 from mrag_eval.retrievers.build._ray_work import (

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import CorpusError, Passage, json_value, write_whole
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, json_value, write_whole
 from mrag_eval.retrievers.build._dense_files import WORK, check_range, encoded, norms_of
 from mrag_eval.retrievers.build._replacing import UNFINISHED, begin, is_void, move_into_place
 from mrag_eval.retrievers.build._stored_recall import kept_rows, sample_name

@@ -10,8 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import CorpusError, Passage, build_lock
-from mrag_eval.core import cache_dir as cache_dir_in_force
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, build_lock
+from mrag_eval.platform import cache_dir as cache_dir_in_force
 from mrag_eval.retrievers.build._build import build_unlocked
 from mrag_eval.retrievers.build._settings import BuildSettings, specified
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig

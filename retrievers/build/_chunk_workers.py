@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
-from mrag_eval.core import CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, chunk_documents, count_tokens
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.corpora._reading import Share

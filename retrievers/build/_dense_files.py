@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.core import DataError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers.shards._codes import FLOAT16, FLOAT16_MAX, INT8, Codes, Vectors, ranges_of
 
 WORK = "work"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 
 EXACT = "flat"
 AUTO = "auto"

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
-from mrag_eval.core import CorpusError, DataError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, DataError
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_same_wanted
 from mrag_eval.retrievers.build._building import AHEAD, Building, lengths_name, postings_name
 from mrag_eval.retrievers.build._chunk_workers import cut

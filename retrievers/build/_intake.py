@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from mrag_eval.core import ConfigError, DataError, Passage, check_id, normalize_language
+from mrag_eval.core import Passage, check_id, normalize_language
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrievers.build._chunk_workers import cut_by_workers
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, DataError, read_array
+from mrag_eval.platform import ConfigError, DataError, read_array
 from mrag_eval.retrievers.index._passages import LOOKUP_HASHES, PassageStore
 from mrag_eval.retrievers.shards._manifest import Manifest
 

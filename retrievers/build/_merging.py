@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, Wait, build_lock, room_on_disk
+from mrag_eval.platform import ConfigError, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
 from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, EXACT, FEW, Approximation, approximation

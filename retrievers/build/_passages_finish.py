@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, save_array
+from mrag_eval.platform import CorpusError, save_array
 from mrag_eval.retrievers.index._hashing import hashes64
 from mrag_eval.retrievers.index._passage_columns import PassageColumns
 from mrag_eval.retrievers.index._passages import FIELDS, LOOKUP_HASHES, LOOKUP_ROWS, offsets_path, text_path

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TypeVar
 
-from mrag_eval.core import Wait, waits_are_shown
+from mrag_eval.platform import Wait, waits_are_shown
 
 # A child of the harness's logger, so that the harness shows these lines like its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.build._chunk_workers import Item, item_batches
 from mrag_eval.retrievers.build._ray_work import COLUMNS, RESUME
 from mrag_eval.retrievers.corpora._corpus import Document

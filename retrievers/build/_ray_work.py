@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import mrag_eval
-from mrag_eval.core import CorpusError, MragError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, MragError
 from mrag_eval.retrievers.build._chunk_workers import Item, cut
 from mrag_eval.retrievers.build._windows import Made, made
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter

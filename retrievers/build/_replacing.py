@@ -6,7 +6,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from mrag_eval.core import CorpusError, build_lock
+from mrag_eval.platform import CorpusError, build_lock
 from mrag_eval.retrievers.build._progress import log
 from mrag_eval.retrievers.shards._manifest import MANIFEST, manifest_bytes, parse_manifest
 

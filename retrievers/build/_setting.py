@@ -9,7 +9,7 @@ from functools import cache
 from inspect import Parameter, getdoc, signature
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LIST = "Attributes:\n"

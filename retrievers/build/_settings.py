@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers.build._factory import DEFAULT_RECALL, EXACT, Approximation, approximation
 from mrag_eval.retrievers.build._setting import Allowed, settings_of
 from mrag_eval.retrievers.build._windows import WINDOW

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from mrag_eval.core import NO_SPACES, ConfigError, CorpusError, Passage, base_language, did_you_mean, titled
+from mrag_eval.core import NO_SPACES, Passage, base_language, titled
+from mrag_eval.platform import ConfigError, CorpusError, did_you_mean
 from mrag_eval.retrievers.chunking._sentence_splitter import split_sentences
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.index._hashing import passage_id

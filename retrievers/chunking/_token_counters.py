@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 
 # LlamaIndex's default, the tokenizer of gpt-3.5-turbo.
 CL100K = "cl100k_base"

@@ -1,7 +1,7 @@
 """Readers of corpora as streams of documents: JSONL, Parquet, folders of text, hub datasets.
 
 Every reader is a generator that holds one record at a time, and 8 bytes per document id to detect repeated ids.
-A file that cannot be read raises :class:`~mrag_eval.core.DataError` naming file and line (or row). Text is passed on
+A file that cannot be read raises DataError naming file and line (or row). Text is passed on
 unchanged and never treated as a template.
 """
 
@@ -13,16 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    JsonFault,
-    check_id,
-    did_you_mean,
-    json_value,
-    lines_of,
-    normalize_language,
-)
+from mrag_eval.core import check_id, normalize_language
+from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value, lines_of
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
 from mrag_eval.retrievers.index._hashing import SeenIds
@@ -200,7 +192,7 @@ def read_jsonl(
             ``lang`` (``lang``, ``language``).
         lang: the language of all documents; ``lang`` keys are then ignored.
 
-    Raises :class:`~mrag_eval.core.DataError` for a missing key, invalid UTF-8 or JSON, an unknown language or a
+    Raises DataError for a missing key, invalid UTF-8 or JSON, an unknown language or a
     repeated id, naming file and line, and for a corpus without documents.
     """
     paths = _paths(source)
@@ -225,7 +217,7 @@ def read_folder(source: str | Path, *, lang: str | None = None) -> Iterator[Docu
     """Yield the ``.txt`` and ``.md`` files below a folder as documents, sorted by path.
 
     The id is the path within the folder, the title the file name without suffix. Without ``lang`` the first folder of
-    the path must be a language code (``ko/seoul.txt``). Raises :class:`~mrag_eval.core.DataError` naming the file
+    the path must be a language code (``ko/seoul.txt``). Raises DataError naming the file
     (and line, for invalid UTF-8).
     """
     (root,) = _paths(source)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.corpora._outlines import Outline
 from mrag_eval.retrievers.corpora._reading import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers.corpora._reading import Reading
 
 

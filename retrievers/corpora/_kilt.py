@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, JsonFault, json_value, lines_of
+from mrag_eval.platform import DataError, JsonFault, json_value, lines_of
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped

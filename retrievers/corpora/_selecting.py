@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers.corpora._outlines import Outline
 from mrag_eval.retrievers.corpora._topics import NEAR, NO_PLACE, OTHER, PLACE, Topics
 from mrag_eval.retrievers.index._hashing import hash64

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from mrag_eval.core import ConfigError, normalize_language
+from mrag_eval.core import normalize_language
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers.corpora._starter_words import BORDERS, EVERYDAY_LIFE, GENERAL_KNOWLEDGE, Words
 from mrag_eval.retrievers.corpora._topics import Topics, topics
 

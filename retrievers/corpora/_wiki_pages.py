@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
 
-from mrag_eval.core import LONGEST_LINE, DataError
+from mrag_eval.platform import LONGEST_LINE, DataError
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
 
 # Namespace numbers, the same in every wiki.

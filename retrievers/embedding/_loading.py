@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, missing_extra
+from mrag_eval.platform import ConfigError, missing_extra
 
 _SMALL_FILE = 1 << 20
 # The first release whose cross-encoders accept tokenizer settings per call, and whose sparse encoders are supported.

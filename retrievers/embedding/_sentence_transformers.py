@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, loading_device, missing_extra, placed
+from mrag_eval.platform import ConfigError, loading_device, missing_extra, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import Feeding, feeding
 from mrag_eval.retrievers.embedding._loading import commit_of, files_hash, loading, offline, with_settings

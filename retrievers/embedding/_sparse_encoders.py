@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, CorpusError, Wait, loading_device, placed
+from mrag_eval.platform import ConfigError, CorpusError, Wait, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._loading import commit_of, files_hash, loading, model_class, offline, with_settings
 from mrag_eval.retrievers.embedding._recent_queries import remembered
@@ -50,8 +50,8 @@ def load_sparse_encoder(spec: str | Mapping[str, Any] | EmbedderSpec, *, device:
     """Load a sparse encoder of sentence-transformers from the hub (``naver/splade-v3``) or a folder, once per process.
 
     ``spec`` is a name or a mapping with ``model``, ``revision``, ``max_tokens``, ``trust_remote_code``, ``batch_size``.
-    Raises :class:`~mrag_eval.core.ConfigError` for another kind of model or a setting that sparse encoders lack, and
-    :class:`~mrag_eval.core.MissingExtraError` if sentence-transformers is missing or older than 6.
+    Raises ConfigError for another kind of model or a setting that sparse encoders lack, and
+    MissingExtraError if sentence-transformers is missing or older than 6.
     """
     parsed = parse_spec(spec)
     if parsed.kind != "sentence-transformers":

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import DataError, Passage, missing_extra
+from mrag_eval.core import Passage
+from mrag_eval.platform import DataError, missing_extra
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._blocks import BLOCK, PassageBlock
 from mrag_eval.retrievers.index._passage_columns import PassageColumns

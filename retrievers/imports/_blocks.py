@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import DataError, check_id
+from mrag_eval.core import check_id
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers.build._dense_files import norms_of
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.embedding._embedders import Vectors

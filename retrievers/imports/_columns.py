@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, DataError, did_you_mean, normalize_language
+from mrag_eval.core import normalize_language
+from mrag_eval.platform import ConfigError, DataError, did_you_mean
 from mrag_eval.retrievers.corpora._wikipedia import page_document_id
 from mrag_eval.retrievers.imports._presets import FIELDS, VECTORS
 from mrag_eval.retrievers.index._hashing import passage_id

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, Passage, json_value
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, json_value
 
 SEED = 20
 # Passages that are embedded again.

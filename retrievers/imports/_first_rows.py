@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, MissingExtraError
+from mrag_eval.platform import ConfigError, CorpusError, DataError, MissingExtraError
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, load_embedder
 from mrag_eval.retrievers.imports._blocks import PassageBlock, checked_vectors

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import IO, Any
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers.corpora._hub_stream import said
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, Passage, build_lock, room_on_disk
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, DataError, build_lock, room_on_disk
 from mrag_eval.retrievers.build._building import DRAWN
 from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._progress import Progress

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 
 # Fields of a passage, and the columns each is looked for in.
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(

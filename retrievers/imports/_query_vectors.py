@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import ConfigError, DataError, JsonFault, is_language, json_value, lines_of, same_language
+from mrag_eval.core import is_language, same_language
+from mrag_eval.platform import ConfigError, DataError, JsonFault, json_value, lines_of
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.imports._blocks import BLOCK
 from mrag_eval.retrievers.imports._columns import vectors_of

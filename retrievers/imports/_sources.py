@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mrag_eval.core import ConfigError, DataError, Passage, normalize_language
+from mrag_eval.core import Passage, normalize_language
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._arrays import BesideSource, rows_of
 from mrag_eval.retrievers.imports._blocks import VectorSource

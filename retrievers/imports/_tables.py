@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language
+from mrag_eval.core import is_language, normalize_language
+from mrag_eval.platform import DataError, did_you_mean
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._blocks import BLOCK, PassageBlock, read_ahead

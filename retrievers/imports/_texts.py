@@ -7,7 +7,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, JsonFault, Passage, json_value, lines_of, normalize_language
+from mrag_eval.core import Passage, normalize_language
+from mrag_eval.platform import DataError, JsonFault, json_value, lines_of
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped

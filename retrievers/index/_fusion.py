@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mrag_eval.core import ConfigError, Hit, content_key
+from mrag_eval.core import Hit
+from mrag_eval.platform import ConfigError, content_key
 
 
 def query_turn(text: str, seed: int = 0) -> int:
@@ -81,7 +82,7 @@ def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mappi
 
     Places that a language cannot fill, or that ``quotas`` leaves open, go to the other languages one at a time, in
     rounds, largest quota first, ties by language code. The result is ordered by score, then id; quota lists have no
-    single ranking, so rank measures over them are undefined. Raises :class:`~mrag_eval.core.ConfigError` for a negative
+    single ranking, so rank measures over them are undefined. Raises ConfigError for a negative
     quota or quotas that add up to more than ``k``.
     """
     _check_k(k)
@@ -139,7 +140,7 @@ def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, 
 
     Every language gets the floor of its exact share; the places left over go to the largest remainders, ties in
     order of language code, starting at ``seed``. ``share_quotas({"ar": 75, "en": 25}, 20) == {"ar": 15, "en": 5}``.
-    Integer arithmetic, so exact. Raises :class:`~mrag_eval.core.ConfigError` without a language or a positive count.
+    Integer arithmetic, so exact. Raises ConfigError without a language or a positive count.
     """
     _check_k(k)
     total = sum(counts.values())
@@ -186,7 +187,7 @@ def merge_by_rank_share(
     ``counts`` holds the passages of each language. A language with three times the passages gets three times the
     places, as in :func:`share_quotas`, but in one ranking. The share becomes the score. Ties as in
     :func:`merge_by_score`; languages of the same size tie at every rank. Raises
-    :class:`~mrag_eval.core.ConfigError` for a language without a count, or with fewer passages than hits.
+    ConfigError for a language without a count, or with fewer passages than hits.
     """
     _check_k(k)
     for language, hits in lists_by_language.items():

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, Hit, Passage
+from mrag_eval.core import Hit, Passage
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers.embedding._allowed import Spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, sparse_query_vectors
@@ -167,8 +168,8 @@ class Index:
                 ignored with a warning.
             embeddings: vectors of the queries (queries × dimensions); None embeds them.
 
-        Raises :class:`~mrag_eval.core.DataError` for an empty query (naming its position) or arguments of different
-        lengths, :class:`~mrag_eval.core.CorpusError` for a language without a shard.
+        Raises DataError for an empty query (naming its position) or arguments of different
+        lengths, CorpusError for a language without a shard.
         """
         scopes, rows, vectors = self._prepare(queries, k, languages, candidates, embeddings)
         if not len(queries):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.embedding._allowed import Spec, needs_user
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder
@@ -54,7 +54,7 @@ def load_index(
         embedders: specifications of embedders that the index may use although they are behind an address, run code of
             their own or are in a local folder; ``expect_embedder`` is one of them.
 
-    Raises :class:`~mrag_eval.core.CorpusError` for a missing, unfinished, damaged or newer index, or another
+    Raises CorpusError for a missing, unfinished, damaged or newer index, or another
     embedder.
     """
     folder = Path(path).resolve()
@@ -125,7 +125,7 @@ def index_info(path: str | Path) -> dict[str, Any]:
 def verify_index(path: str | Path) -> int:
     """Read every file of an index and compare its SHA-256; return the number of files.
 
-    Raises :class:`~mrag_eval.core.CorpusError` for the first one that is missing or damaged.
+    Raises CorpusError for the first one that is missing or damaged.
     """
     folder = Path(path).resolve()
     manifest = parse_manifest(folder, manifest_bytes(folder))

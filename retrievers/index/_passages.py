@@ -19,7 +19,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, Passage, read_array
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, read_array
 from mrag_eval.retrievers.index._hashing import hash64
 
 Rows = NDArray[np.int64]

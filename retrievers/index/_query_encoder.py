@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from mrag_eval.core import CorpusError, DataError
+from mrag_eval.platform import CorpusError, DataError
 from mrag_eval.retrievers.embedding._allowed import Spec, allowed_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors, load_embedder, query_vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder

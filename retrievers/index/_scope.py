@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, language_name, matching_languages, normalize_language
+from mrag_eval.core import language_name, matching_languages, normalize_language
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers.index._passages import PassageRows, Rows
 
 logger = logging.getLogger(__name__)

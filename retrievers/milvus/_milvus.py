@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.embedding._allowed import Spec
 from mrag_eval.retrievers.embedding._embedder_spec import SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors

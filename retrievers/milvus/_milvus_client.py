@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, CorpusError, keep_address, keep_pair, missing_extra
+from mrag_eval.platform import ConfigError, CorpusError, keep_address, keep_pair, missing_extra
 from mrag_eval.retrievers.milvus._milvus_local import serving_address, unopened
 
 # A child of the harness's logger, so that the harness shows these lines like its own.
@@ -43,7 +43,7 @@ def is_server(uri: str) -> bool:
 def checked_uri(uri: str) -> str:
     """Return ``uri`` with an absolute path for a local file.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for one that is neither a server nor a file ending in ``.db``, and for
+    Raises ConfigError for one that is neither a server nor a file ending in ``.db``, and for
     one with a password, which would be written wherever the setting is.
     """
     if is_server(keep_address(uri)):

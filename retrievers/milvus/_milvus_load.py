@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, CorpusError, Wait, did_you_mean
+from mrag_eval.platform import ConfigError, CorpusError, Wait, did_you_mean
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._passages import PassageStore
 from mrag_eval.retrievers.milvus._milvus import (
@@ -68,8 +68,8 @@ def load_into_milvus(
         overwrite: replace another index of that name.
         progress: show on a terminal how much is loaded.
 
-    Raises :class:`~mrag_eval.core.CorpusError` if the collection has other content, a text is too long for Milvus, or
-    the counts differ; :class:`~mrag_eval.core.ConfigError` for an unknown vector index.
+    Raises CorpusError if the collection has other content, a text is too long for Milvus, or
+    the counts differ; ConfigError for an unknown vector index.
     """
     if vector_index not in VECTOR_INDEXES:
         raise ConfigError(f"unknown vector index '{vector_index}'{did_you_mean(vector_index, VECTOR_INDEXES)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mrag_eval.core import CorpusError, missing_extra, write_whole
+from mrag_eval.platform import CorpusError, missing_extra, write_whole
 
 
 def serving_address(path: str) -> str:

@@ -11,7 +11,7 @@ import json
 import zlib
 from typing import Any
 
-from mrag_eval.core import LONGEST_FILE, CorpusError, json_value
+from mrag_eval.platform import LONGEST_FILE, CorpusError, json_value
 from mrag_eval.retrievers.milvus._milvus_client import Connection
 
 # A VARCHAR field of Milvus holds 65,535 bytes.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.index._passages import Record, Rows, RowsByLanguage
 from mrag_eval.retrievers.milvus._milvus_client import Connection
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import placed
+from mrag_eval.platform import placed
 from mrag_eval.retrievers.embedding._loading import (
     commit_of,
     folder_identity,
@@ -40,7 +40,7 @@ class BgeM3Reranker:
     """``(w1 · dense + w2 · sparse + w3 · multi-vector) / (w1 + w2 + w3)``; the paper's weights are 1, 0.3 and 1.
 
     Texts are truncated to ``max_length`` tokens. ``revision`` is the commit (or, for a folder, a hash of its files)
-    with a hash of these settings. Raises :class:`~mrag_eval.core.ConfigError` for a model without the two heads.
+    with a hash of these settings. Raises ConfigError for a model without the two heads.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, loading_device, placed
+from mrag_eval.platform import ConfigError, loading_device, placed
 from mrag_eval.retrievers.embedding._loading import (
     commit_of,
     folder_identity,
@@ -31,8 +31,8 @@ class CrossEncoderReranker:
     A language model with a template of its own reads one text, whose end is cut before the template's.
     ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of these settings.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded or returns several numbers, and
-    :class:`~mrag_eval.core.MissingExtraError` if sentence-transformers is missing or older than 6.
+    Raises ConfigError for a model that cannot be loaded or returns several numbers, and
+    MissingExtraError if sentence-transformers is missing or older than 6.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, placed
+from mrag_eval.platform import ConfigError, placed
 from mrag_eval.retrievers.embedding._loading import (
     commit_of,
     folder_identity,
@@ -27,7 +27,7 @@ class ListReranker:
     Passages are given in the order of the search. ``max_length`` bounds each passage, if the method takes
     ``max_doc_length``. ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of the settings.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded or has no such method.
+    Raises ConfigError for a model that cannot be loaded or has no such method.
     """
 
     reads_lists = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers.recipes._rerankers import reranker_recipe
 from mrag_eval.retrievers.rerank._cross_encoder import CrossEncoderReranker
 from mrag_eval.retrievers.rerank._lists import ListReranker
@@ -27,7 +27,7 @@ def load_cross_encoder(
     """Load a reranker that reads query and passage together, once per process.
 
     ``instruction`` takes the place of the one in the recipe of the model's family. Raises
-    :class:`~mrag_eval.core.ConfigError` if the family takes none, and as the rerankers do.
+    ConfigError if the family takes none, and as the rerankers do.
     """
     recipe = reranker_recipe(model)
     if instruction is not None and (recipe is None or not recipe.instructable):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import ConfigError, placed
+from mrag_eval.platform import ConfigError, placed
 from mrag_eval.retrievers.embedding._loading import (
     commit_of,
     folder_identity,
@@ -31,7 +31,7 @@ class PromptedReranker:
     query or a passage are plain text. ``revision`` is the commit (or, for a folder, a hash of its files) with a hash of
     all that shapes the input.
 
-    Raises :class:`~mrag_eval.core.ConfigError` for a model that cannot be loaded, and for a ``max_length`` that the
+    Raises ConfigError for a model that cannot be loaded, and for a ``max_length`` that the
     template alone exceeds.
     """
 

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 
 Scores = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.shards._codes import FLOAT32, Vectors
 from mrag_eval.retrievers.shards._faiss_shard import MARGIN, MOST_RESULTS, FaissShard
 from mrag_eval.retrievers.shards._manifest import ApproximateRecord, Manifest, approximate_name

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, mapped_array, save_array
+from mrag_eval.platform import CorpusError, mapped_array, save_array
 from mrag_eval.text import Tokenizer
 
 _BLOCK = 32_768

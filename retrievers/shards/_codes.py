@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import replaced, save_faiss
+from mrag_eval.platform import replaced, save_faiss
 
 Vectors = NDArray[np.float32]
 

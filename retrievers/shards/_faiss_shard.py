@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.shards._codes import FLOAT32, Codes, Vectors, codes_of
 from mrag_eval.retrievers.shards._ordering import Rows, Scores, top_k, top_k_line
 

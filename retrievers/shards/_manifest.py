@@ -13,7 +13,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 import mrag_eval
-from mrag_eval.core import CorpusError, Wait, is_plain_language, json_value, links_out, path_fault, regular, write_whole
+from mrag_eval.platform import (
+    CorpusError,
+    Wait,
+    is_plain_language,
+    json_value,
+    links_out,
+    path_fault,
+    regular,
+    write_whole,
+)
 
 FORMAT = 1
 # of indexes whose vectors are coded: releases that know only format 1 must not read them as float32

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import read_array
+from mrag_eval.platform import read_array
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from mrag_eval.retrievers.shards._sparse_shard import FILES
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import CorpusError, mapped_array, save_array
+from mrag_eval.platform import CorpusError, mapped_array, save_array
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 
 _BLOCK = 32_768

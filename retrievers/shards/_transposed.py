@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.core import read_array
+from mrag_eval.platform import read_array
 
 # postings read at a time
 _BLOCK = 1 << 22

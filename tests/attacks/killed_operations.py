@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import MragError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import MragError
 from mrag_eval.retrieval import CorpusSettings, build_corpus
 from mrag_eval.retrievers import (
     Document,

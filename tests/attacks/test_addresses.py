@@ -11,8 +11,8 @@ import yaml
 
 from mrag_eval.cli import main
 from mrag_eval.config import ModelSpec, Retrieval, load_config, validated
-from mrag_eval.core import ConfigError, Endpoint, Store, address_fault, bearer
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import ConfigError, Endpoint, Store, address_fault, bearer
 from mrag_eval.retrievers import load_embedder
 from tests.worlds.model_server import ModelServer
 

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from mrag_eval.core import Endpoint, Transport
+from mrag_eval.platform import Endpoint, Transport
 from mrag_eval.report.page._write import _json
 from mrag_eval.scoring import RowRecord, TaskScores
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import HttpFault, MragError, json_answer
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import HttpFault, MragError, json_answer
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
 from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
 from tests.models.conftest import ask

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from mrag_eval.cli import main
-from mrag_eval.core import ConfigError, CorpusError, DataError, MragError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError, DataError, MragError
 from mrag_eval.report.labels._rejudge import _check_prompts
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry

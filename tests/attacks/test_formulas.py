@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mrag_eval.core import escaped
+from mrag_eval.platform import escaped
 from mrag_eval.report._table import Cell, Row, Table, render
 from mrag_eval.report.comparison._compare_text import _flat
 from mrag_eval.report.exports import _csv

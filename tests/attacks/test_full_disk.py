@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import Store
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import Store
 from tests.models.conftest import ask, model_of  # noqa: F401 - a fixture
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 

@@ -196,7 +196,7 @@ print("on", flush=True)
 
 
 def test_handlers_are_put_back() -> None:
-    from mrag_eval.core import ending_within
+    from mrag_eval.platform import ending_within
 
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with ending_within(0.1):
@@ -221,7 +221,7 @@ def test_nohup_is_respected() -> None:
 
 @pytest.mark.parametrize("name", ["first-dead", "first-alive"])
 def test_folders_of_killed_runs_are_removed_and_those_of_living_ones_stay(tmp_path: Path, name: str) -> None:
-    from mrag_eval.core import build_lock
+    from mrag_eval.platform import build_lock
     from mrag_eval.retrieval.ahead._process import _folder_in
 
     (tmp_path / name / "rows").mkdir(parents=True)

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import mrag_eval
-from mrag_eval.core import CorpusError, DataError, JsonFault, MragError, Store, json_value
 from mrag_eval.datasets._jsonl import JsonlBlock, load
 from mrag_eval.judging._rubrics import Case, verdict_rubric
 from mrag_eval.models import AuxModel, parse_json
+from mrag_eval.platform import CorpusError, DataError, JsonFault, MragError, Store, json_value
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.files._results import read_result_file
 from mrag_eval.report.files._samples import read_samples
@@ -200,8 +200,8 @@ OWN_TEXT = {
     "building/steps/_journal.py",
     "building/steps/_steps.py",
     "building/xrag/_articles.py",
-    "core/_json_text.py",
-    "core/_run_files.py",
+    "platform/_json_text.py",
+    "platform/_run_files.py",
     "datasets/_kilt_paragraphs.py",
     "datasets/_registry.py",
     "datasets/_xlcost_corpus.py",
@@ -225,5 +225,5 @@ def test_json_from_outside_has_one_reader() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Attribute) and ast.unparse(node) in ("json.loads", "json.load"):
                     found.add(str(path.relative_to(room)))
-    assert found <= OWN_TEXT, "read text from outside with mrag_eval.core.json_value or json_from"
+    assert found <= OWN_TEXT, "read text from outside with mrag_eval.platform.json_value or json_from"
     assert json.loads("1") == 1

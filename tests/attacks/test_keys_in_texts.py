@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mrag_eval.core import close_stores
+from mrag_eval.platform import close_stores
 from tests.attacks.test_planted_secrets import run
 from tests.programs import Programs
 from tests.worlds.embedding_server import serving

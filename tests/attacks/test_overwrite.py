@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import CorpusError, Passage, build_lock
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError, build_lock
 from mrag_eval.retrieval import CorpusSettings, build_corpus
 from mrag_eval.retrievers import Document, Edition, add_documents, build_index, join_indexes, load_index, merge_indexes
 from mrag_eval.retrievers.build._replacing import UNFINISHED, discard, move_into_place, remove_unfinished

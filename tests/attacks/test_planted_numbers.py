@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli import main
-from mrag_eval.core import json_value
+from mrag_eval.platform import json_value
 from tests.report.runs import write_full_run
 
 PLACES: dict[str, tuple[str, ...]] = {

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from mrag_eval.cli import main
-from mrag_eval.core import close_stores
+from mrag_eval.platform import close_stores
 from tests.worlds.small import BASE, write_task, write_world
 
 # name -> value; none has a form by which a key could be recognised

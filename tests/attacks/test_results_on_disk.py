@@ -14,8 +14,8 @@ import pytest
 
 from mrag_eval import evaluate
 from mrag_eval.cli import main
-from mrag_eval.core import ConfigError, RunFiles, UnwrittenError
 from mrag_eval.harness._command import exit_with_1_at_the_end
+from mrag_eval.platform import ConfigError, RunFiles, UnwrittenError
 from tests.worlds.small import BASE, ScriptedLM, write_task
 
 LONE = "1841 \ud83d"

@@ -18,9 +18,10 @@ from lm_eval.loggers import EvaluationTracker
 
 from mrag_eval.building.steps._journal import Journal
 from mrag_eval.building.steps._records import Outcome
-from mrag_eval.core import HIDDEN, Hit, RunFiles, Store, hidden, keep_key, write_whole
+from mrag_eval.core import Hit
 from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.models import write_table
+from mrag_eval.platform import HIDDEN, RunFiles, Store, hidden, keep_key, write_whole
 from mrag_eval.report.files._samples import write_samples
 from tests.retrieval.shared_folder import DOCS, FOUND, write_folder
 
@@ -40,13 +41,13 @@ WRITERS = {
     "mrag_eval/cli/_gate.py": "made",
     "mrag_eval/cli/_options.py": "made",
     "mrag_eval/controls/_task.py": "back",
-    "mrag_eval/core/_disk.py": "back",
-    "mrag_eval/core/_ended_runs.py": "back",
-    "mrag_eval/core/_files.py": "back",
-    "mrag_eval/core/_run_files.py": "out",
-    "mrag_eval/core/_sharing.py": "back",
-    "mrag_eval/core/_sheets.py": "made",
-    "mrag_eval/core/_store.py": "back",
+    "mrag_eval/platform/_disk.py": "back",
+    "mrag_eval/platform/_ended_runs.py": "back",
+    "mrag_eval/platform/_files.py": "back",
+    "mrag_eval/platform/_run_files.py": "out",
+    "mrag_eval/platform/_sharing.py": "back",
+    "mrag_eval/platform/_sheets.py": "made",
+    "mrag_eval/platform/_store.py": "back",
     "mrag_eval/datasets/_github.py": "back",
     "mrag_eval/datasets/_kilt_paragraphs.py": "back",
     "mrag_eval/models/_answering.py": "back",
@@ -102,11 +103,11 @@ WRITERS = {
 HIDERS = {
     "mrag_eval/cli/_main.py": "screen",
     "mrag_eval/cli/_show.py": "screen",
-    "mrag_eval/core/_errors.py": "message",
-    "mrag_eval/core/_http.py": "message",
-    "mrag_eval/core/_redaction.py": "log and screen",
-    "mrag_eval/core/_run_files.py": "results and samples",
-    "mrag_eval/core/_secrets.py": "itself",
+    "mrag_eval/platform/_errors.py": "message",
+    "mrag_eval/platform/_http.py": "message",
+    "mrag_eval/platform/_redaction.py": "log and screen",
+    "mrag_eval/platform/_run_files.py": "results and samples",
+    "mrag_eval/platform/_secrets.py": "itself",
     "mrag_eval/harness/_result_files.py": "results and samples",
     "mrag_eval/models/_local.py": "message",
     "mrag_eval/models/_model.py": "message",

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks._table import FOLDER, known_benchmarks, run_benchmarks, shown_benchmarks
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 
 SCRIPT = """
 import json, sys

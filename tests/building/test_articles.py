@@ -14,7 +14,7 @@ from mrag_eval.building.steps._records import Outcome
 from mrag_eval.building.xrag._articles import Library, article_files, corpus_identity, day_of, read_articles, sampled
 from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import ArticleBlock
-from mrag_eval.core import DataError, to_json
+from mrag_eval.platform import DataError, to_json
 from tests.building.newsroom import BODY, article, write_corpus
 
 BLOCK = ArticleBlock(min_words=10)

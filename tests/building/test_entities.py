@@ -13,7 +13,7 @@ import pytest
 from mrag_eval.building.xrag._entities import by_recogniser, described, recogniser
 from mrag_eval.building.xrag._xrag_records import Headline
 from mrag_eval.building.xrag._xrag_settings import EntityBlock
-from mrag_eval.core import ConfigError, DataError, MissingExtraError
+from mrag_eval.platform import ConfigError, DataError, MissingExtraError
 
 TITLE = "Walmart helps after Hurricane Helene on Monday"
 FOUND = [("Walmart", "ORG"), ("Hurricane Helene", "EVENT"), ("Monday", "DATE")]

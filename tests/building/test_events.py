@@ -11,7 +11,7 @@ from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._events import Meeting, article_index, capped, meetings, read_events
 from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import EventBlock, RetrieverBlock
-from mrag_eval.core import DataError, to_json
+from mrag_eval.platform import DataError, to_json
 from tests.building.newsroom import TownEmbedder, write_corpus
 
 

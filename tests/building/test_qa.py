@@ -13,7 +13,7 @@ from mrag_eval.building import read_qa_config
 from mrag_eval.building.qa._qa_config import Choice, QaConfig
 from mrag_eval.building.qa._qa_draw import balanced, drawn_categories, drawn_languages
 from mrag_eval.building.qa._qa_replies import CHECKS, Pair, read_checks, read_pair
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from tests.building.qa_world import pair, verdict
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from mrag_eval.building import QaBuilt, build_qa
 from mrag_eval.building.qa._qa_config import QaConfig
-from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.datasets import load_benchmark
+from mrag_eval.platform import DataError, read_sheet, write_sheet
 from tests.building.qa_world import Paragraphs, pair, records, verdict
 from tests.building.scripted import ScriptedModel, failed
 from tests.tables import single_spaced

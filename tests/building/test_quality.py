@@ -14,9 +14,9 @@ from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.building import build_qa, quality_tables
 from mrag_eval.building.qa._qa_config import QaConfig
-from mrag_eval.core import DataError
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _answers as judging
+from mrag_eval.platform import DataError
 from mrag_eval.report import Cell, Table, render
 from tests.building.qa_world import Paragraphs
 from tests.building.scripted import ScriptedModel

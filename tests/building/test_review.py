@@ -9,7 +9,7 @@ import pytest
 
 from mrag_eval.building.review._review import ReviewDocument, ReviewItem, read_reviews
 from mrag_eval.building.review._review_outcome import Review, crossdoc_type, outcome, review
-from mrag_eval.core import DataError, read_sheet, write_sheet
+from mrag_eval.platform import DataError, read_sheet, write_sheet
 
 YES = {"natural": "yes", "answerable": "yes", "correct": "yes"}
 

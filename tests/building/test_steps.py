@@ -12,7 +12,7 @@ import pytest
 
 from mrag_eval.building.steps._records import Outcome, Settle, dropped, each, kept
 from mrag_eval.building.steps._steps import Step, read_records, run_steps, step_records
-from mrag_eval.core import ConfigError, CorpusError
+from mrag_eval.platform import ConfigError, CorpusError
 from tests.building.scripted import ScriptedModel
 
 

@@ -14,8 +14,8 @@ import pytest
 from mrag_eval.building import build_territories
 from mrag_eval.building.territories._territories import TerritoriesBuilt
 from mrag_eval.building.territories._territory_questions import Wording, builtin_wording, fault_of
-from mrag_eval.core import DataError
 from mrag_eval.datasets import load_benchmark
+from mrag_eval.platform import DataError
 from tests.building.qa_world import records
 from tests.building.scripted import ScriptedModel, failed
 from tests.tables import single_spaced

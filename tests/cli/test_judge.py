@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
-from mrag_eval.core import ConfigError, DataError, read_sheet, to_json
 from mrag_eval.judging import Panel
+from mrag_eval.platform import ConfigError, DataError, read_sheet, to_json
 from mrag_eval.report import agreement, judge_samples
 from mrag_eval.report.labels import _rejudge as rejudge
 from mrag_eval.report.labels._panel_agreement import read_labels

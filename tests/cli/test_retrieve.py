@@ -21,8 +21,8 @@ from lm_eval.utils import setup_logging
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli import main
 from mrag_eval.cli._first import First
-from mrag_eval.core import ConfigError, CorpusError, MragError
-from mrag_eval.core._disk import NoRoomError
+from mrag_eval.platform import ConfigError, CorpusError, MragError
+from mrag_eval.platform._disk import NoRoomError
 from mrag_eval.retrieval import Order, retrieved_apart
 from mrag_eval.retrieval.ahead import _process as retrieve_first
 from mrag_eval.retrieval.sources._index import IndexSearch

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import split_config
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import METRIC_NAMES
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 
 # As results have always recorded them, whatever the kind.
 RERANK = {

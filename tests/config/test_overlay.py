@@ -11,7 +11,7 @@ import yaml
 from mrag_eval.config import Retrieval, deep_merge, overlaid, split_config, validated
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._translator import TranslatorSpec
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 
 BGE = {"model": "BAAI/bge-reranker-v2-m3", "max_length": 256}
 API = {"kind": "api", "url": "http://localhost:8000/v1/rerank", "model": "m"}

@@ -12,7 +12,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from mrag_eval.config import TaskBlocks
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from tests.worlds.small import BASE, write_task, write_world
 
 _GROUPS = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import read_task_yaml
-from mrag_eval.core import tasks_folder
 from mrag_eval.harness import read_task_file
+from mrag_eval.platform import tasks_folder
 
 FILES = [path for path in sorted(tasks_folder().rglob("*.yaml")) if path.name != "_matrix.yaml"]
 

@@ -13,7 +13,6 @@ from mrag_eval.core import (
     CORAL_POOL,
     NO_SPACES,
     RESOURCE_GROUPS,
-    ConfigError,
     base_language,
     is_language,
     iso_639_3,
@@ -24,10 +23,10 @@ from mrag_eval.core import (
     normalize_language,
     same_language,
     suggestion,
-    visible,
 )
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.metrics import FastTextDetector
+from mrag_eval.platform import ConfigError, visible
 from tests.core.first_languages import ALIASES, FIRST, SPELLINGS, first_reading, first_tails
 
 # code -> English name, usual script

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import AgentUsage, DataError, Trace, TracedQuestion
+from mrag_eval.core import AgentUsage, Trace, TracedQuestion
+from mrag_eval.platform import DataError
 
 USAGE = {"calls": 3, "cached": 1, "tokens_in": 20, "tokens_out": 4, "seconds": 0.30000000000000004}
 SCORES = {"relevance": 5, "usefulness": 4, "clarity_specificity": 3, "compatibility": 5}

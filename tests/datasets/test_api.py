@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import LOADERS, load_benchmark, validate_data
+from mrag_eval.platform import ConfigError, DataError
 
 
 def test_importing_loads_no_heavy_library() -> None:

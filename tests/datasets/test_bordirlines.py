@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError, Passage, is_language, normalize_language
+from mrag_eval.core import Passage, is_language, normalize_language
 from mrag_eval.datasets import Benchmark, Label, load_benchmark, majority, read_viewpoint, subjects, validate_data
 from mrag_eval.datasets._bordirlines import _searchable
+from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.bordirlines import TERRITORIES, K, real_queries, write_bordirlines
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._click import CATEGORY_SIZES, category_of
+from mrag_eval.platform import DataError
 
 
 def question(name: str, choices: list[str], answer: str, paragraph: str = "") -> dict[str, Any]:

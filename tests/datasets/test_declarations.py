@@ -17,7 +17,7 @@ from pydantic import ValidationError
 import mrag_eval.datasets
 from mrag_eval.cli._catalog import list_benchmarks, list_tasks, tasks_folder
 from mrag_eval.config import JUDGED
-from mrag_eval.core import ConfigError, DataError, RowScores
+from mrag_eval.core import RowScores
 from mrag_eval.datasets import (
     LOADERS,
     Benchmark,
@@ -31,6 +31,7 @@ from mrag_eval.datasets import (
     load_benchmark,
 )
 from mrag_eval.datasets._declaration import OWN_BREAKDOWNS
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.scoring import METRICS, row_record, summarize
 from tests.worlds import mkqa as mkqa_rows
 from tests.worlds import xlcost as xlcost_files

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError, CorpusError, DataError
 from mrag_eval.datasets import Benchmark, load_benchmark, validate_data
 from mrag_eval.datasets._imbalance import Imbalance, kept_versions
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import retrieve
 from tests.datasets.test_xquad import WORDS, article
 

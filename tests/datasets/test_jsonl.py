@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.prompts import load_template
 from mrag_eval.retrieval import retrieve
 

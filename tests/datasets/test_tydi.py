@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import _tydiqa as tydiqa
 from mrag_eval.datasets import _xor_tydi as xor_tydi
 from mrag_eval.datasets import load_benchmark
+from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.mkqa import answer, question, tydi_file, write_all, write_jsonl, xor_rows
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import PAGE, ConfigError, DataError, Passage, RagDoc
+from mrag_eval.core import PAGE, Passage, RagDoc
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets import _github as github
 from mrag_eval.datasets._xlcost_countries import _named, country_pages
+from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.xlcost import corpus_rows, question_rows, write, write_parquet
 
 # By the number of rows in the file: the authors' 2,066, or 1,856 if a tenth of the questions is held out. Facts about

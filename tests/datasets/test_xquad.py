@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._xquad import LANGUAGES
+from mrag_eval.platform import ConfigError, DataError
 
 WORDS = {"en": "river", "de": "Fluss", "ar": "نهر", "zh": "河流"}
 

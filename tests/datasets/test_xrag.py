@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._xrag import HUB, XragBlock, load
+from mrag_eval.platform import DataError
 from tests.worlds.xrag import LANGS, Q_TYPES, row, rows, write
 
 

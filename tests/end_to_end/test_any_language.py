@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Judge, Retrieval
-from mrag_eval.core import ConfigError, Passage, RagDoc, Scored, language_name
+from mrag_eval.core import Passage, RagDoc, Scored, language_name
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.judging import language_check
 from mrag_eval.models import Translator
 from mrag_eval.models.translate._backend import Text
 from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.models.translate._nllb import NllbBackend
+from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import load_template, system_prompts
 from mrag_eval.report.page._samples import directions
 from mrag_eval.report.page._spec import language

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import tasks_folder
+from mrag_eval.platform import tasks_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -14,8 +14,8 @@ import pytest
 import mrag_eval
 from mrag_eval import MragError, evaluate, load_results, retrieve, score
 from mrag_eval.cli import _harness as command
-from mrag_eval.core import DataError
 from mrag_eval.metrics import ranking_metrics
+from mrag_eval.platform import DataError
 from mrag_eval.report import compare
 from tests.worlds.small import BASE, write_task
 from tests.worlds.tiny_families import byte_tokenizer

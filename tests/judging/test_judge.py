@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.config import Judge, load_config
-from mrag_eval.core import ConfigError, to_json
 from mrag_eval.judging import Case, Panel, Rubric, build_panel, verdict_rubric
 from mrag_eval.judging._rubrics import TAGGED, relevance_rubric, verdict_prompts
 from mrag_eval.models import Reply
+from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.prompts import builtin_names, defuse
 from mrag_eval.scoring import JudgedRecord
 from tests.worlds.judges import ScriptedJudge, always, exact, failing, verdict

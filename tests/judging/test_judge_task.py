@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from lm_eval.utils import handle_non_serializable
 
-from mrag_eval.core import ConfigError, Judgement, RagDoc, Scored, Vote
+from mrag_eval.core import Judgement, RagDoc, Scored, Vote
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _answers as judging
 from mrag_eval.models import Ledger
+from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import METRICS, PanelTable, panel_line, score_rows
 from mrag_eval.scoring._panel_table import family
 from tests.task.test_hook import build, knows_everything, run, run_ranks

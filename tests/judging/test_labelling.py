@@ -12,10 +12,11 @@ import pytest
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.config import Judge
-from mrag_eval.core import ConfigError, Labels, Passage, RagDoc, Ranked, Scored, to_json
+from mrag_eval.core import Labels, Passage, RagDoc, Ranked, Scored
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _relevance as labelling
 from mrag_eval.judging._relevance import OTHER_LANGUAGE, Labeller, labelled, labeller_for
+from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.scoring import NO_ANSWERS, LabellingShare, RowRecord, label_line, score_rows
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._row_records import LabelRecord

@@ -11,10 +11,11 @@ import pytest
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.config import Judge, Retrieval
-from mrag_eval.core import ConfigError, Hit, Judgement, RagDoc, Scored, Vote
+from mrag_eval.core import Hit, Judgement, RagDoc, Scored, Vote
 from mrag_eval.judging import Panel, sufficiency_judged, verdict_rubric
 from mrag_eval.judging import _answers as judging
 from mrag_eval.judging._rubrics import sufficiency_rubric
+from mrag_eval.platform import ConfigError
 from mrag_eval.report import render
 from mrag_eval.report.tables._layouts import layout_tables
 from mrag_eval.scoring import score_rows
@@ -353,7 +354,7 @@ def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
 
 
 def test_a_run_without_passages_has_nothing_to_judge(finished: Path) -> None:
-    from mrag_eval.core import DataError
+    from mrag_eval.platform import DataError
     from mrag_eval.report import judge_contexts
 
     samples = [json.loads(line) for line in finished.read_text("utf-8").splitlines()]

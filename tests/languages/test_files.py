@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.building.territories._territory_questions import builtin_wording, fault_of
-from mrag_eval.core import ConfigError, language_name, normalize_language
+from mrag_eval.core import language_name, normalize_language
 from mrag_eval.languages import (
     PACKAGE,
     Language,
@@ -26,6 +26,7 @@ from mrag_eval.languages import (
 )
 from mrag_eval.languages._files import _read
 from mrag_eval.languages._folders import _files
+from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import system_prompts
 
 Write = Callable[..., Path]

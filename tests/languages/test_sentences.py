@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import ConfigError
 from mrag_eval.languages import in_sentence, known_languages, language
+from mrag_eval.platform import ConfigError
 from mrag_eval.text import expected_scripts, script
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError, MissingExtraError
 from mrag_eval.metrics import (
     cohen_kappa,
     effective_panel_size,
@@ -23,6 +22,7 @@ from mrag_eval.metrics import (
     pairwise_kappas,
     wilson,
 )
+from mrag_eval.platform import MetricError, MissingExtraError
 
 T, F = True, False
 

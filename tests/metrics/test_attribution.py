@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import conditional_rate, error_attribution
+from mrag_eval.platform import MetricError
 
 # 10 rows: 8 retrieved, 6 of them kept, 4 of those right; 1 right of the 2 lost, 1 of the 2 never found
 RETRIEVED = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0]

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import (
     _gram_kernel,
     char_ngram_f1,
@@ -22,6 +21,7 @@ from mrag_eval.metrics import (
     char_ngram_scores,
     char_ngram_scores_batch,
 )
+from mrag_eval.platform import MetricError
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "char_ngram.py"
 FIELDS = ("char3gram_recall", "char3gram_precision", "char3gram_f1")

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import ConfigError, MetricError
 from mrag_eval.core import _languages as languages
 from mrag_eval.metrics import extract_choice
+from mrag_eval.platform import ConfigError, MetricError
 
 OPTIONS = ["bread", "eggs", "porridge", "rice"]
 

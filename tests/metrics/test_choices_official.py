@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import (
     BorderlinesCitation,
     extract_choice_blend_official,
@@ -18,6 +17,7 @@ from mrag_eval.metrics import (
     parse_borderlines_direct,
     parse_borderlines_freetext,
 )
+from mrag_eval.platform import MetricError
 
 
 def test_blend(reference: Path) -> None:

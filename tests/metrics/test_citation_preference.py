@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import citation_preference, citation_preferences, citation_rates, parse_citations
+from mrag_eval.platform import MetricError
 
 DOCUMENTS = [["ko", "en", "en", "ko"], ["ko", "en"], ["en", "en"], []]
 REPLIES = [

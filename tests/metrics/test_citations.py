@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import Citations, LanguageCitations, citation_rates, parse_citations
+from mrag_eval.platform import MetricError
 
 
 def explained(text: str, listed: str = "0") -> str:

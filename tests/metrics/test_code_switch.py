@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import code_switch_share, language_mix
+from mrag_eval.platform import MetricError
 from mrag_eval.text import expected_scripts, script
 
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import SHARE, MetricError
+from mrag_eval.core import SHARE
 from mrag_eval.metrics import CONCURRENCE_SCALES, concurrence_intervals, concurrence_scores, wilson
+from mrag_eval.platform import MetricError
 from mrag_eval.scoring import scale_of
 
 Rows = list[dict[str, Any]]

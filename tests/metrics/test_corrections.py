@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import benjamini_hochberg, holm
+from mrag_eval.platform import MetricError
 
 
 def test_corrections_by_hand() -> None:

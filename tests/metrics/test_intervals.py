@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import (
     Estimate,
     _resampling,
@@ -21,6 +20,7 @@ from mrag_eval.metrics import (
     stratified_bootstrap,
     wilson,
 )
+from mrag_eval.platform import MetricError
 
 
 def bounds(estimate: Estimate) -> tuple[float, float, float]:

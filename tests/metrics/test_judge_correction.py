@@ -11,8 +11,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import CorrectedRate, Estimate, corrected_rate
+from mrag_eval.platform import MetricError
 
 # 20 labelled rows: 12 correct, of which the judge finds 10; 8 incorrect, of which it finds 5
 LABELS = [1.0] * 12 + [0.0] * 8

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import in_language_preference, language_pair_matrix
+from mrag_eval.platform import MetricError
 
 
 def test_macro_means_are_plain_means_over_pairs() -> None:

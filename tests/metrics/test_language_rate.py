@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import ConfigError, MetricError, MissingExtraError, base_language
+from mrag_eval.core import base_language
 from mrag_eval.metrics import (
     FastTextDetector,
     LanguageDetector,
@@ -26,6 +26,7 @@ from mrag_eval.metrics import (
 )
 from mrag_eval.metrics._language_detection import canonical
 from mrag_eval.metrics._language_rate import unknown_to
+from mrag_eval.platform import ConfigError, MetricError, MissingExtraError
 from tests.metrics.fasttext_file import write_fasttext
 
 LONG = "x" * 30

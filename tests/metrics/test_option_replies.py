@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import SHARES, random_concurrence, reply_outcome
+from mrag_eval.platform import MetricError
 
 Row = Mapping[str, Any]
 OPTIONS = ("South Sudan", "Sudan")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import paired_ranks
+from mrag_eval.platform import MetricError
 
 
 def test_clear_differences_are_ranks_and_equal_runs_share_them() -> None:

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import random_ranking, ranking_metrics
+from mrag_eval.platform import MetricError
 
 MEASURES = ("hit", "recall", "precision", "mrr", "ndcg", "map")
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import rank_documents, ranking_metrics
+from mrag_eval.platform import MetricError
 
 ALL = (
     *(f"{family}@{k}" for family in ("hit", "recall", "precision", "mrr", "ndcg", "map") for k in (1, 3, 20)),

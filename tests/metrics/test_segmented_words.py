@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from mrag_eval.core import MissingExtraError, RagDoc, Scored
+from mrag_eval.core import RagDoc, Scored
 from mrag_eval.metrics import segmented_f1, word_f1
+from mrag_eval.platform import MissingExtraError
 from mrag_eval.scoring import score_rows, words_of
 from mrag_eval.text import _segmenters as module
 from mrag_eval.text import segmenters, words_apart

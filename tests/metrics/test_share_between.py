@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import share_between
+from mrag_eval.platform import MetricError
 
 ROWS = [str(i) for i in range(40)]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import VotedAnswer, has_lemma_rule, short_answer_scores
 from mrag_eval.metrics._short_answers import STEMMED
+from mrag_eval.platform import MetricError
 
 
 def voted(*answers: tuple[str, str, int]) -> list[VotedAnswer]:

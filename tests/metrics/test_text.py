@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import (
     exact_match,
     match,
@@ -22,6 +21,7 @@ from mrag_eval.metrics import (
     word_tokens,
 )
 from mrag_eval.metrics._text import gram_tokens
+from mrag_eval.platform import MetricError
 
 MEASURES = [exact_match, match, word_recall, word_precision, word_f1]
 TEXTS = st.text(st.sampled_from("abthen AZ.,-'«»。Ωσς東京은Ж\t\n١"), max_size=25)

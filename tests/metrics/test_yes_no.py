@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import MetricError
 from mrag_eval.metrics import read_yes_no
+from mrag_eval.platform import MetricError
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import Store
 from mrag_eval.harness import model_class
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import Store
 from tests.worlds.model_server import ModelServer, Script, echo
 
 

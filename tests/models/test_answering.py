@@ -20,9 +20,10 @@ from lm_eval.models.openai_completions import LocalChatCompletion
 from lm_eval.tasks import TaskManager
 from sqlitedict import SqliteDict
 
-from mrag_eval.core import Failure, ModelReply, MragError
+from mrag_eval.core import Failure, ModelReply
 from mrag_eval.models import Answering, answering
 from mrag_eval.models._remedies import remedy
+from mrag_eval.platform import MragError
 from mrag_eval.task import RagTask
 from tests.models import test_bodies
 from tests.models.test_endpoint import BY_ITSELF

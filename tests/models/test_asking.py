@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import Store, at_once
 from mrag_eval.models import AuxModel, generate_parsed, parse_json, parse_list
+from mrag_eval.platform import Store, at_once
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, said
 

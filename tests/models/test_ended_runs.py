@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mrag_eval import evaluate
-from mrag_eval.core import keep_for_repetition, remove_ended, repeated_later
 from mrag_eval.models import answering
+from mrag_eval.platform import keep_for_repetition, remove_ended, repeated_later
 from mrag_eval.task import RagTask
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, write_task, write_world
@@ -129,9 +129,9 @@ run_ended(cache, ["ended"])
 
 def test_the_evaluated_model_as_planner_is_asked_anew_as_well(start: Start, tmp_path: Path) -> None:
     from mrag_eval.config import ModelSpec
-    from mrag_eval.core import shared_store
     from mrag_eval.models import ASKED, Answering, EvaluatedModel
     from mrag_eval.models._evaluated import Evaluated
+    from mrag_eval.platform import shared_store
 
     server = start(lambda body, n: said("a plan"))
     args = {"model": "m", "base_url": server.url}

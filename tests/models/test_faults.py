@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core._http_faults import retry_after
 from mrag_eval.models import AuxModel
+from mrag_eval.platform._http_faults import retry_after
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, Script, asked, echo, said
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import Store
 from mrag_eval.models._keeper import Keeper
+from mrag_eval.platform import Store
 
 
 class Counting(Store):

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import ModelBudget, ModelSpec
-from mrag_eval.core import ConfigError, MissingExtraError, Store, at_once, cache_dir
 from mrag_eval.harness import model_class
 from mrag_eval.models import AuxModel, Ledger, Reply, get, total
 from mrag_eval.models._asking import generate_all
 from mrag_eval.models._reply import split_thinking
+from mrag_eval.platform import ConfigError, MissingExtraError, Store, at_once, cache_dir
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, asked, echo, said
 

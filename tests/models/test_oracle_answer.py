@@ -11,8 +11,8 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import ConfigError
 from mrag_eval.models.harness._oracle_answer import OracleAnswerLM, oracle_reply
+from mrag_eval.platform import ConfigError
 from tests.programs import Programs
 from tests.task.test_hook import run
 from tests.worlds.xrag import rows, write

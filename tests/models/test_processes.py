@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import Claims, Store, content_key
 from mrag_eval.models import AuxModel
 from mrag_eval.models._reply import Reply
+from mrag_eval.platform import Claims, Store, content_key
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, asked, echo
 
@@ -27,7 +27,7 @@ import sys
 from pathlib import Path
 from mrag_eval.config import ModelSpec
 from mrag_eval.models import AuxModel
-from mrag_eval.core._store import Store
+from mrag_eval.platform._store import Store
 url, cache, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=8)
 model = AuxModel(spec, name="judge", cache=Store(Path(cache)))
@@ -124,7 +124,7 @@ def test_the_calls_of_a_killed_process_are_made_by_the_others(
 def held(claims: str, key: str) -> subprocess.Popen[str]:
     """Start a process that claims a key and never makes the call."""
     code = (
-        "import sys, time; from pathlib import Path; from mrag_eval.core._claims import Claims; "
+        "import sys, time; from pathlib import Path; from mrag_eval.platform._claims import Claims; "
         "print(Claims(Path(sys.argv[1])).take(sys.argv[2]), flush=True); time.sleep(600)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, claims, key], stdout=subprocess.PIPE, text=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import Store, install_redaction, key_in, redact
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import Store, install_redaction, key_in, redact
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer
 
@@ -140,7 +140,7 @@ EVALUATED = """
 import logging, sys, asyncio
 logging.basicConfig(level=logging.DEBUG)
 if sys.argv[2] == "redacted":
-    from mrag_eval.core._redaction import install_redaction
+    from mrag_eval.platform._redaction import install_redaction
     install_redaction()
 from lm_eval.api.instance import Instance
 from lm_eval.api.registry import get_model

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import Store
 from mrag_eval.models import AuxModel
 from mrag_eval.models._asking import generate_all
+from mrag_eval.platform import Store
 from tests.models.conftest import ask
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

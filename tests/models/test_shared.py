@@ -15,10 +15,11 @@ import yaml
 
 from mrag_eval.config import Agent, Judge, LmSpec, ModelSpec, Retrieval
 from mrag_eval.config._agent import AgentBudget
-from mrag_eval.core import ConfigError, Passage, RagDoc, Store
+from mrag_eval.core import Passage, RagDoc
 from mrag_eval.judging import Case, build_panel, verdict_rubric
 from mrag_eval.models import build_translator, get
 from mrag_eval.models._shared import clear
+from mrag_eval.platform import ConfigError, Store
 from mrag_eval.retrieval.agents._loop import agents_for, retrieve_by_agents
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
 from mrag_eval.retrieval.rerank._rerank import open_reranker

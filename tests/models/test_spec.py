@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from mrag_eval.config import ModelSpec, load_config
-from mrag_eval.core import ConfigError
 from mrag_eval.models import get, named_spec
+from mrag_eval.platform import ConfigError
 
 SECRET = "planted-key-0123456789"
 

@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from mrag_eval import prompts
 from mrag_eval.cli import main
 from mrag_eval.config import Listed, listed_in, unknown_name
-from mrag_eval.core import CORAL_POOL, ConfigError, Passage, tasks_folder
+from mrag_eval.core import CORAL_POOL, Passage
 from mrag_eval.planning import (
     MissingError,
     Observed,
@@ -29,6 +29,7 @@ from mrag_eval.planning import (
 from mrag_eval.planning import _estimate as estimate
 from mrag_eval.planning._corpora import searched_languages
 from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
+from mrag_eval.platform import ConfigError, tasks_folder
 from mrag_eval.text import estimated_tokens
 from tests.worlds.small import BASE, write_task
 

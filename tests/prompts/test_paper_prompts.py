@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import CORAL_POOL, ConfigError
+from mrag_eval.core import CORAL_POOL
 from mrag_eval.datasets._blend import COUNTRIES
+from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import builtin_names, load_template, template_source
 from mrag_eval.prompts._render import _ROLES
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import Budget, budget_for, builtin_names, fence, fit, load_template
 from mrag_eval.prompts._budget import prompt_text
 from mrag_eval.task import RagTask, _hook

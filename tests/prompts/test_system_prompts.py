@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import ConfigError, base_language, language_name
+from mrag_eval.core import base_language, language_name
 from mrag_eval.datasets._mkqa import LANGUAGES
 from mrag_eval.metrics import default_detector
+from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import load_template, prompt_languages, system_prompts
 from tests.task.test_hook import run
 from tests.worlds.small import ScriptedLM

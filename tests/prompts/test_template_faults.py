@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import load_template
 
 DOC = {"id": "r", "query": "Where?", "query_lang": "en"}

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import Measurement, mode_named
-from mrag_eval.core import content_key
 from mrag_eval.planning import shipped
+from mrag_eval.platform import content_key
 from mrag_eval.report import LeafResult, TaskConfig
 from mrag_eval.report.tables._layout_schema import layout_names, load_layout
 from mrag_eval.report.tables._requirements import REQUIRED

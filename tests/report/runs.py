@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import deep_merge
-from mrag_eval.core import content_key
+from mrag_eval.platform import content_key
 from tests.worlds.measured import recorded
 
 CONFIG: Mapping[str, Any] = {

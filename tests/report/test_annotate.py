@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets import Label
 from mrag_eval.models import Reply
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import Sample, annotate_files, read_case, shown_reports
 from mrag_eval.report.labels._agreement import HumanLabels, agreement, human_labels, read_human
 from mrag_eval.report.labels._documents import Shown, annotate, documents_of, relevance_shares

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import MetricError
 from mrag_eval.datasets import Label
 from mrag_eval.metrics import t_interval
+from mrag_eval.platform import MetricError
 from mrag_eval.report import Table, render
 from mrag_eval.report.labels._labelled import LabelledPair, LabelledRun, write_labelled
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout

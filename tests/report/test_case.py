@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report import read_case, shown_case
 from tests.tables import single_spaced
 from tests.worlds.measured import with_records

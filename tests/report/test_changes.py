@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.report import (
     check_page_url,
     compare,
@@ -316,7 +316,7 @@ def test_a_plain_baseline_tells_causes_that_need_no_answers(tmp_path: Path) -> N
 
 
 def test_a_damaged_answer_is_named(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    from mrag_eval.core import DataError
+    from mrag_eval.platform import DataError
 
     file = tmp_path / "baseline.json"
     write_baseline([runs[0]], file, answers=True)

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binomtest, ttest_rel
 from typer.testing import CliRunner
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report import compare, comparison_text
 from mrag_eval.report.comparison._compare import smallest_detectable, standard_error
 from tests.report.runs import row, write_run

@@ -16,8 +16,8 @@ from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard import metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from mrag_eval.core import DataError
 from mrag_eval.datasets import declaration_of
+from mrag_eval.platform import DataError
 from mrag_eval.report import EXPORTS, Options, export
 from mrag_eval.report.exports._runs import runs_of
 from tests.worlds.finished_runs import RUNS

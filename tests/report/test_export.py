@@ -18,7 +18,7 @@ from huggingface_hub.repocard import metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from mrag_eval.config import deep_merge
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import EXPORTS, Options, TaskConfig, export
 from mrag_eval.report.exports import _push as push
 from mrag_eval.report.exports._latex import escaped, latex_table

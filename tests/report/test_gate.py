@@ -14,7 +14,7 @@ import yaml
 from scipy.special import gammaln
 from typer.testing import CliRunner
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import gate, gate_lines, gate_markdown, github_annotations, junit, read_rules, write_baseline
 from mrag_eval.report.comparison._gate_checks import GateResult
 from mrag_eval.report.comparison._gate_rules import Rules

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import (
     compare,
     gate,
@@ -547,7 +547,7 @@ def test_languages_that_the_candidate_lacks_are_guarded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--html", "--markdown", "--junit"])
 def test_a_device_is_no_file_to_write(option: str, tmp_path: Path) -> None:
-    from mrag_eval.core import check_output_file
+    from mrag_eval.platform import check_output_file
 
     with pytest.raises(ConfigError, match=f"{option} /dev/null: a device or pipe, not a file") as caught:
         check_output_file(Path("/dev/null"), option)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report import Options, TaskConfig, export, load_results
 from mrag_eval.report.exports._runs import runs_of
 from tests.report.test_export import DATE, cell, write_run

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.datasets._xrag import HUB
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import Table, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout
 from mrag_eval.report.tables._layouts import layout_tables

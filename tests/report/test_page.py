@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mrag_eval.cli._app import Session, app
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report import score_table, write_report
 from mrag_eval.report.page import sections
 from mrag_eval.report.page._gather import page_data

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mrag_eval.cli._app import Session, app
-from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.judging import Panel
+from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report import judge_people, read_inspection, read_triage, write_questions, write_triage
 from mrag_eval.report.labels import _rejudge as rejudge
 from tests.worlds.judges import ScriptedJudge, failing, verdict

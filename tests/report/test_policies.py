@@ -10,7 +10,7 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import Table, render, report_tables
 from tests.tables import single_spaced
 from tests.worlds.measured import with_records

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli import main
-from mrag_eval.core import AgentUsage, ConfigError, DataError, Trace, TracedQuestion, TracedRound
+from mrag_eval.core import AgentUsage, Trace, TracedQuestion, TracedRound
 from mrag_eval.models import Reply
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.prompts import Conversation
 from mrag_eval.report import rewrites_report, shown_report
 from mrag_eval.report.labels._rewrites import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError, to_json
+from mrag_eval.platform import DataError, to_json
 from mrag_eval.report import compare, flips, load_results, read_case, read_results, score_table
 from mrag_eval.report.files._scores import COLUMNS
 from mrag_eval.scoring import RowRecord, summarize

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report import consistency, flips, shown_consistency, shown_flips
 from tests.tables import single_spaced
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import validated
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.report import LeafResult, Table, TaskConfig, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
 from mrag_eval.report.tables._layouts import layout_tables

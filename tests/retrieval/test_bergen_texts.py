@@ -9,7 +9,8 @@ import pytest
 from datasets import Dataset
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import CorpusError, RagDoc, Retrieved
+from mrag_eval.core import RagDoc, Retrieved
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrieval import retrieve
 
 DOCS = [RagDoc("77", "Wann?", "de", ("1890",))]

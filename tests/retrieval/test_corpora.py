@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import CORAL_POOL, ConfigError, CorpusError
+from mrag_eval.core import CORAL_POOL
+from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrieval import (
     CorpusSettings,
     build_corpus,

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, DataError, RagDoc, Retrieved
+from mrag_eval.core import RagDoc, Retrieved
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.sources._ctxs_file import form_of_question, forms_of
 from tests.task.test_hook import run as run_task

@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import constants
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, HubPlace, MragError
+from mrag_eval.platform import ConfigError, HubPlace, MragError
 from mrag_eval.retrieval.saved import _hub_folder
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._settings import fingerprint_of

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.config import MODES, Retrieval, validated
-from mrag_eval.core import ConfigError, CorpusError, DataError, GivenPassage, RagDoc, Retrieved
+from mrag_eval.core import GivenPassage, RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._plan import plan_rows, query_text, swap_partners
 from mrag_eval.retrieval.sources import source_for

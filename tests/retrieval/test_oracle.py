@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import DataError, GivenPassage, MragError, Passage, RagDoc, Ranked, Scored, is_relevant
+from mrag_eval.core import GivenPassage, Passage, RagDoc, Ranked, Scored, is_relevant
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.platform import DataError, MragError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.sources import source_for
 from mrag_eval.retrievers import build_index, read_jsonl

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, CorpusError, DataError, Passage
+from mrag_eval.core import Passage
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.sources import Missing, source_for

@@ -13,8 +13,9 @@ import yaml
 from huggingface_hub import constants
 
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks, validated
-from mrag_eval.core import GivenPassage, HubPlace, MragError, RagDoc, keep_key
+from mrag_eval.core import GivenPassage, RagDoc
 from mrag_eval.datasets import Benchmark
+from mrag_eval.platform import HubPlace, MragError, keep_key
 from mrag_eval.retrieval import Push, RunFolder, push_folder, repeats_questions
 from mrag_eval.retrieval.saved import _hub_folder
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, DataError, MragError, Passage, RagDoc
+from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark
+from mrag_eval.platform import ConfigError, DataError, MragError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrieval.sources import Missing, source_for

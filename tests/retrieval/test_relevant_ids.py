@@ -12,8 +12,9 @@ import pytest
 
 from mrag_eval import score
 from mrag_eval.config import TaskBlocks, split_config
-from mrag_eval.core import DataError, Passage, RagDoc
+from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Held, with_absent
+from mrag_eval.platform import DataError
 from mrag_eval.retrieval import TaskRows, open_folder, retrieve_into
 from mrag_eval.retrievers import build_index, read_corpus
 from mrag_eval.scoring import METRIC_NAMES, measured_on, score_rows

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval, split_config, validated
-from mrag_eval.core import ConfigError, Passage, RagDoc, Ranked, Reranking, Retrieved, Scored
+from mrag_eval.core import Passage, RagDoc, Ranked, Reranking, Retrieved, Scored
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.rerank import _rerank as stage
 from mrag_eval.retrieval.rerank._listwise import ListwiseReranker

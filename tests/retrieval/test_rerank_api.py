@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import ApiRerank
-from mrag_eval.core import ConfigError, CorpusError
+from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrieval.rerank._api import ApiReranker
 from mrag_eval.retrievers import Reranker
 from tests.worlds.model_server import Answer, ModelServer

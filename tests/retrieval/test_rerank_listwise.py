@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from mrag_eval.config import ListwiseRerank, Retrieval
-from mrag_eval.core import ConfigError, Passage, RagDoc
+from mrag_eval.core import Passage, RagDoc
 from mrag_eval.models import parse_order
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker, _spans, permutation
 from mrag_eval.retrieval.rerank._rerank import open_reranker

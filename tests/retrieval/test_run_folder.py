@@ -14,9 +14,7 @@ from lm_eval.utils import handle_non_serializable
 from mrag_eval.config import Measurement, differences
 from mrag_eval.core import (
     AgentUsage,
-    ConfigError,
     CriticScores,
-    DataError,
     Hit,
     RagDoc,
     Ranked,
@@ -27,6 +25,7 @@ from mrag_eval.core import (
     TracedRound,
 )
 from mrag_eval.models.translate._table import write_table
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrieval import RunFolder, open_folder, retrieve_into
 from mrag_eval.retrieval.agents._loop import Agents
 from mrag_eval.retrieval.saved._rankings import write_trec
@@ -501,7 +500,7 @@ def test_two_processes_may_fill_one_folder_with_different_tasks(tasks: Path, tmp
 
 
 def test_two_at_a_time_are_refused(tasks: Path, tmp_path: Path) -> None:
-    from mrag_eval.core import CorpusError, build_lock
+    from mrag_eval.platform import CorpusError, build_lock
 
     with build_lock(tmp_path / "run" / "small"), pytest.raises(CorpusError, match="another process"):
         into(tmp_path / "run", tasks)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import CorpusError, Passage, RagDoc, matching_languages
+from mrag_eval.core import Passage, RagDoc, matching_languages
 from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.sources import Missing, source_for

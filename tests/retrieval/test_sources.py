@@ -15,8 +15,9 @@ import pytest
 
 from mrag_eval.config import MODES, Mode, Retrieval, mode_named, passages_shown, validated
 from mrag_eval.config import _modes as modes
-from mrag_eval.core import ConfigError, CorpusError, DataError, Hit, Passage, RagDoc, Retrieved
+from mrag_eval.core import Hit, Passage, RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, Published
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.sources import Missing, Setup, Source, source_for
 from tests.task.test_hook import run

@@ -18,7 +18,8 @@ import pytest
 
 from mrag_eval.cli import main
 from mrag_eval.config import Retrieval
-from mrag_eval.core import CORAL_POOL, ConfigError, CorpusError, DataError
+from mrag_eval.core import CORAL_POOL
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.retrieval import (
     CorpusSettings,

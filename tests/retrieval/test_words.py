@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.config import Measurement, Retrieval, differences
-from mrag_eval.core import CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrieval import open_index
 from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrievers import build_index

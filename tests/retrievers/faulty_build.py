@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import MragError
+from mrag_eval.platform import MragError
 from mrag_eval.retrievers import Document, build_index
 
 FOLDER = Path(__file__).parent

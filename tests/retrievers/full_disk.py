@@ -14,7 +14,7 @@ from pathlib import Path
 
 from faulty_build import build
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers import load_index
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.cluster_utils import Cluster
 
-from mrag_eval.core import MragError
+from mrag_eval.platform import MragError
 from mrag_eval.retrievers import Document, RayEngine, build_index
 from tests.retrievers.faulty_build import Lengths, documents
 

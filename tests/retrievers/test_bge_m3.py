@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval.rerank._rerank import open_reranker
 from mrag_eval.retrievers import Reranker, load_bge_m3
 from mrag_eval.retrievers.rerank._bge_m3 import BgeM3Reranker

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.shards import _bm25_shard as bm25_shard
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters, Bm25Shard, Postings, read_vocabulary
 from mrag_eval.text import Analyzer

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, build_lock
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError, DataError, build_lock
 from mrag_eval.retrievers import Document, Index, build_index, index_info, load_index
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import CorpusError, room_on_disk
-from mrag_eval.core._disk import is_full
+from mrag_eval.platform import CorpusError, room_on_disk
+from mrag_eval.platform._disk import is_full
 from mrag_eval.retrievers import index_info, load_index
 from tests.retrievers.faulty_build import FOLDER, POINTS
 
@@ -219,7 +219,7 @@ def test_no_end_of_a_faiss_file_is_lost_in_silence(tmp_path: Path) -> None:
     import faiss
     import numpy as np
 
-    from mrag_eval.core import save_faiss
+    from mrag_eval.platform import save_faiss
 
     index = faiss.index_factory(8, "IVF4,SQ8", faiss.METRIC_INNER_PRODUCT)
     vectors = np.random.default_rng(0).standard_normal((500, 8), dtype=np.float32)

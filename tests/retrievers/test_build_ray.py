@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, MissingExtraError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError, DataError, MissingExtraError
 from mrag_eval.retrievers import Document, RayEngine, build_index, index_info, load_index
 from mrag_eval.retrievers.build._build_ray import _check_address, _ours_within
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import Passage, cache_dir
+from mrag_eval.core import Passage
+from mrag_eval.platform import cache_dir
 from mrag_eval.retrievers import Document, cached_index
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers import ChunkConfig, Document, build_index
 from mrag_eval.retrievers.build._chunk_workers import cut, cut_by_workers, item_batches
 from mrag_eval.retrievers.chunking._chunking import count_tokens

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import ConfigError, CorpusError
+from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrievers import ChunkConfig, Document, chunk_documents
 from mrag_eval.retrievers.chunking._chunking import METHODS, count_tokens
 

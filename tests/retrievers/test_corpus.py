@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrievers import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
 
 ROWS = [

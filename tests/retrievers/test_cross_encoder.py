@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, MissingExtraError
+from mrag_eval.platform import ConfigError, CorpusError, MissingExtraError
 from mrag_eval.retrievers import Reranker, checked_scores, load_cross_encoder
 from mrag_eval.retrievers.rerank._cross_encoder import CrossEncoderReranker
 from tests.worlds.tiny_models import bert_folder

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, MissingExtraError, Passage
-from mrag_eval.core import _http as http
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError, MissingExtraError
+from mrag_eval.platform import _http as http
 from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index
 from mrag_eval.retrievers.embedding import _embedders as embedders
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder

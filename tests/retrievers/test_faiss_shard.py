@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.core import CorpusError
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.shards._codes import FLOAT16, FLOAT32, INT8, STORES, Codes, ranges_of
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 

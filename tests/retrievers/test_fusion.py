@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import ConfigError, Hit
+from mrag_eval.core import Hit
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers import (
     equal_quotas,
     merge_by_quota,

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrievers import allowed_spec, build_index, load_index
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
 from mrag_eval.retrievers.embedding._apis import APIS

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, MragError
+from mrag_eval.platform import ConfigError, CorpusError, DataError, MragError
 from mrag_eval.retrievers import Index, build_index, import_vectors, index_info, merge_indexes
 from mrag_eval.retrievers.build._building import Building
 from mrag_eval.retrievers.imports import _arrays, _tables

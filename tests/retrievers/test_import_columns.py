@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import DataError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers import import_vectors
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._columns import ColumnLayout

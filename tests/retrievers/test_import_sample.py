@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrag_eval.core import CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.imports._drawn import PassageSample
 
 PASSAGES = [Passage(f"p{n}", "en", f"text {n}\n", f"title {n}", f"d{n}") for n in range(200)]

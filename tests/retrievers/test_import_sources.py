@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, DataError, MragError
+from mrag_eval.platform import ConfigError, DataError, MragError
 from mrag_eval.retrievers import ChunkConfig, Document, Index, chunk_documents, import_vectors
 from mrag_eval.retrievers.imports import _arrays
 from mrag_eval.retrievers.imports._columns import vectors_of

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, DataError, Hit, Passage
+from mrag_eval.core import Hit, Passage
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers import Index, merge_by_score, query_turn, reciprocal_rank_fusion
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._ordering import Rows, fuse_reciprocal, language_places

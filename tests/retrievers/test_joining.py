@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrievers import build_index, index_info, join_indexes, load_index, verify_index
 from tests.retrievers.conftest import TEXTS, ConstantEmbedder, TokenHashEmbedder
 

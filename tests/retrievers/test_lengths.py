@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.core import CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers import build_index, median_lengths
 from mrag_eval.retrievers.index import _lengths as lengths
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers import Index, build_index, index_info, load_index, verify_index
 from mrag_eval.retrievers.index import _passages
 from mrag_eval.retrievers.shards import _manifest

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, Hit, MissingExtraError, Passage
+from mrag_eval.core import Hit, Passage
+from mrag_eval.platform import ConfigError, CorpusError, MissingExtraError
 from mrag_eval.retrievers import (
     Index,
     MilvusIndex,

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrag_eval.core import CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrievers.build import _passages_finish
 from mrag_eval.retrievers.build._passages_finish import _Distinct, finish_passages
 from mrag_eval.retrievers.index._passage_columns import PassageColumns, joined

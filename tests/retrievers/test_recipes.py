@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, CorpusError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrievers import build_index, load_embedder, load_index
 from mrag_eval.retrievers.embedding import _embedders as embedders
 from mrag_eval.retrievers.recipes import _embedders as recipes

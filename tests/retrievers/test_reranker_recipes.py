@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers import Reranker, load_cross_encoder
 from tests.worlds.tiny_families import reranker_folder
 from tests.worlds.tiny_models import bert_folder

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers import Document, chunk_documents, named_token_counter, read_corpus
 from mrag_eval.retrievers.chunking import _token_counters as counters
 from mrag_eval.retrievers.chunking._chunking import count_tokens

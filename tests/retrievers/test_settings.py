@@ -11,7 +11,7 @@ import typer
 
 from mrag_eval.cli._app import app
 from mrag_eval.cli._index_build import _IN_PYTHON, _OTHERWISE
-from mrag_eval.core import ConfigError
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers import BuildSettings, build_index, settings_of
 
 SETTINGS = settings_of(BuildSettings)

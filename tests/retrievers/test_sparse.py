@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError, CorpusError, MissingExtraError, Passage, RagDoc
+from mrag_eval.core import Passage, RagDoc
+from mrag_eval.platform import ConfigError, CorpusError, MissingExtraError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrievers import (
     SparseEncoder,

@@ -8,7 +8,8 @@ from time import process_time
 
 import pytest
 
-from mrag_eval.core import CORAL_POOL, DataError, is_language
+from mrag_eval.core import CORAL_POOL, is_language
+from mrag_eval.platform import DataError
 from mrag_eval.retrievers import STARTERS, choose
 from mrag_eval.retrievers.corpora._outlines import Outline, outline_of_markup, outline_of_text
 from mrag_eval.retrievers.corpora._topics import NEAR, NO_PLACE, OTHER, PLACE, SUBJECT, Topics

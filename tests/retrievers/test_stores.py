@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from mrag_eval.cli._app import Session, app
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError, CorpusError, DataError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._search import search_plans

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import ConfigError, DataError, MissingExtraError
+from mrag_eval.platform import ConfigError, DataError, MissingExtraError
 from mrag_eval.retrievers import Document, chunk_documents, kilt_edition, wikipedia_edition
 from mrag_eval.retrievers.corpora import _wikipedia as module
 from tests.retrievers.wiki_files import (

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.core import ConfigError, Passage
+from mrag_eval.core import Passage
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers import Index, build_index
 from mrag_eval.retrievers.build._windows import Ahead, made
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector

@@ -12,8 +12,9 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.config import TableSpec
-from mrag_eval.core import ConfigError, Failure, RagDoc, Scored, TextKind
+from mrag_eval.core import Failure, RagDoc, Scored, TextKind
 from mrag_eval.models import Translation, Translator, build_translator
+from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import score_rows, with_translated_answers
 from mrag_eval.scoring._translated import UNTOLD
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task

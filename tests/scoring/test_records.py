@@ -8,21 +8,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import (
-    DataError,
-    Failure,
-    Hit,
-    Judgement,
-    Labels,
-    RagDoc,
-    Ranked,
-    Reranking,
-    Retrieved,
-    RowScores,
-    Trace,
-    Vote,
-)
+from mrag_eval.core import Failure, Hit, Judgement, Labels, RagDoc, Ranked, Reranking, Retrieved, RowScores, Trace, Vote
 from mrag_eval.models import Ledger
+from mrag_eval.platform import DataError
 from mrag_eval.scoring import (
     AnswerRecord,
     ControlRecord,

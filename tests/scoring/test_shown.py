@@ -8,8 +8,9 @@ import pytest
 
 from mrag_eval import score
 from mrag_eval.config import MODES, Retrieval, unmeasured, validated
-from mrag_eval.core import ConfigError, Failure, Hit, Labels, RagDoc, Ranked, RowScores, Scored
+from mrag_eval.core import Failure, Hit, Labels, RagDoc, Ranked, RowScores, Scored
 from mrag_eval.datasets import load_benchmark
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.scoring import measured_on, needs_of, row_record, score_rows, summarize, value_names
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import DataError, Failure
+from mrag_eval.core import Failure
+from mrag_eval.platform import DataError
 from mrag_eval.report import TaskConfig
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.scoring import RowRecord, TerritoryQuestion, _reasons, summarize, territory_values

@@ -13,8 +13,9 @@ from lm_eval.utils import handle_non_serializable
 from mrag_eval.cli import main
 from mrag_eval.config import Agent, Retrieval, validated
 from mrag_eval.config._agent import PRESETS
-from mrag_eval.core import ConfigError, CorpusError, DataError, Passage, RagDoc
+from mrag_eval.core import Passage, RagDoc
 from mrag_eval.models import Reply, Translation, Translator
+from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import _rows as supply_module
 from mrag_eval.retrieval import find_trace, retrieve, shown_trace
 from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents

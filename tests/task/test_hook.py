@@ -15,7 +15,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, make_table
 
 from mrag_eval.config._tasks import tasks_being_loaded
-from mrag_eval.core import ConfigError, DataError, MragError
+from mrag_eval.platform import ConfigError, DataError, MragError
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.task import RagTask
 from mrag_eval.task import _hook as task_module

@@ -33,10 +33,10 @@ from mrag_eval.config import (
     setting_of,
     split_config,
 )
-from mrag_eval.core import tasks_folder
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.judging import prompt_texts
 from mrag_eval.planning import deviations, shipped
+from mrag_eval.platform import tasks_folder
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.scoring import METRIC_NAMES
 from tests.task.test_hook import build

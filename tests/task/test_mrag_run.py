@@ -11,9 +11,9 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.metrics._language_detection import bundled_model
 from mrag_eval.planning import deviations
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.prompts import system_prompts
 from mrag_eval.retrievers import build_index, read_jsonl
 from tests.worlds.mkqa import LANGS, answer, kilt_pages, page_id, question, write_all, write_jsonl

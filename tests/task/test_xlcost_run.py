@@ -13,11 +13,11 @@ import pytest
 from lm_eval.tasks import TaskManager
 from lm_eval.utils import handle_non_serializable
 
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.judging import Case, Panel, verdict_rubric
 from mrag_eval.judging import _answers as judging
 from mrag_eval.judging import _relevance as labelling
 from mrag_eval.judging._relevance import OTHER_LANGUAGE
+from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.judges import ScriptedJudge
 from tests.worlds.small import ScriptedLM
 from tests.worlds.xlcost import COUNTRIES, question_rows, write, write_parquet

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
-from mrag_eval.core import ConfigError, DataError, Failure, RagDoc, Retrieved, RowScores
+from mrag_eval.core import Failure, RagDoc, Retrieved, RowScores
 from mrag_eval.datasets import Benchmark, load_benchmark, validate_data
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.scoring import row_record, summarize

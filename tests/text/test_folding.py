@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.core import MissingExtraError
+from mrag_eval.platform import MissingExtraError
 from mrag_eval.text import fold
 
 _PAIRS = Path(__file__).with_name("pairs.txt")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import CorpusError, MissingExtraError
+from mrag_eval.platform import CorpusError, MissingExtraError
 from mrag_eval.text import FOLDING_VERSION, SEGMENTED, STEMMED, Analyzer, _stemming, fold, stemmer
 
 tokenize = Analyzer().tokenizer(None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.cli._catalog import tasks_folder
-from mrag_eval.core import MragError, content_key
+from mrag_eval.platform import MragError, content_key
 from mrag_eval.report import Verified, verify
 from mrag_eval.report.files._results import read_result_file
 from mrag_eval.report.files._samples import read_samples

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrag_eval.config import Measurement, deep_merge
-from mrag_eval.core import MragError, content_key
 from mrag_eval.planning import shipped
+from mrag_eval.platform import MragError, content_key
 
 # Rows that are the published ones.
 PUBLISHED: Mapping[str, Any] = {

@@ -27,9 +27,9 @@ from mrag_eval.building.steps._records import Outcome, Settle, dropped, kept
 from mrag_eval.building.steps._steps import Step
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.steps._words import count_words
-from mrag_eval.core import DataError
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import DataError
 
 PROMPTS = ("qa_write", "qa_check")
 _PUNCTUATION = ("P", "Z", "C")
@@ -73,7 +73,7 @@ def plan_qa(corpus: Path, config: QaConfig, writer: AuxModel, checker: AuxModel)
 
 
 def _sha256(corpus: Path) -> str:
-    from mrag_eval.core import content_key
+    from mrag_eval.platform import content_key
 
     if corpus.is_file():
         return sha256_file(corpus)

@@ -29,9 +29,10 @@ from mrag_eval.building.steps._asking import shown_model
 from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
 from mrag_eval.building.steps._templates import Prompts
-from mrag_eval.core import DataError, pipe_table, points, replaced, write_whole
+from mrag_eval.core import pipe_table, points
 from mrag_eval.datasets import CUT_KEY, sha256_file
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import DataError, replaced, write_whole
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from mrag_eval.config import Block, validated
-from mrag_eval.core import ConfigError, normalize_language, read_yaml
+from mrag_eval.core import normalize_language
+from mrag_eval.platform import ConfigError, read_yaml
 
 Balance = Literal["pairs", "documents", "none"]
 

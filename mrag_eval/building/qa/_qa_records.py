@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mrag_eval.building.qa._qa_config import LANGUAGE
-from mrag_eval.core import OPTIONAL
+from mrag_eval.platform import OPTIONAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, is_language, json_from, normalize_language, suggestion
+from mrag_eval.core import is_language, normalize_language, suggestion
 from mrag_eval.datasets import iter_jsonl, require_columns, sha256_file
+from mrag_eval.platform import DataError, json_from
 
 # Enough of an article to detect its language.
 _DETECT_CHARS = 500

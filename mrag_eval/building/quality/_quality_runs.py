@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.quality._quality_rows import BuiltSet
-from mrag_eval.core import DataError
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import DataError
 from mrag_eval.report import (
     Cell,
     LeafResult,

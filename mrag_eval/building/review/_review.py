@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mrag_eval.core import DataError, SheetRow, read_sheet, write_sheet
+from mrag_eval.platform import DataError, SheetRow, read_sheet, write_sheet
 
 Holds = Literal["sufficient", "some", "none"]
 Verdict = Literal["accepted", "corrected", "unnatural", "unanswerable", "wrong"]

@@ -18,7 +18,8 @@ from mrag_eval.building.review._review import (
     read_reviews,
     write_review,
 )
-from mrag_eval.core import DataError, MragError, score_text
+from mrag_eval.core import score_text
+from mrag_eval.platform import DataError, MragError
 
 NOT_REVIEWED = "not reviewed"
 SPLIT = "annotators split"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.steps._steps import StepReport
-from mrag_eval.core import pipe_table, write_whole
+from mrag_eval.core import pipe_table
+from mrag_eval.platform import write_whole
 
 
 def yield_table(reports: Sequence[StepReport]) -> str:

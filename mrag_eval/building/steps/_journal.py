@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.steps._records import Drop, Outcome
-from mrag_eval.core import json_value, to_json
+from mrag_eval.platform import json_value, to_json
 
 _FORMAT = 1
 

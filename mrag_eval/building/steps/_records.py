@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from mrag_eval.core import OPTIONAL
+from mrag_eval.platform import OPTIONAL
 
 
 class Record(Protocol):
@@ -65,7 +65,7 @@ def attempted(make: Callable[..., Outcome], *arguments: Any) -> Outcome:
 
     Our own errors (a wrong setting, a missing file) concern every item, and are raised.
     """
-    from mrag_eval.core import MragError
+    from mrag_eval.platform import MragError
 
     try:
         return make(*arguments)

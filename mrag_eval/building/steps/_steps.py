@@ -18,9 +18,9 @@ from typing import Any
 
 from mrag_eval.building.steps._journal import Journal
 from mrag_eval.building.steps._records import R, Record, Settle, dropped
-from mrag_eval.core import content_key, from_json, json_value, replaced, to_json
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel, Ledger
+from mrag_eval.platform import content_key, from_json, json_value, replaced, to_json
 
 _FORMAT = "building/1"
 # Receives a pipeline's progress, line by line.
@@ -77,7 +77,7 @@ def run_steps(steps: Sequence[Step], folder: Path, *, say: Say = lambda line: No
     Finished steps with the same settings are reused. A step that leaves no records does not end the run; later steps
     then have no input.
     """
-    from mrag_eval.core import build_lock
+    from mrag_eval.platform import build_lock
 
     names = [step.name for step in steps]
     if len(set(names)) != len(names):

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 from mrag_eval.prompts import Conversation, PromptTemplate, load_template, template_source
 
 

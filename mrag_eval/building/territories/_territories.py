@@ -22,9 +22,9 @@ from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.territories._territory_files import write_borderlines
 from mrag_eval.building.territories._territory_questions import OwnQuestion, Wording, builtin_wording, fault_of
 from mrag_eval.building.territories._territory_tables import Entity, Tables, read_tables
-from mrag_eval.core import DataError, write_whole
 from mrag_eval.datasets import query_id, sha256_file, subjects
 from mrag_eval.models import Answered, AuxModel, Parsed, parse_tag
+from mrag_eval.platform import DataError, write_whole
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from mrag_eval.building.territories._territory_questions import OwnQuestion
 from mrag_eval.building.territories._territory_tables import Claimant, Entity
-from mrag_eval.core import language_name, write_whole
+from mrag_eval.core import language_name
 from mrag_eval.datasets import OWN_LANGUAGES, UNKNOWN, query_id
+from mrag_eval.platform import write_whole
 
 
 def write_borderlines(

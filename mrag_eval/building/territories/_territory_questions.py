@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrag_eval.core import ConfigError
 from mrag_eval.languages import language
+from mrag_eval.platform import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.building.territories._territory_questions import Wording, fault_of
-from mrag_eval.core import DataError, did_you_mean, is_language, normalize_language, suggesting, suggestion
+from mrag_eval.core import is_language, normalize_language, suggestion
 from mrag_eval.datasets import read_lines, read_table
+from mrag_eval.platform import DataError, did_you_mean, suggesting
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
 _UNKNOWN = ("", "unknown")

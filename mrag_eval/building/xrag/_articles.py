@@ -21,8 +21,9 @@ from mrag_eval.building.steps._records import Outcome, Settle, attempted, droppe
 from mrag_eval.building.steps._words import count_words
 from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import ArticleBlock
-from mrag_eval.core import DataError, base_language, is_language, json_from
+from mrag_eval.core import base_language, is_language
 from mrag_eval.datasets import decode, iter_jsonl, sha256_file
+from mrag_eval.platform import DataError, json_from
 
 # Fields that are tried, in this order.
 KEYS: dict[str, tuple[str, ...]] = {

@@ -16,9 +16,9 @@ from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._linked_questions import is_none
 from mrag_eval.building.xrag._xrag_records import Article, LinkedQuestion
-from mrag_eval.core import at_once
 from mrag_eval.judging import Case, Rubric, verdict_rubric
 from mrag_eval.models import Answered, AuxModel, generate_parsed, parse_tag
+from mrag_eval.platform import at_once
 
 HOLDS: tuple[Holds, ...] = ("sufficient", "some", "none")
 KNOWN = "answered without documents"

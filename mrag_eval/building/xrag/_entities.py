@@ -14,9 +14,9 @@ from mrag_eval.building.steps._replies import all_tags
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._xrag_records import Headline
 from mrag_eval.building.xrag._xrag_settings import EntityBlock
-from mrag_eval.core import ConfigError, DataError, missing_extra
 from mrag_eval.datasets import iter_jsonl, require_text
 from mrag_eval.models import Answered, AuxModel, Parsed
+from mrag_eval.platform import ConfigError, DataError, missing_extra
 
 # Number of titles given to a recogniser at a time.
 _BATCH = 256

@@ -19,8 +19,8 @@ from mrag_eval.building.xrag._xrag_records import XragRow
 from mrag_eval.building.xrag._xrag_rows import write_rows
 from mrag_eval.building.xrag._xrag_settings import XragSettings
 from mrag_eval.building.xrag._xrag_work import BEFORE_REVIEW, TRANSLATION, XragWork
-from mrag_eval.core import ConfigError
 from mrag_eval.models import AuxModel, get
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers import Embedder
 
 

@@ -12,7 +12,8 @@ from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._steps import StepReport
 from mrag_eval.building.xrag._xrag_records import XragRow
 from mrag_eval.building.xrag._xrag_settings import XragSettings
-from mrag_eval.core import DataError, pipe_table
+from mrag_eval.core import pipe_table
+from mrag_eval.platform import DataError
 
 _CROSSDOC = {0: "one article suffices", 1: "one suffices, the other supports it", 2: "each holds part"}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mrag_eval.building.review._review import Holds
-from mrag_eval.core import OPTIONAL
+from mrag_eval.platform import OPTIONAL
 
 # A simple question, and its answer.
 SimplePair = tuple[str, str]

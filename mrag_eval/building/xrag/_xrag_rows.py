@@ -12,7 +12,7 @@ import numpy as np
 from mrag_eval.building.steps._records import Settle, each, kept
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._xrag_records import LinkedQuestion, XragRow
-from mrag_eval.core import replaced, to_json
+from mrag_eval.platform import replaced, to_json
 
 
 def make_rows(library: Library, seed: int, items: Sequence[LinkedQuestion], settle: Settle) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from mrag_eval.config import Block, Languages, Names, deep_merge, validated
-from mrag_eval.core import ConfigError, read_yaml
+from mrag_eval.platform import ConfigError, read_yaml
 
 QuestionType = Literal["aggregation", "comparison", "multihop", "set"]
 TYPES: tuple[QuestionType, ...] = ("aggregation", "comparison", "multihop", "set")

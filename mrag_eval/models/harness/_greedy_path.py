@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from mrag_eval.core import DataError, Wait
 from mrag_eval.harness import HFLM, register_model
+from mrag_eval.platform import DataError, Wait
 
 # Length of the published runs' generation; an option must not be longer.
 MAX_STEPS = 50

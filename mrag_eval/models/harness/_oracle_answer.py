@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import ConfigError
 from mrag_eval.harness import LM, Instance, register_model
+from mrag_eval.platform import ConfigError
 
 # Arguments that the harness passes to every model; this one ignores them.
 _HARNESS_ARGUMENTS = ("batch_size", "max_batch_size", "device")

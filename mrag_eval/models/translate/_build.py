@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mrag_eval.config import DEFAULT_NLLB, TableSpec, TranslatorSpec, load_config
-from mrag_eval.core import ConfigError, cache_dir, shared_store
 from mrag_eval.models.translate._backend import Backend
 from mrag_eval.models.translate._translator import Translator
+from mrag_eval.platform import ConfigError, cache_dir, shared_store
 
 _EXAMPLE = """name one in the task or under --metadata:  retrieval.translator.backend=nllb
     or for all tasks in mrag.yaml:  translator: {backend: lm, model: NAME}   (backends: lm, nllb, google, table)"""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from mrag_eval.core import ConfigError, Wait, missing_extra, redact
 from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._codes import google
 from mrag_eval.models.translate._pieces import PIECES_VERSION, packed, whole
+from mrag_eval.platform import ConfigError, Wait, missing_extra, redact
 
 # Limits of one request: texts, and code points (the service's recommendation; more is slower and may be refused).
 _MOST_TEXTS, _MOST_CHARACTERS = 128, 5_000

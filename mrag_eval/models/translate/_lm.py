@@ -9,7 +9,6 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from mrag_eval.core import Wait
 from mrag_eval.languages import name_in_prompts
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._ledger import Ledger
@@ -20,6 +19,7 @@ from mrag_eval.models._spec import asked_args, identity
 from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, packed, whole
 from mrag_eval.models.translate._reply_size import expected_tokens, longest_piece, longest_sentence
+from mrag_eval.platform import Wait
 from mrag_eval.prompts import Conversation, load_template
 
 _TAG = "translation"

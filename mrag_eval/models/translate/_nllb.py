@@ -9,10 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, Wait, missing_extra, name_of_model, placed
 from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._codes import flores
 from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, sentences, whole
+from mrag_eval.platform import ConfigError, Wait, missing_extra, name_of_model, placed
 
 # Batch size: translations are on disk before the next batch.
 _CHUNK = 128

@@ -9,17 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    JsonFault,
-    base_language,
-    json_value,
-    language_name,
-    normalize_language,
-    replaced,
-)
+from mrag_eval.core import base_language, language_name, normalize_language
 from mrag_eval.models.translate._backend import Text, Translated
+from mrag_eval.platform import ConfigError, DataError, JsonFault, json_value, replaced
 
 KEYS = ("source", "source_lang", "target", "target_lang")
 

@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import Failure, Store, TextKind, content_key, is_language, normalize_language, same_language
+from mrag_eval.core import Failure, TextKind, is_language, normalize_language, same_language
 from mrag_eval.models.translate._backend import Backend, Text, Translated
 from mrag_eval.models.translate._pieces import packed
 from mrag_eval.models.translate._table import add_to_table
+from mrag_eval.platform import Store, content_key
 
 # A child of the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

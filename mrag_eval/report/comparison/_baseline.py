@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement, portable
-from mrag_eval.core import DataError, fault_in, json_value, write_whole
+from mrag_eval.platform import DataError, fault_in, json_value, write_whole
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow

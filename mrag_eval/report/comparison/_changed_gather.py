@@ -9,8 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mrag_eval.config import RIGHT_LANGUAGE, SHOWN, relevance_measures
-from mrag_eval.core import Wait, plain_name
+from mrag_eval.core import plain_name
 from mrag_eval.metrics import Cause, RowEvidence, Subject, cause_of_loss
+from mrag_eval.platform import Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, Changes
 from mrag_eval.report.comparison._compare import Comparison, is_of

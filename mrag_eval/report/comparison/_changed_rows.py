@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
-from mrag_eval.core import content_key
 from mrag_eval.metrics import Cause
+from mrag_eval.platform import content_key
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import nearer_zero_is_better, scale_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mrag_eval.core import ConfigError, pipe_table, points
+from mrag_eval.core import pipe_table, points
 from mrag_eval.metrics import Cause
+from mrag_eval.platform import ConfigError
 from mrag_eval.report.comparison._changed_rows import ChangedRow, Changes
 from mrag_eval.report.comparison._changed_where import CauseTable, cause_tables, most_telling, shown_place
 from mrag_eval.report.comparison._shown_text import cut_pair, in_markdown, plain

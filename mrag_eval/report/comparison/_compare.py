@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
-from mrag_eval.core import ConfigError, DataError, Wait, close_match
+from mrag_eval.platform import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks

@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from mrag_eval.core import ConfigError, csv_cell, did_you_mean, interval_text, p_text, pipe_table, points
+from mrag_eval.core import interval_text, p_text, pipe_table, points
+from mrag_eval.platform import ConfigError, csv_cell, did_you_mean
 from mrag_eval.report.comparison._compare import Comparison, Difference
 from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import scale_of

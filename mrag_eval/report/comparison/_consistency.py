@@ -9,8 +9,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from mrag_eval.core import DataError, pipe_table, score_text
+from mrag_eval.core import pipe_table, score_text
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import DataError
 from mrag_eval.report.files._answers import AnswerSheet, GivenAnswer, read_answers
 from mrag_eval.report.files._leaves import labelled
 

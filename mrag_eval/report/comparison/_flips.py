@@ -9,8 +9,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, p_text, pipe_table, score_text
+from mrag_eval.core import p_text, pipe_table, score_text
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import DataError
 from mrag_eval.report.files._answers import AnswerSheet, read_answers
 from mrag_eval.report.files._leaves import labelled
 

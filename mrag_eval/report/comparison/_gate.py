@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from mrag_eval.core import DataError, Wait
+from mrag_eval.platform import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach

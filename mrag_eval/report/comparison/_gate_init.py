@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import POWER
 from mrag_eval.report.files._runs import SampleSet

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from mrag_eval.config import Block, validated
-from mrag_eval.core import read_yaml
+from mrag_eval.platform import read_yaml
 from mrag_eval.scoring import more_is_better, nearer_zero_is_better
 
 

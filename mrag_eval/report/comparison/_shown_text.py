@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mrag_eval.core import UNSHOWN, pipe_table, redact
+from mrag_eval.core import pipe_table
+from mrag_eval.platform import UNSHOWN, redact
 
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # What Markdown reads as more than text inside a line: an underscore only at the edge of a word, a colon and a dot only

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrag_eval.core import csv_cell, replaced
+from mrag_eval.platform import csv_cell, replaced
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 from mrag_eval.scoring import better_side

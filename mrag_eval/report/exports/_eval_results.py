@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, write_whole
+from mrag_eval.platform import ConfigError, DataError, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._scores import Score

@@ -16,7 +16,8 @@ from typing import Any
 from uuid import UUID
 
 from mrag_eval.config import JUDGED, SHOWN
-from mrag_eval.core import plain_name, replaced, write_whole
+from mrag_eval.core import plain_name
+from mrag_eval.platform import replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
 from mrag_eval.report.exports._instances import instances
 from mrag_eval.report.exports._runs import ExportedTask, Run

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, check_output, check_output_file, did_you_mean
+from mrag_eval.platform import ConfigError, check_output, check_output_file, did_you_mean
 from mrag_eval.report.exports import _push as hub
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, runs_of

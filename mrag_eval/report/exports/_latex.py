@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import decimal, write_whole
+from mrag_eval.core import decimal
+from mrag_eval.platform import write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, frame_of
 from mrag_eval.report.files._scores import Score, rows_of

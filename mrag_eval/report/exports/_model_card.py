@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, replaced
+from mrag_eval.platform import DataError, replaced
 from mrag_eval.report.exports import _push as hub
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run

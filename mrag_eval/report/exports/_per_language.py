@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import content_key, is_language, iso_639_3, write_whole
+from mrag_eval.core import is_language, iso_639_3
+from mrag_eval.platform import content_key, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._scores import Score

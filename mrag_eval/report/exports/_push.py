@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import ConfigError, DataError, replaced
+from mrag_eval.platform import ConfigError, DataError, replaced
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import differences, dotted, harmless, shown
-from mrag_eval.core import DataError, did_you_mean
 from mrag_eval.datasets import declaration_of, default_split
 from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
+from mrag_eval.platform import DataError, did_you_mean
 from mrag_eval.report.exports._licences import LicensedData, source_of
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import scored_samples

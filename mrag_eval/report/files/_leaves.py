@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrag_eval.config import Measurement, differences, shown
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._sample import Sample
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import OPTIONAL
+from mrag_eval.platform import OPTIONAL
 from mrag_eval.report.files._records import records_in, write_record
 
 _FIX = "write it again: mrag-eval index info INDEX --lengths -o FOLDER"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mrag_eval.core import DataError, check_version, from_json, json_value, regular, with_version, write_whole
+from mrag_eval.platform import DataError, check_version, from_json, json_value, regular, with_version, write_whole
 
 T = TypeVar("T")
 

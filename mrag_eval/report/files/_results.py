@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import DataError, JsonFault, Wait, finite, json_value, name_of_model, regular
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import DataError, JsonFault, Wait, finite, json_value, name_of_model, regular
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import MetricScore, TaskScores, bounds_with

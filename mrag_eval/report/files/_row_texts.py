@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import SHOWN
-from mrag_eval.core import Hit, hidden, is_relevant, plain_name
+from mrag_eval.core import Hit, is_relevant, plain_name
+from mrag_eval.platform import hidden
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.scoring import RowRecord
 

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._samples import (
     files_at,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mrag_eval.core import Hit, RagDoc, Trace, Vote, to_json
+from mrag_eval.core import Hit, RagDoc, Trace, Vote
+from mrag_eval.platform import to_json
 from mrag_eval.scoring import RowRecord
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, hidden, json_value, regular, task_and_date, write_whole
+from mrag_eval.platform import DataError, hidden, json_value, regular, task_and_date, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError
 from mrag_eval.datasets import NOT_RELEVANT, Label, majority, read_relevance, read_table, read_viewpoint
+from mrag_eval.platform import DataError
 from mrag_eval.report.labels._documents import Pair, Shown
 from mrag_eval.report.labels._published import published_labels
 

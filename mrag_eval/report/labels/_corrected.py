@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.core import DataError, read_sheet, write_sheet
+from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import model_beside, read_samples, sample_files, task_of

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mrag_eval.core import DataError
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT, Label
 from mrag_eval.metrics import read_yes_no
 from mrag_eval.models import AuxModel, Parsed, generate_parsed
+from mrag_eval.platform import DataError
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.files._sample import Sample
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import DataError, points, write_sheet
+from mrag_eval.core import points
+from mrag_eval.platform import DataError, write_sheet
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import model_beside, read_samples, sample_files, task_of
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrag_eval.core import DataError, SheetRow, read_sheet
+from mrag_eval.platform import DataError, SheetRow, read_sheet
 from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.labels._inspection import CATEGORIES, IDENTITY, NOTHING, TABLE_8, Scheme, draw_mark
 

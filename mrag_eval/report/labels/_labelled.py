@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import OPTIONAL, content_key
 from mrag_eval.datasets import Label
+from mrag_eval.platform import OPTIONAL, content_key
 from mrag_eval.report.files._records import records_in, write_record
 
 _FIX = "write it again: mrag-eval judge documents SAMPLES --output FOLDER"

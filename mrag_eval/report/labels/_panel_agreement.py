@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.core import DataError, read_sheet, write_sheet
 from mrag_eval.models import as_verdict
+from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import model_beside, read_samples, task_of
 from mrag_eval.scoring import HumanAgreement, HumanLabel, against_human

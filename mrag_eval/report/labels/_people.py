@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, read_sheet, write_sheet
+from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, sample_files, task_of
 from mrag_eval.report.labels._inspection import DrawnSample, draw, passages_text, question_text

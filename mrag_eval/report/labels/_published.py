@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mrag_eval.core import DataError
 from mrag_eval.datasets import (
     AnnotatedBy,
     AskedRow,
@@ -16,6 +15,7 @@ from mrag_eval.datasets import (
     read_relevance,
     read_viewpoint,
 )
+from mrag_eval.platform import DataError
 from mrag_eval.report.labels._documents import Pair, PairLabels, Shown
 
 

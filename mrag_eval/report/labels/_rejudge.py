@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mrag_eval.config import SUFFICIENCY, VERDICTS, Judge, deep_merge, validated
-from mrag_eval.core import DataError, RowScores, Scored, Vote
+from mrag_eval.core import RowScores, Scored, Vote
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged
+from mrag_eval.platform import DataError
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import config_beside, read_samples, write_samples
 from mrag_eval.report.files._task_config import TaskConfig

@@ -17,19 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    TracedQuestion,
-    columns,
-    csv_cell,
-    did_you_mean,
-    replaced,
-    score_text,
-    unescaped,
-)
+from mrag_eval.core import TracedQuestion, columns, score_text
 from mrag_eval.datasets import read_table
 from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
+from mrag_eval.platform import ConfigError, DataError, csv_cell, did_you_mean, replaced, unescaped
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.labels._documents import Annotator
 from mrag_eval.retrieval import read_traces

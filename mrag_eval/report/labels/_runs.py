@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.core import ConfigError, DataError, score_text
+from mrag_eval.core import score_text
 from mrag_eval.models import AuxModel, get
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
     config_beside,

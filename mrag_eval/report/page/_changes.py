@@ -9,7 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import Wait, is_language, language_name, replaced
+from mrag_eval.core import is_language, language_name
+from mrag_eval.platform import Wait, replaced
 from mrag_eval.report.comparison._changed_rows import ChangedRow, Changes
 from mrag_eval.report.comparison._changed_text import (
     CAUSE_WORDS,

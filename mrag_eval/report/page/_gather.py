@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrag_eval.core import Wait
+from mrag_eval.platform import Wait
 from mrag_eval.report.files._leaves import PageRow, result_leaves
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scores import leaf_frame

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from mrag_eval.core import AgentUsage, to_json
+from mrag_eval.core import AgentUsage
+from mrag_eval.platform import to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.page._points import Point, shares

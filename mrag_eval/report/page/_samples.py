@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import Hit, Trace, TracedHit, is_language, language_scripts, rounded, to_json
+from mrag_eval.core import Hit, Trace, TracedHit, is_language, language_scripts, rounded
+from mrag_eval.platform import to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.scoring import scale_of

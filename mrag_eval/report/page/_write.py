@@ -9,7 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import Wait, decimal, finite, is_language, language_name, missing_extra, replaced
+from mrag_eval.core import decimal, is_language, language_name
+from mrag_eval.platform import Wait, finite, missing_extra, replaced
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._samples import directions

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import mode_named
-from mrag_eval.core import DataError, did_you_mean, pipe_table
+from mrag_eval.core import pipe_table
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT
 from mrag_eval.metrics import UNKNOWN_CONTROLLER, parse_citations
+from mrag_eval.platform import DataError, did_you_mean
 from mrag_eval.report.files._leaves import variants
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (

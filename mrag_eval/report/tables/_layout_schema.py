@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from mrag_eval.config import Block, validated
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 
 _FOLDER = Path(__file__).parents[1] / "published"
 

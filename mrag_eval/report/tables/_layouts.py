@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables._bordirlines_rows import bordirlines_rows

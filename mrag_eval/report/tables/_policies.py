@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown, upper_bound
-from mrag_eval.core import DataError
+from mrag_eval.platform import DataError
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
 from mrag_eval.report.files._scores import Score, rows_of, task_frame

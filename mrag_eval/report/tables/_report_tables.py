@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrag_eval.core import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean
 from mrag_eval.report._table import Table
 from mrag_eval.report.tables._layout_schema import layout_names
 from mrag_eval.report.tables._layouts import layout_tables

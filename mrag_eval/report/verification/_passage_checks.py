@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from mrag_eval.core import Passage, Trace, to_json
+from mrag_eval.core import Passage, Trace
 from mrag_eval.datasets import Held
+from mrag_eval.platform import to_json
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding

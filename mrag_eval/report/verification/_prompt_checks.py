@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import JsonFault, json_value
+from mrag_eval.platform import JsonFault, json_value
 from mrag_eval.prompts import PromptTemplate, fence, plain_prompt
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample

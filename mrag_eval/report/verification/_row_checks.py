@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
-from mrag_eval.core import to_json
+from mrag_eval.platform import to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing

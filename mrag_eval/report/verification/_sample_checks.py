@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import HIDDEN
+from mrag_eval.platform import HIDDEN
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing

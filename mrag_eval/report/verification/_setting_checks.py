@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import by_block, dotted, harmless, package_versions
-from mrag_eval.core import content_key
 from mrag_eval.planning import deviations, shipped
+from mrag_eval.platform import content_key
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.verification._findings import Finding, value_text
 from mrag_eval.scoring import RowRecord

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from mrag_eval.core import to_json
 from mrag_eval.judging import language_check
 from mrag_eval.models import totals
+from mrag_eval.platform import to_json
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere

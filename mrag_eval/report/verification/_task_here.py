@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent, Block, CorrectLanguage, Judge, Prompt, Retrieval, validated
-from mrag_eval.core import ConfigError, MragError, Passage, RagDoc, Retrieved, is_language, to_json
+from mrag_eval.core import Passage, RagDoc, Retrieved, is_language
 from mrag_eval.datasets import Benchmark, reload
 from mrag_eval.languages import changed_languages
+from mrag_eval.platform import ConfigError, MragError, to_json
 from mrag_eval.prompts import PromptTemplate, load_template
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.retrieval import Repeated, indexed_passages, logged_row, repeated

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.core import DataError, Wait, uncollected
+from mrag_eval.platform import DataError, Wait, uncollected
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, samples_beside, scored_samples

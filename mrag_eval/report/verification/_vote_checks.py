@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mrag_eval.core import ConfigError, to_json
 from mrag_eval.judging import Rubric, kept_votes, relevance_rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.prompts import builtin_names
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing

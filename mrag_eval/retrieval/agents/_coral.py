@@ -14,8 +14,9 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent
-from mrag_eval.core import AgentUsage, Failure, Hit, RagDoc, Stage, at_once
+from mrag_eval.core import AgentUsage, Failure, Hit, RagDoc, Stage
 from mrag_eval.models import Answered, AuxModel, EvaluatedModel, Parser, generate_parsed
+from mrag_eval.platform import at_once
 from mrag_eval.prompts import Conversation, PromptTemplate, load_template
 from mrag_eval.retrieval.agents import _planner as planning
 from mrag_eval.retrieval.agents._critic import (

@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import EVALUATED, Agent, Retrieval, load_config
-from mrag_eval.core import (
-    ConfigError,
-    DataError,
-    Failure,
-    Hit,
-    Passage,
-    RagDoc,
-    Ranked,
-    Retrieved,
-    config_path,
-    to_json,
-)
+from mrag_eval.core import Failure, Hit, Passage, RagDoc, Ranked, Retrieved
 from mrag_eval.models import AuxModel, EvaluatedModel, evaluated_model, get, portable_identity
+from mrag_eval.platform import ConfigError, DataError, config_path, to_json
 from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
 from mrag_eval.retrieval._plan import RowPlan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans

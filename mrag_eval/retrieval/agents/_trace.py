@@ -8,19 +8,15 @@ from pathlib import Path
 from mrag_eval.core import (
     CRITERIA,
     AgentUsage,
-    DataError,
-    JsonFault,
     Trace,
     TracedHit,
     TracedQuestion,
     TracedRound,
     is_language,
-    json_value,
     language_name,
-    readable,
-    task_and_date,
     titled,
 )
+from mrag_eval.platform import DataError, JsonFault, json_value, readable, task_and_date
 
 _RULE = "─" * 72
 _NEXT = "name the output folder of a run with retrieval.mode=coral and --log_samples, or its samples"

@@ -26,7 +26,8 @@ from pydantic import BaseModel
 
 from mrag_eval import core
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks
-from mrag_eval.core import (
+from mrag_eval.models import ASKED, evaluating
+from mrag_eval.platform import (
     ConfigError,
     CorpusError,
     MragError,
@@ -37,7 +38,6 @@ from mrag_eval.core import (
     is_full,
     naming,
 )
-from mrag_eval.models import ASKED, evaluating
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 

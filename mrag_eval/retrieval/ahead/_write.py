@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import Wait, build_lock, naming
 from mrag_eval.models import total_counts
+from mrag_eval.platform import Wait, build_lock, naming
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import ManifestEntry

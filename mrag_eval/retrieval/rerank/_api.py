@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.config import ApiRerank
-from mrag_eval.core import (
+from mrag_eval.platform import (
     BROKEN_AGAIN,
     CorpusError,
     Endpoint,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mrag_eval.core import Failure, Wait
+from mrag_eval.core import Failure
 from mrag_eval.models import AuxModel, Reply, generate_parsed, parse_order
+from mrag_eval.platform import Wait
 from mrag_eval.prompts import load_template
 
 Passages = Sequence[Mapping[str, Any]]

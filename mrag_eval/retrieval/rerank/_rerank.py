@@ -15,22 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import (
-    Failure,
-    Kept,
-    Passage,
-    RagDoc,
-    Ranked,
-    Reranking,
-    Searched,
-    Store,
-    Wait,
-    cache_dir,
-    content_key,
-    made_once,
-    titled,
-)
+from mrag_eval.core import Failure, Kept, Passage, RagDoc, Ranked, Reranking, Searched, titled
 from mrag_eval.models import get
+from mrag_eval.platform import Store, Wait, cache_dir, content_key, made_once
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
 from mrag_eval.retrieval.rerank._api import ApiReranker

@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from mrag_eval.core import HubPlace, pipe_table
+from mrag_eval.core import pipe_table
 from mrag_eval.datasets import declaration_of
+from mrag_eval.platform import HubPlace
 from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry
 from mrag_eval.retrieval.saved._terms import licence_of
 

@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Differs
-from mrag_eval.core import (
+from mrag_eval.core import RagDoc, Ranked, Retrieved, check_id
+from mrag_eval.datasets import sha256_file
+from mrag_eval.platform import (
     ConfigError,
     DataError,
-    RagDoc,
-    Ranked,
-    Retrieved,
     build_lock,
-    check_id,
     fault_in,
     json_value,
     lines_of,
@@ -33,7 +31,6 @@ from mrag_eval.core import (
     replaced,
     write_whole,
 )
-from mrag_eval.datasets import sha256_file
 from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, ManifestEntry, read_manifest
 from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash

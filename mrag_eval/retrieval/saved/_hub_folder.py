@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import LONGEST_FILE, DataError, HubPlace, hub_file, name_fault, user_path
+from mrag_eval.platform import LONGEST_FILE, DataError, HubPlace, hub_file, name_fault, user_path
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry, read_manifest
 from mrag_eval.retrieval.saved._settings import fingerprint_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import DataError, fault_in, json_value, regular, whole
+from mrag_eval.platform import DataError, fault_in, json_value, regular, whole
 
 FORMAT = "mrag_eval retrieved rows/1"
 MANIFEST = "manifest.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import load_config
-from mrag_eval.core import (
+from mrag_eval.platform import (
     LONGEST_FILE,
     ConfigError,
     DataError,

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from mrag_eval.core import CONTROL, Ranked, replaced
+from mrag_eval.core import CONTROL, Ranked
+from mrag_eval.platform import replaced
 
 
 def write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: str) -> None:

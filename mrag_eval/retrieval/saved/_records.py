@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import Failure, Hit, RagDoc, Ranked, Reranking, Retrieved, Trace, content_key, from_json, to_json
+from mrag_eval.core import Failure, Hit, RagDoc, Ranked, Reranking, Retrieved, Trace
+from mrag_eval.platform import content_key, from_json, to_json
 
 _FIX = "retrieve again with --overwrite"
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, differences, harmless
-from mrag_eval.core import Retrieved, content_key, failed_in
+from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
+from mrag_eval.platform import content_key
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrag_eval.config import PUBLISHED, Retrieval, TaskBlocks
-from mrag_eval.core import ConfigError
 from mrag_eval.datasets import Benchmark, declaration_of
+from mrag_eval.platform import ConfigError
 
 # Beginnings of the origins that our readers of Wikipedia and KILT write into an index.
 _WIKIPEDIA = ("wikimedia", "kilt")

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import CorpusError, Passage, normalize_language
+from mrag_eval.core import Passage, normalize_language
+from mrag_eval.platform import CorpusError
 
 # "wiki-100w-fr", and KILT's English Wikipedia.
 _WIKIPEDIA = re.compile(r"wiki-100w-(?P<lang>[a-z]{2,3})")

@@ -12,8 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import ConfigError, DataError, Passage, check_id, content_key, normalize_language, suggesting
+from mrag_eval.core import Passage, check_id, normalize_language
 from mrag_eval.datasets import iter_jsonl, sha256_file
+from mrag_eval.platform import ConfigError, DataError, content_key, suggesting
 
 _IDS = ("id", "q_id", "qid", "query_id", "example_id")
 _QUESTIONS = ("question", "raw_query", "query")

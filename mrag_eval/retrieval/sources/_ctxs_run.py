@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched
 from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
+from mrag_eval.platform import DataError
 from mrag_eval.retrieval._plan import plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageTable, with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank

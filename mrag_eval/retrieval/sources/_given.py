@@ -8,9 +8,10 @@ from itertools import zip_longest
 import numpy as np
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import DataError, Hit, RagDoc, Retrieved, content_key
+from mrag_eval.core import Hit, RagDoc, Retrieved
 from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
+from mrag_eval.platform import DataError, content_key
 from mrag_eval.retrieval.sources._source import Setup, Source
 
 

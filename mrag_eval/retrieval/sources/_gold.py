@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mrag_eval.config import Given, Retrieval
-from mrag_eval.core import DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
+from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
 from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
+from mrag_eval.platform import DataError
 from mrag_eval.retrieval._plan import RowPlan, Selection, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.sources._given import given_passages

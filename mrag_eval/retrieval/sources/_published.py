@@ -7,20 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import MODES, PUBLISHED, Mode, Retrieval
-from mrag_eval.core import (
-    ConfigError,
-    Kept,
-    Passage,
-    RagDoc,
-    Ranked,
-    Retrieved,
-    Searched,
-    content_key,
-    did_you_mean,
-    matching_languages,
-)
+from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched, matching_languages
 from mrag_eval.datasets import Published, passages_hash
 from mrag_eval.models import Translator
+from mrag_eval.platform import ConfigError, content_key, did_you_mean
 from mrag_eval.retrieval._plan import Selection, plan_rows, refuse_empty, swap_partners, with_partner
 from mrag_eval.retrieval._texts import with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank

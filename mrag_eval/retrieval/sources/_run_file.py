@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mrag_eval.core import DataError, lines_of
+from mrag_eval.platform import DataError, lines_of
 
 _COLUMNS = "query, Q0, passage, rank, score, run"
 
@@ -45,7 +45,7 @@ class RunFile:
 def read_run(path: str | Path) -> RunFile:
     """Read a run file (``.gz`` too), once per process while it does not change.
 
-    Raises :class:`~mrag_eval.core.DataError`, naming file and line, for another number of columns, a rank or score
+    Raises DataError, naming file and line, for another number of columns, a rank or score
     that is no number, a passage or a rank that a query has twice, and a file without lines.
     """
     file = Path(path).expanduser()

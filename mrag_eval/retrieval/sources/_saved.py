@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import ConfigError, Passage, RagDoc, Retrieved
+from mrag_eval.core import Passage, RagDoc, Retrieved
 from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
+from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
 from mrag_eval.retrieval.saved._manifest import ManifestEntry

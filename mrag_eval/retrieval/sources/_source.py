@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mrag_eval.config import Agent, Retrieval
-from mrag_eval.core import ConfigError, CorpusError, Passage, RagDoc, Ranked, Retrieved, is_relevant
+from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, is_relevant
 from mrag_eval.datasets import Benchmark, Held
 from mrag_eval.models import EvaluatedModel, Translator
+from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrieval._plan import Selection
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import CorpusError, DataError, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched
 from mrag_eval.datasets import Held, read_passages
 from mrag_eval.models import Translator
+from mrag_eval.platform import CorpusError, DataError
 from mrag_eval.retrieval._corpora import held_by_index, no_passages, open_index, own_passages
 from mrag_eval.retrieval._plan import plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageSource, PassageTable, with_texts

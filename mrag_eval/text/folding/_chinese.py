@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from mrag_eval.core import missing_extra
+from mrag_eval.platform import missing_extra
 
 
 def simplified(text: str) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import LmSpec, NllbSpec, Retrieval
-from mrag_eval.core import ConfigError, MissingExtraError, normalize_language
+from mrag_eval.core import normalize_language
 from mrag_eval.models import Reply, Translator, build_translator
 from mrag_eval.models.translate._backend import Text
 from mrag_eval.models.translate._codes import FLORES, flores, google
 from mrag_eval.models.translate._google import GoogleBackend
 from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.models.translate._nllb import NllbBackend
+from mrag_eval.platform import ConfigError, MissingExtraError
 from mrag_eval.prompts import load_template
 from tests.core.first_languages import FIRST
 from tests.worlds.judges import ScriptedJudge

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import TableSpec
-from mrag_eval.core import ConfigError, DataError
 from mrag_eval.models import build_translator
 from mrag_eval.models.translate._table import load_table, table_lines, write_table
+from mrag_eval.platform import ConfigError, DataError
 
 PARALLEL = [
     {"en": "When was it built?", "de": "Wann wurde es gebaut?", "ru": "Когда это построили?"},

@@ -23,9 +23,9 @@ from mrag_eval.cli import main
 from mrag_eval.cli._doctor import examine
 from mrag_eval.cli._first import First
 from mrag_eval.config import load_config
-from mrag_eval.core import ConfigError
 from mrag_eval.harness import register_model_type
 from mrag_eval.models import evaluating
+from mrag_eval.platform import ConfigError
 from mrag_eval.report import rerun
 from mrag_eval.retrieval import find_trace, shown_trace
 from mrag_eval.retrieval.ahead import _process as ahead

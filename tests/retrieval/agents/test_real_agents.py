@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.config import Agent, ModelSpec, Retrieval
-from mrag_eval.core import Store
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import AuxModel
+from mrag_eval.platform import Store
 from mrag_eval.retrieval.agents._loop import Agents, retrieve_by_agents
 from mrag_eval.retrievers import build_index
 from mrag_eval.scoring import RowRecord, loop_line

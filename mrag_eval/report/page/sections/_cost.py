@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mrag_eval.core import to_json
+from mrag_eval.platform import to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point

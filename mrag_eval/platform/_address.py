@@ -1,0 +1,114 @@
+"""Addresses of endpoints, checked before anything is sent, and the secrets in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
+
+from mrag_eval.platform._errors import ConfigError
+from mrag_eval.platform._secrets import HIDDEN, SHORTEST, is_plain, is_stand_in, keep_secret
+
+# Limits of a host name (RFC 1035, 2.3.4).
+_LONGEST_LABEL, _LONGEST_HOST = 63, 253
+_USERINFO = re.compile(r"(?<=://)([^/?#\s'\"<>]+)@")
+# A parameter that holds a key: key, api_key, X-Amz-Signature, accessToken, but neither tokenizer nor max_tokens.
+_PARAMETER = re.compile(
+    r"(?i)(?<=[?&])(?:[\w.-]*[-_.])?(?:api|access|auth|subscription|private)?"
+    r"(?:key|token|secret|sig|signature|passw(?:or)?d)=([^&#\s'\"<>]*)&?"
+)
+_LEFT = re.compile(r"[?&]+(?=[#\s'\"<>]|$)")
+
+
+def keep_address(text: str) -> str:
+    """Hide the passwords, tokens and keys in the addresses of a text from now on, and return the text.
+
+    A secret that texts may contain by chance is hidden only together with its address.
+    """
+    for written in _USERINFO.findall(text):
+        pair = unquote(written)
+        password = pair.partition(":")[2]
+        if is_stand_in(password):
+            continue
+        if is_plain(password):
+            keep_secret(f"//{written}@", f"//{HIDDEN}@")
+        else:
+            keep_secret(pair)
+    for written in _secrets_in(text):
+        for secret in (written, unquote(written)):
+            if not is_plain(secret):
+                keep_secret(secret)
+    return text
+
+
+def bare_address(text: str) -> str:
+    """Return a text without users, passwords, tokens and keys in its addresses; any other text as it is.
+
+    Two addresses that are the same then lead to the same place, whatever the key.
+    """
+    bare = _PARAMETER.sub("", _USERINFO.sub("", text))
+    return bare if bare == text else _LEFT.sub("", bare)
+
+
+def check_distinct(secret: str, where: str) -> None:
+    """Raise ConfigError, naming ``where`` it was read, for a secret that texts may contain by chance.
+
+    To hide it would damage them. A stand-in for no key is allowed, as it is not hidden.
+    """
+    if is_plain(secret) and not is_stand_in(secret):
+        raise ConfigError(
+            f"{where} is a short or common word, which could not be told from the same word in a text",
+            f"use one of {SHORTEST} or more characters that is no word, name or number (openssl rand -hex 16); for a "
+            "server that needs none: none",
+        )
+
+
+def _secrets_in(text: str) -> Iterator[str]:
+    """Yield the secrets in the addresses of a text, as they are written there."""
+    for pair in _USERINFO.findall(text):
+        user, _, password = pair.partition(":")
+        # a user alone may be a token, and is one if it looks like one
+        if password or not is_plain(unquote(user)):
+            yield password or user
+    yield from _PARAMETER.findall(text)
+
+
+def address_fault(url: str) -> str | None:
+    """Return why a request cannot be sent to ``url``, in words that do not repeat it; None if it can."""
+    keep_address(url)
+    if any(ord(character) <= 32 or ord(character) == 127 for character in url):
+        return "holds a space or a control character"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        return f"is not an address ({error})" if "port" in str(error).lower() else "has a host that cannot be read"
+    if parts.scheme not in ("http", "https"):
+        return "does not begin with http:// or https://"
+    if not host:
+        return "names no host"
+    if port == 0:
+        return "names port 0"
+    if ":" in host:
+        return None
+    try:
+        labels = host.rstrip(".").encode("idna").split(b".") if host.isascii() is False else host.rstrip(".").split(".")
+    except UnicodeError:
+        return "names a host that is no host name"
+    if any(not 0 < len(label) <= _LONGEST_LABEL for label in labels) or len(host) > _LONGEST_HOST:
+        return f"names a host with an empty part, or one of more than {_LONGEST_LABEL} characters"
+    return None
+
+
+def check_address(url: str, where: str) -> str:
+    """Return an address that is asked, with a password or key in it if there is one.
+
+    Raises ConfigError, naming the setting ``where``, if no request can be sent to it, and for a password or key that
+    texts may contain by chance.
+    """
+    fault = address_fault(url)
+    if fault is not None:
+        raise ConfigError(f"{where}: the address {fault}", "e.g. http://localhost:8000/v1")
+    for secret in _secrets_in(url):
+        check_distinct(unquote(secret), f"{where}: the password or key in the address")
+    return url

@@ -1,0 +1,144 @@
+"""Files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from glob import escape as glob_escape
+from pathlib import Path
+from tempfile import mkstemp
+from typing import Protocol, TypeVar
+
+from mrag_eval.platform._disk import is_full
+from mrag_eval.platform._errors import DataError
+from mrag_eval.platform._locking import try_lock
+
+# The most that is read of one line, and of a file that is read whole, after decompression: a small compressed file may
+# hold gigabytes.
+LONGEST_LINE = 64 << 20
+LONGEST_FILE = 256 << 20
+# The most empty lines one after the other: a compressed megabyte may hold a thousand million of them.
+_MOST_EMPTY = 1_000_000
+
+
+Text = TypeVar("Text", bytes, str)
+Text_co = TypeVar("Text_co", bytes, str, covariant=True)
+
+
+class _Lines(Protocol[Text_co]):
+    def readline(self, size: int, /) -> Text_co: ...
+
+
+class _Bytes(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def lines_of(file: _Lines[Text], path: Path) -> Iterator[Text]:
+    """Yield the lines of an open file.
+
+    Raises DataError for a line longer than :data:`LONGEST_LINE`, and for more than a million empty ones in a row.
+    """
+    number = filled = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > 2:
+            filled = number
+        elif number - filled > _MOST_EMPTY:
+            raise DataError(
+                f"{path}, line {filled + 1:,}: more than {_MOST_EMPTY:,} empty lines follow",
+                "the file may be damaged: copy it again, or remove them",
+            )
+        if len(line) > LONGEST_LINE:
+            raise DataError(
+                f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB",
+                "split the text into several lines; if the file is compressed, it may be damaged",
+            )
+        yield line
+
+
+def whole(file: _Bytes, path: Path) -> bytes:
+    """Return the content of an open file; raise DataError for more than :data:`LONGEST_FILE`."""
+    content = file.read(LONGEST_FILE + 1)
+    if len(content) > LONGEST_FILE:
+        raise DataError(
+            f"{path}: holds more than {LONGEST_FILE >> 20} MiB", "split it; if it is compressed, it may be damaged"
+        )
+    return content
+
+
+def regular(path: Path) -> Path:
+    """Return ``path``; raise OSError for a pipe or a device, which a file from elsewhere may be, and never ends."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "a pipe or a device, not a file", str(path))
+    return path
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the folder of ``path``; at the end of the block that file replaces ``path``.
+
+    It is on disk when the block is left, and so is its name: a power failure leaves the old file or the new one. If the
+    block raises, the temporary file is removed and ``path`` is unchanged. The folder is created if needed.
+    Temporary files that killed processes left for the same path are removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left(path)
+    descriptor, name = mkstemp(prefix=f"{path.name}.", suffix=_SUFFIX, dir=path.parent)
+    part = Path(name)
+    try:
+        try_lock(descriptor)
+        part.chmod(0o666 & ~_UMASK)
+        yield part
+        os.fsync(descriptor)
+        part.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        if is_full(error) and error.filename is None:
+            error.filename = str(path)
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+_SUFFIX = ".part"
+# can only be read by setting it, which would affect other threads later
+_UMASK = os.umask(0o022)
+os.umask(_UMASK)
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # some file systems cannot, and keep names by themselves
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_left(path: Path) -> None:
+    # the lock of a living process keeps its file; without locks, all files stay
+    for left in path.parent.glob(f"{glob_escape(path.name)}.*{_SUFFIX}"):
+        with suppress(OSError), left.open("r+b") as file:
+            if try_lock(file.fileno()):
+                left.unlink()
+
+
+@contextmanager
+def readable(path: Path, next_step: str) -> Iterator[None]:
+    """Turn a failure to read ``path`` within the block into a DataError that names it."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8 text", next_step) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})", next_step) from None
+
+
+def write_whole(path: Path, text: str, errors: str = "strict") -> Path:
+    """Write ``text`` as UTF-8 to ``path``, completely or not at all; return ``path``."""
+    with replaced(path) as part:
+        part.write_text(text, encoding="utf-8", errors=errors)
+    return path

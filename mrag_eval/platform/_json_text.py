@@ -1,0 +1,117 @@
+"""The one reader of JSON text that a model, a server, a cache or a user wrote: any fault is one short line."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from mrag_eval.platform._errors import DataError, MragError
+
+# More levels than any record of ours or of a provider has; deeper values overflow the stack where they are used.
+DEEPEST = 100
+_TOO_DEEP = f"it is nested more than {DEEPEST} levels deep"
+
+
+class JsonFault(ValueError):
+    """Text that is not a JSON value: ``reason`` says why, ``line`` and ``column`` where, if that is known."""
+
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+        self.reason, self.line, self.column = reason, line, column
+        super().__init__(reason if line is None else f"line {line}, column {column}: {reason}")
+
+
+def json_value(text: str | bytes, *, lax: bool = False) -> Any:
+    """Return the value of a JSON text; raise JsonFault for anything else.
+
+    That includes values nested more than :data:`DEEPEST` levels deep, numbers of thousands of digits and bytes that
+    are not UTF-8. ``NaN``, infinite numbers, and a key that comes twice in one object with different values, are
+    refused unless ``lax``, which reads them as Python's own reader does.
+    """
+    try:
+        text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        value = json.loads(text) if lax else _STRICT.decode(text)
+    except JsonFault:
+        raise
+    except UnicodeDecodeError as error:
+        raise JsonFault(f"not valid UTF-8, byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise JsonFault(error.msg, error.lineno, error.colno) from None
+    except RecursionError:
+        raise JsonFault(_TOO_DEEP) from None
+    except ValueError:  # the interpreter's limit on the digits of a number
+        raise JsonFault("a number has too many digits") from None
+    if text.count("[") + text.count("{") > DEEPEST and nested_too_deeply(value):
+        raise JsonFault(_TOO_DEEP)
+    return value
+
+
+def json_from(
+    text: str | bytes,
+    where: str,
+    fix: str | None = None,
+    *,
+    lax: bool = False,
+    error: type[MragError] = DataError,
+) -> Any:
+    """Return the value of a JSON text from a file; raise an error of one line for anything else.
+
+    ``where`` names the file, and the line if the text is one of many; ``fix`` is the next step.
+    """
+    try:
+        return json_value(text, lax=lax)
+    except JsonFault as fault:
+        raise error(f"{where}: not valid JSON ({fault})", fix) from None
+
+
+def finite(value: Any) -> Any:
+    """Return a JSON value with None for every ``NaN`` and infinite number in it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    return [finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def nested_too_deeply(value: Any) -> bool:
+    """Return whether lists and objects lie in each other more than :data:`DEEPEST` levels deep."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def without_conflict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these pairs; raise JsonFault for a key that comes twice with different values."""
+    out = dict(pairs)
+    if len(out) == len(pairs):
+        return out
+    first: dict[str, Any] = {}
+    for key, value in pairs:
+        if first.setdefault(key, value) != value:
+            raise JsonFault(f"the key '{key[:40]}' comes twice with different values")
+    return out
+
+
+def finite_number(literal: str) -> float:
+    """Return the number; raise JsonFault for one beyond the largest."""
+    value = float(literal)
+    if math.isinf(value):
+        raise JsonFault(f"the number {literal[:20]} is too large")
+    return value
+
+
+def no_number(literal: str) -> NoReturn:
+    """Raise JsonFault: ``NaN`` and the infinities are no JSON, although Python's reader takes them."""
+    raise JsonFault(f"{literal} is not a number")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=without_conflict, parse_constant=no_number, parse_float=finite_number)

@@ -1,0 +1,69 @@
+"""Paths of this machine, and the names of sample files."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+from mrag_eval.platform._errors import ConfigError
+
+# The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
+_PREFIXES = re.compile(r"^(contexts_|judged_|people_)*(samples_)?")
+
+
+def task_and_date(samples: Path) -> tuple[str, str]:
+    """Return the task and the date of the run in the name of a sample file."""
+    stem, _, date = samples.stem.rpartition("_")
+    return _PREFIXES.sub("", stem), date
+
+
+def cache_dir() -> Path:
+    """Return the cache folder of indexes and retrieval results: ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
+    value = os.environ.get("MRAG_CACHE")
+    return user_path(value, "MRAG_CACHE") if value else Path.home() / ".cache" / "mrag_eval"
+
+
+def user_path(text: str, key: str) -> Path:
+    """Return a path that a user wrote, ``~`` replaced; raise ConfigError, naming ``key``, if there is no such user."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigError(f"{key}: {text}: there is no such user", "write the whole path, without ~") from None
+
+
+def name_of_model(model: str) -> str:
+    """Return a model's name as results have it: a hub id as it is, of a folder on this machine its last part."""
+    folder = os.path.expanduser(model)
+    if not model.startswith(("/", ".", "~")) and not os.path.isdir(folder):
+        return model
+    try:
+        return Path(folder).resolve().name
+    except (OSError, ValueError):  # no path of this or any machine, in results from elsewhere
+        return model
+
+
+def harness_tasks_folder() -> Path | None:
+    """Return the harness's own tasks folder, without importing it; None where it is not installed."""
+    spec = find_spec("lm_eval")
+    return Path(spec.origin).parent / "tasks" if spec is not None and spec.origin else None
+
+
+def tasks_folder() -> Path:
+    """Return the folder of our task files: inside the harness's (wheel), or in the source tree (editable install)."""
+    harness = harness_tasks_folder()
+    source = Path(__file__).resolve().parents[2] / "tasks"
+    installed = harness / "mrag_eval" if harness is not None else None
+    for folder in (installed, source):
+        if folder is not None and (folder / "demo").is_dir():
+            return folder
+    raise ConfigError(
+        f"the task folder is missing (looked in {installed} and {source})", "reinstall: pip install mrag-eval"
+    )
+
+
+def visible_to_harness(folder: Path) -> bool:
+    """Return whether the stock ``lm_eval`` command finds the tasks in ``folder`` without ``--include_path``."""
+    harness = harness_tasks_folder()
+    return harness is not None and folder.is_relative_to(harness)
