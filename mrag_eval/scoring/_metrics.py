@@ -237,7 +237,7 @@ METRICS: dict[str, Metric] = {
             False,
             "share of the passages shown that are in the language of the question",
             None,
-            needs=REORDERED,
+            needs=way_to("translation of documents"),
             control=uncontrolled("it describes passages, not replies"),
         ),
     )
