@@ -37,7 +37,8 @@ __all__ = [
 ]
 _DOORS = {
     "mrag_eval._front": ("Results", "RetrievedRun", "evaluate", "retrieve", "score"),
-    "mrag_eval.core": ("Hit", "MragError", "Passage", "RagDoc", "Retrieved"),
+    "mrag_eval.core": ("Hit", "Passage", "RagDoc", "Retrieved"),
+    "mrag_eval.platform": ("MragError",),
     "mrag_eval.datasets": ("load_benchmark",),
     "mrag_eval.metrics": ("Estimate",),
     "mrag_eval.report": ("load_results",),
