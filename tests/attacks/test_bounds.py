@@ -107,7 +107,7 @@ LIMITED = """
 import hashlib, resource, sys
 from pathlib import Path
 import aiohttp
-from mrag_eval.core import Endpoint, MragError, Transport
+from mrag_eval.platform import Endpoint, MragError, Transport
 from mrag_eval.datasets._files import iter_csv, iter_jsonl, read_json
 from mrag_eval.retrieval.sources._run_file import _lines
 from mrag_eval.retrievers import read_jsonl

@@ -25,7 +25,7 @@ BOUND = 10.0
 
 CODE = """
 import sys, threading, time
-from mrag_eval.core import ending_within
+from mrag_eval.platform import ending_within
 
 def computes():
     import hashlib
@@ -81,7 +81,7 @@ def test_a_process_ends_whatever_it_does(state: str, number: int) -> None:
 PANEL = """
 import sys
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import ending_within
+from mrag_eval.platform import ending_within
 from mrag_eval.models import AuxModel
 from mrag_eval.models._asking import generate_all
 spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": sys.argv[1]}, timeout=300)
@@ -109,7 +109,7 @@ import asyncio, os, signal, sys, threading, time
 from pathlib import Path
 import mrag_eval
 from mrag_eval.config import ModelSpec
-from mrag_eval.core import Store
+from mrag_eval.platform import Store
 from mrag_eval.models import AuxModel
 from mrag_eval.models._asking import generate_all
 
@@ -180,7 +180,7 @@ def test_an_interrupted_notebook_waits_for_no_judge_and_pays_for_no_more_calls(
 def test_a_forked_worker_is_ended_without_its_parent() -> None:
     code = """
 import os, signal, time
-from mrag_eval.core import ending_within
+from mrag_eval.platform import ending_within
 with ending_within(0.2):
     worker = os.fork()
     if worker == 0:
@@ -206,7 +206,7 @@ def test_handlers_are_put_back() -> None:
 
 
 def test_nohup_is_respected() -> None:
-    code = "import os, signal; from mrag_eval.core import ending_within\nwith ending_within(0.1):\n"
+    code = "import os, signal; from mrag_eval.platform import ending_within\nwith ending_within(0.1):\n"
     code += "    os.kill(os.getpid(), signal.SIGINT)\nprint('on')"
     done = subprocess.run(
         [sys.executable, "-c", code],

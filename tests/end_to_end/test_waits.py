@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from mrag_eval.config import ModelSpec, Retrieval
-from mrag_eval.core import Passage, RagDoc, Ranked, RowScores, Searched, _waits
+from mrag_eval.core import Passage, RagDoc, Ranked, RowScores, Searched
 from mrag_eval.judging._panel import Panel
 from mrag_eval.judging._rubrics import Case, verdict_rubric
 from mrag_eval.models import AuxModel, _local
 from mrag_eval.models.translate._backend import Text
 from mrag_eval.models.translate._lm import LmBackend
+from mrag_eval.platform import _waits
 from mrag_eval.report.files import _results
 from mrag_eval.retrieval import _search
 from mrag_eval.retrieval._plan import RowPlan

@@ -115,7 +115,7 @@ def test_a_command_that_ends_with_1_removes_them_as_well(tmp_path: Path) -> None
     """Every row of a task failed for good: the next run may be that of a new checkpoint all the same."""
     script = """
 from pathlib import Path
-from mrag_eval.core import run_ended, shared_store
+from mrag_eval.platform import run_ended, shared_store
 from mrag_eval.harness._command import exit_with_1_at_the_end
 exit_with_1_at_the_end()
 cache = Path("models.sqlite")

@@ -16,7 +16,7 @@ from mrag_eval.platform import replaced, write_whole
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from mrag_eval.core import replaced
+from mrag_eval.platform import replaced
 with replaced(Path(sys.argv[1])) as part:
     part.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

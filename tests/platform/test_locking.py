@@ -35,7 +35,7 @@ fcntl.flock, fcntl.lockf = refusing(fcntl.flock), refusing(fcntl.lockf)
 HOLDING = """
 import sys
 from pathlib import Path
-from mrag_eval.core import build_lock
+from mrag_eval.platform import build_lock
 with build_lock(Path(sys.argv[1]) / "wiki"):
     print("held", flush=True)
     sys.stdin.read()

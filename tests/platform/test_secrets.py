@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import _run_files, _secrets
 from mrag_eval.platform import (
     ConfigError,
     Endpoint,
     RunFiles,
     UnwrittenError,
+    _run_files,
+    _secrets,
     bare_address,
     check_address,
     hidden,

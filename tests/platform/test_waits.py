@@ -127,7 +127,7 @@ def test_where_waits_are_shown(
 def test_nothing_is_shown_in_a_pipe() -> None:
     code = """
 import time
-from mrag_eval.core import Wait, _waits
+from mrag_eval.platform import Wait, _waits
 _waits.DELAY = _waits.REDRAWN = 0.01
 with Wait("slow", 3) as wait:
     for _ in wait.over("abc"):
@@ -141,7 +141,7 @@ print(wait.done)
 def test_nothing_is_drawn_below_the_last_words_of_an_interrupted_process() -> None:
     code = """
 import os, signal, threading, time
-from mrag_eval.core import Wait, _waits, ending_within
+from mrag_eval.platform import Wait, _waits, ending_within
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
 _waits.DELAY = _waits.REDRAWN = 0.01
 drawn, draw = threading.Event(), Wait._draw
