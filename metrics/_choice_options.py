@@ -75,20 +75,19 @@ def candidates(words: Lexicon) -> re.Pattern[str]:
 
 
 def found_labels(
-    text: str, n: int, words: Lexicon, labels: Iterable[re.Match[str]], announcements: Sequence[Span], spans: Spans
+    text: str, n: int, words: Lexicon, labels: Iterable[Span], announcements: Sequence[Span], spans: Spans
 ) -> Iterator[Mention]:
     """Yield the labels of a text: capitals, and with a mark or an announcement small letters and numbers too.
 
-    ``labels``: what :func:`candidates` finds; ``announcements``: words that announce an answer; ``spans``: all words.
+    ``labels``: where :func:`candidates` finds them; ``announcements`` and ``spans``: words around them.
     """
     answers = {end for _, end in announcements}
     options = {end for _, end in spans["option"]}
     behind = {start for start, _ in spans["option_after"]}
     judged = {start for start, _ in (*announcements, *spans["wrong"])}
     leads = sorted([*answers, *(end for _, end in spans["concludes"])])
-    for match in labels:
-        label, (start, end) = match[1], match.span(1)
-        before = start
+    for start, end in labels:
+        label, before = text[start:end], start
         while before and text[before - 1] in _LEFT:
             before -= 1
         announced = before in answers

@@ -12,7 +12,7 @@ from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, f
 from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
 
 # A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
-_Part = tuple[int, int, tuple[Occurrence, ...], list[re.Match[str]], Spans]
+_Part = tuple[int, int, tuple[Occurrence, ...], list[Span], Spans]
 SEVERAL: Final = -1
 # The end of a sentence; Thai separates sentences by a space, and a label with a dot opens the text of its option. The
 # mark itself is consumed first, so that the search leaps to it.
@@ -147,14 +147,14 @@ class Reply:
         """Yield the sentences that may name options, the last one first."""
         end, sought, possible = len(self.text), sought_options(self.texts), candidates(self.words)
         for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(self.text))]):
-            labels = [*possible.finditer(self.text, start, end)]
+            labels = [match.span(1) for match in possible.finditer(self.text, start, end)]
             texts = occurrences(self.folded, start, end, sought)
             if texts or labels:
                 yield start, end, texts, labels, self.words.spans(self.folded, start, end)
             end = start
 
     def _sentence(
-        self, start: int, end: int, texts: Sequence[Occurrence], labels: Sequence[re.Match[str]], spans: Spans
+        self, start: int, end: int, texts: Sequence[Occurrence], labels: Sequence[Span], spans: Spans
     ) -> Sentence:
         """Return a sentence with what its words say of the options that it names."""
         text = self.text
