@@ -79,8 +79,7 @@ def found_labels(
 ) -> Iterator[Mention]:
     """Yield the labels of a text: capitals, and with a mark or an announcement small letters and numbers too.
 
-    ``labels``: where :func:`candidates` finds them; ``announcements``: words that announce an answer; ``spans``: all
-    words.
+    ``labels``: where :func:`candidates` finds them; ``announcements`` and ``spans``: words around them.
     """
     answers = {end for _, end in announcements}
     options = {end for _, end in spans["option"]}
