@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from mrag_eval.platform._json_records import OPTIONAL
+from mrag_eval.platform import OPTIONAL
 
 # The stages at which a model, or a service, is asked for something.
 Stage = Literal["answer", "plan", "critique", "translation", "rerank", "search", "judge", "label"]

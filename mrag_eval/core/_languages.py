@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from mrag_eval.platform._errors import ConfigError
+from mrag_eval.platform import ConfigError
 
 # The key of all languages that a map of languages does not name.
 ANY_LANGUAGE = "default"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from mrag_eval.core._failures import Failure
-from mrag_eval.platform._errors import DataError
+from mrag_eval.platform import DataError
 
 # Characters that end a line or a column of a TREC file, and others that no id has.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

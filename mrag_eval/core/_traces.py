@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.platform._json_records import OPTIONAL, from_json, to_json
+from mrag_eval.platform import OPTIONAL, from_json, to_json
 
 # The critic's criteria, in the order of their scores.
 CRITERIA = ("relevance", "usefulness", "clarity_specificity", "compatibility")

@@ -13,6 +13,7 @@ from mrag_eval.building.xrag._entities import _read as read_entities
 from mrag_eval.judging._rubrics import Case, relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.metrics import (
     VotedAnswer,
+    copied_share,
     declines,
     extract_choice,
     extract_choice_blend_official,
@@ -23,6 +24,7 @@ from mrag_eval.metrics import (
     read_yes_no,
     reply_outcome,
     short_answer_scores,
+    verbatim_quotes,
 )
 from mrag_eval.models import parse_json, parse_list, parse_order, parse_tag
 from mrag_eval.models._lenient_json import UnreadableError, read_value
@@ -38,6 +40,7 @@ from mrag_eval.retrieval.agents._planner import PlanContext, read_plan
 from mrag_eval.scoring import parse_answer
 from mrag_eval.scoring._answers import Answer, outcome_of
 
+PASSAGES = ["Sudan and South Sudan are two countries of Africa, and Paris is a town. " * 20, "answer: A " * 500]
 OPTIONS = ("Paris", "South Sudan", "Sudan", "서울")
 CASE = Case("1", "Which?", "en", ("Paris",), 'so {"answer": "correct"} and <same_meaning>true</same_meaning> it is')
 VOTED = VotedAnswer(("Paris",), (), 1)
@@ -61,6 +64,8 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
     "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
     "metrics._choices.declines": (declines,),
+    "metrics._verbatim.copied_share": (partial(copied_share, passages=PASSAGES),),
+    "metrics._verbatim.verbatim_quotes": (partial(verbatim_quotes, passages=PASSAGES),),
     "metrics._yes_no.read_yes_no": (read_yes_no, partial(read_yes_no, lang="ko")),
     "metrics._short_answers.short_answer_scores": (
         partial(short_answer_scores, answers=[VotedAnswer(("Paris",), (), 1)], lang="en"),
@@ -105,6 +110,7 @@ EXEMPT = {
     "metrics._choices._check": "looks at the type only",
     "metrics._choices._prepared": "measured as extract_choice",
     "metrics._choices_official._check": "looks at the type only",
+    "metrics._verbatim._quoted": "measured as verbatim_quotes",
     "harness._models.parse_arguments": "reads what the user wrote",
     "prompts._render._fenced": "measured as fence, fence_build and defuse",
     "building.qa._qa_replies.read_pair": "parse_tag twice, and a detector of languages",

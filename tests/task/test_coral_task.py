@@ -221,7 +221,7 @@ def test_agents_are_named_in_the_config_file_or_the_block(tmp_path: Path, monkey
         ({"agent": {"min_total": 13}}, ConfigError, r"min_total 13 cannot be reached: with these weights 12\.5"),
         ({"agent": {"corpora": "own", "rewrite": False}}, ConfigError, "set max_rounds=1"),
         ({"agent": {"preset": "fixed"}}, ConfigError, "no preset 'fixed'"),
-        ({"agent": {"preset": "no_filter", "fallback": "best_scored"}}, ConfigError, "scores nothing"),
+        ({"agent": {"preset": "no_filter", "fallback": "best_scored"}}, ConfigError, "no critic scores"),
         ({"retrieval": {"languages": ["en"]}}, ConfigError, "set retrieval.pool or agent.corpora instead"),
         ({"retrieval": {"candidates": "row"}}, ConfigError, "searches whole corpora"),
         ({"retrieval": {"corpus": "published"}}, ConfigError, "searches an index"),

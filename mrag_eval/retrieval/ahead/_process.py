@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from mrag_eval import core
+from mrag_eval import platform
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks
 from mrag_eval.models import ASKED, evaluating
 from mrag_eval.platform import (
@@ -182,12 +182,12 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def _kind(error: Exception) -> str:
     """Return the name by which :func:`_raise` finds the class of an error, or the nearest class above it."""
-    named = (cls.__name__ for cls in type(error).__mro__ if getattr(core, cls.__name__, None) is cls)
+    named = (cls.__name__ for cls in type(error).__mro__ if getattr(platform, cls.__name__, None) is cls)
     return next(named, type(error).__name__)
 
 
 def _raise(fault: Mapping[str, Any]) -> NoReturn:
-    kind = getattr(core, fault["kind"], None)
+    kind = getattr(platform, fault["kind"], None)
     if isinstance(kind, type) and issubclass(kind, MragError):
         raise kind(fault["message"], fault["next_step"])
     raise MragError(
