@@ -1,6 +1,6 @@
-"""A build on a Ray of two nodes, the second of which is killed while documents are read: ``killed_node.py FOLDER``.
+"""A build on a Ray of two nodes, the second of which is killed while documents are read: ``killed_node.py FOLDER FILE``.
 
-Prints the fingerprint of the index, or the error of ours that the build ended with.
+FILE gets the fingerprint of the index, or the error of ours that the build ended with; Ray prints as it likes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ENGINE = RayEngine(actors=2, block_bytes=1 << 14)
 SETTINGS: dict[str, Any] = {"chunker": {"method": "words", "size": 20}, "batch_size": 16, "progress": False}
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, outcome: Path) -> None:
     """Build the index in ``folder``."""
     quiet = {"include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **quiet}, shutdown_at_exit=False)
@@ -38,13 +38,13 @@ def main(folder: Path) -> None:
 
     try:
         built = build_index(read(), folder, embedder=Lengths(), engine=ENGINE, **SETTINGS)
-        print(json.dumps({"fingerprint": built.manifest.fingerprint}))
+        outcome.write_text(json.dumps({"fingerprint": built.manifest.fingerprint}), "utf-8")
     except MragError as error:
-        print(json.dumps({"error": error.message, "next": error.next_step}))
+        outcome.write_text(json.dumps({"error": error.message, "next": error.next_step}), "utf-8")
     finally:
         ray.shutdown()
         cluster.shutdown()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

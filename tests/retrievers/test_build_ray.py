@@ -108,7 +108,7 @@ def test_an_actor_that_is_killed_is_replaced(tmp_path: Path) -> None:
 def test_a_node_that_is_killed_costs_at_most_a_resumed_build(tmp_path: Path) -> None:
     builtin = build_index(documents(COUNT), tmp_path / "builtin", embedder=Lengths(), **SETTINGS)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.retrievers.killed_node", str(tmp_path / "ray")],
+        [sys.executable, "-m", "tests.retrievers.killed_node", tmp_path / "ray", tmp_path / "outcome"],
         capture_output=True,
         text=True,
         timeout=400,
@@ -116,7 +116,7 @@ def test_a_node_that_is_killed_costs_at_most_a_resumed_build(tmp_path: Path) -> 
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "RAY_BACKEND_LOG_LEVEL": "fatal"},
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = json.loads((tmp_path / "outcome").read_text("utf-8"))
     if "error" in found:
         assert "--resume" in found["next"], found
         build_index(documents(COUNT), tmp_path / "ray", embedder=Lengths(), resume=True, **SETTINGS)
