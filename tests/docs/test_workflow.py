@@ -208,20 +208,15 @@ def check_steps(repository: Repository, answers: Mapping[str, str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_workflow_lets_the_same_model_through_and_stops_a_worse_one(
+def test_gitlabs_job_lets_the_same_model_through_and_stops_a_worse_one(
     tmp_path: Path, programs: Programs, server: ModelServer, answers: Mapping[str, str], test_data: Path
 ) -> None:
-    """With the programs that the tests run in; only the installation is left out. Then the script and GitLab's job."""
+    """With the programs that the tests run in; only the installation is left out."""
     home = prepared(tmp_path / "home", test_data)
     (home / "mrag-eval").symlink_to(ROOT)
     repository = Repository(home, str(programs.folder), server)
     with_baseline(repository)
-    shutil.rmtree(home / ".mrag_cache")
-    check_steps(repository, answers)
-    # the second job found indexes and rankings, and no replies
-    store = tmp_path / "kept"
-    assert {path.name for path in store.glob("*/.mrag_cache/*")} == {"indexes", "retrieval.sqlite"}
-    # GitLab's job, whose last lines are those of a shell; its first one fetches this project
+    # the last lines are those of a shell; the first one fetches this project
     job = yaml.safe_load(block(".gitlab-ci.yml").text)["gate"]
     variables = {"CI_PROJECT_DIR": str(home), "MODEL": "a-model", "MODEL_URL": server.url, "OPENAI_API_KEY": "none"}
     for name, value in job["variables"].items():
@@ -238,7 +233,7 @@ def test_the_workflow_lets_the_same_model_through_and_stops_a_worse_one(
 @pytest.mark.slow
 @pytest.mark.wheel
 @pytest.mark.timeout(3600)
-def test_the_workflow_installs_what_its_steps_need(
+def test_the_workflow_installs_what_its_steps_need_and_stops_a_worse_model(
     tmp_path: Path, server: ModelServer, answers: Mapping[str, str], test_data: Path
 ) -> None:
     """Every step as it stands, in an empty environment."""
@@ -254,7 +249,10 @@ def test_the_workflow_installs_what_its_steps_need(
     assert install.startswith("pip install")
     repository.done(install)
     with_baseline(repository)
+    shutil.rmtree(home / ".mrag_cache")
     check_steps(repository, answers)
+    # the second job found indexes and rankings, and no replies
+    assert {path.name for path in (tmp_path / "kept").glob("*/.mrag_cache/*")} == {"indexes", "retrieval.sqlite"}
     # a job that only checks: the action installs what the gate needs
     subprocess.run([sys.executable, "-m", "venv", "--clear", tmp_path / "environment"], check=True)
     alone = Repository(home, f"{repository.path}{os.pathsep}/usr/bin{os.pathsep}/bin", server)

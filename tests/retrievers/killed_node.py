@@ -1,4 +1,4 @@
-"""A build on a Ray of two nodes, the second of which is killed while documents are read: ``killed_node.py FOLDER FILE``.
+"""A build on a Ray of two nodes, the second of which is killed while documents are read: ``killed_node FOLDER FILE``.
 
 FILE gets the fingerprint of the index, or the error of ours that the build ended with; Ray prints as it likes.
 """
