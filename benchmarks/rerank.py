@@ -22,7 +22,7 @@ import numpy as np
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Searched
-from mrag_eval.retrieval._plan import Plan
+from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
 
 MAX_LENGTH = 256
@@ -87,7 +87,7 @@ def main() -> None:
         )
         for row in rows
     ]
-    plans = [Plan(doc.query) for doc in docs]
+    plans = [RowPlan(doc.query) for doc in docs]
     pairs = [(doc.query, passage.text) for doc, row in zip(docs, rows, strict=True) for passage in row]
     source = Texts(corpus)
     with tempfile.TemporaryDirectory() as folder:
