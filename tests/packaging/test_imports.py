@@ -7,6 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -49,6 +51,20 @@ def test_a_room_is_imported_through_its_door_alone() -> None:
             for _, other, *inner in (name.split(".") for name in modules if name.startswith("mrag_eval.")):
                 entered += [f"{file}: {other}.{'.'.join(inner)}"] if inner and other != room else []
     assert entered == []
+
+
+def test_benchmarks_and_scripts_import_names_that_exist() -> None:
+    missing = []
+    for file in (*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "scripts").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mrag_eval"):
+                module = import_module(str(node.module))
+                missing += [f"{file.name}: {one.name}" for one in node.names if not _has(module, one.name)]
+    assert missing == []
+
+
+def _has(module: ModuleType, name: str) -> bool:
+    return hasattr(module, name) or find_spec(f"{module.__name__}.{name}") is not None
 
 
 def test_two_classes_do_not_share_a_name() -> None:
