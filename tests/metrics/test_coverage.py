@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-# Enough to notice a false interval; the figures come from benchmarks/coverage.py.
-SIMULATIONS = 600
+SIMULATIONS = 2000
 
 
 def load() -> ModuleType:

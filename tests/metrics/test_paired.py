@@ -315,7 +315,7 @@ def drops_of(shape: str, n: int, cells: int, rng: np.random.Generator) -> np.nda
 @pytest.mark.parametrize(("n", "cells"), [(100, 1), (100, 5), (300, 10), (100, 30)])
 def test_the_chance_of_any_false_alarm_is_at_most_alpha(shape: str, n: int, cells: int) -> None:
     rng = np.random.default_rng(6)
-    alarms, gates = 0, 150
+    alarms, gates = 0, 300
     for gate in range(gates):
         drops = drops_of(shape, n, cells, rng)
         units = [str(i) for i in range(n)]
