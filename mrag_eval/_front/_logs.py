@@ -52,7 +52,8 @@ class Log:
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
             if not path.is_file():
-                raise DataError(f"{rows}: no such file", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
+                what = "a folder, not a file" if path.is_dir() else "no such file"
+                raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
             return cls(str(rows), path, shape, tuple(kept))
         if hasattr(rows, "convert_dtypes"):
             # JSON knows lists and null where a frame has arrays and NaN
@@ -235,8 +236,12 @@ def read_qrels(path: str | Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     if text.lstrip().startswith("{"):
         for query, grades in json_from(text, str(path)).items():
-            if isinstance(grades, Mapping):
-                found[str(query)] = [str(name) for name, grade in grades.items() if grade and grade > 0]
+            if not isinstance(grades, Mapping):
+                # BERGEN's file also names its dataset
+                continue
+            if not all(isinstance(grade, int | float) for grade in grades.values()):
+                raise DataError(f"{path}, query '{query}': a grade is no number", 'e.g. {"q1": {"d1": 1, "d2": 0}}')
+            found[str(query)] = [str(name) for name, grade in grades.items() if grade > 0]
         return found
     for number, line in enumerate(text.splitlines(), 1):
         cells = line.split("\t") if "\t" in line else line.split()

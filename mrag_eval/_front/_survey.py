@@ -154,12 +154,14 @@ def read_log(
         for chunk in found.chunks():
             _add(found, chunk)
             wait.add(len(chunk))
-    if found.known and not found.counts["joined"]:
-        row, own = next(iter(found.docs)), next(iter(found.known))
-        raise DataError(
-            f"{log.name}: no row has an id of {found.benchmark} (the first row's is '{row}', the benchmark's '{own}')",
-            "keep the benchmark's ids in the log, and name their column: --columns id=COLUMN",
-        )
+    joined = ((found.benchmark, found.known), (qrels, found.qrels), (run, found.run))
+    for source, ids in joined:
+        if source is not None and not ids.keys() & found.docs.keys():
+            row, other = next(iter(found.docs)), next((f"'{id}'" for id in ids), "none")
+            raise DataError(
+                f"{log.name}: no row has an id of {source} (the first row's is '{row}', the first there is {other})",
+                "keep its ids in the log, and name their column: --columns id=COLUMN",
+            )
     return found
 
 
@@ -196,7 +198,6 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
         if reply is not None and not isinstance(reply, str):
             raise DataError(f"{where}: 'reply' must be text, found {type(reply).__name__}", "an empty reply is ''")
         doc = found.known.get(name)
-        found.counts["joined"] += doc is not None
         if doc is None:
             question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
             if found.log.shape is not OWN and "query" not in question:

@@ -81,6 +81,7 @@ def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
         (["answers.jsonl", "--dry-run", "--benchmark", "dmo"], "unknown benchmark 'dmo'; did you mean 'demo'"),
         (["answers.jsonl", "--dry-run", "--lang", "nonsense"], "unknown language 'nonsense'"),
         (["answers.jsonl", "--dry-run", "--qrels", "nowhere"], "nowhere: no such file"),
+        ([".", "--dry-run"], ".: a folder, not a file"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_a_next_step(words: list[str], said: str, command: Run) -> None:

@@ -218,7 +218,8 @@ def test_references_join_by_id_from_a_benchmark() -> None:
     by_row = found(results)
     assert [by_row[doc.id]["question"] for doc in docs] == [doc.query for doc in docs]
     assert {row["values"]["match"] for row in by_row.values()} == {1.0}
-    assert read_log(rows, benchmark="demo").counts["joined"] == 6
+    survey = read_log(rows, benchmark="demo")
+    assert len(survey.known.keys() & survey.docs.keys()) == 6
     with pytest.raises(MragError, match="no row has an id of demo"):
         score([{**row, "id": f"x{n}"} for n, row in enumerate(rows)], benchmark="demo")
 
@@ -247,6 +248,30 @@ def test_a_run_and_judgements_join_by_id(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("q1 0 p1\nq1 p1\n", "utf-8")
     with pytest.raises(MragError, match=r"bad\.txt, line 2: 2 columns"):
         read_qrels(tmp_path / "bad.txt")
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("qrels", '{"q": "no grades"}'),
+        ("qrels", '{"other": {"d": 1}}'),
+        ("qrels", "other 0 d 1\n"),
+        ("qrels", ""),
+        ("run", "other Q0 d 1 2.5 mine\n"),
+    ],
+)
+def test_judgements_and_rankings_of_other_questions_are_refused(tmp_path: Path, option: str, text: str) -> None:
+    file = tmp_path / "others"
+    file.write_text(text, encoding="utf-8")
+    rows = [{"id": "a", "query": "Where?", "lang": "en", "reply": "There."}]
+    with pytest.raises(MragError, match=f"no row has an id of {file}"):
+        read_log(rows, **{option: file})
+
+
+def test_a_grade_that_is_no_number_is_named(tmp_path: Path) -> None:
+    (tmp_path / "q.json").write_text('{"q": {"d": "1"}}', encoding="utf-8")
+    with pytest.raises(MragError, match="query 'q': a grade is no number"):
+        read_qrels(tmp_path / "q.json")
 
 
 def test_a_column_breaks_scores_down() -> None:
