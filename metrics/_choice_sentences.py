@@ -125,9 +125,9 @@ class PreparedReply:
         self._backwards = self._parts()
 
     def stated(self) -> tuple[int, int | None]:
-        """Return the position and the option of the last statement of an answer; -1 and None if there is none.
+        """Return where the last statement of an answer stands, and its option; -1 and None without one.
 
-        No sentence before that one is read.
+        The sentences before it are not read.
         """
         for part in self._backwards:
             self._found.append(part)

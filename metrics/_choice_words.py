@@ -22,7 +22,7 @@ _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
 )  # fmt: skip
 _LONGEST_PREFIX = 4
-# What is often between two words, told at once.
+# The commonest edges of a word, known without a look at its script.
 _BETWEEN: Final = frozenset(" \n.,:")
 
 

@@ -1,4 +1,4 @@
-"""Verbatim quotes: whether what a reply quotes or copies stands in the passages that were shown."""
+"""Verbatim quotes: which quotes of a reply are in the passages shown, and how much of it is copied from them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def verbatim_quotes(reply: str, passages: Iterable[str], elsewhere: Container[st
     Args:
         reply: the reply.
         passages: texts that were shown.
-        elsewhere: quotes that are known to stand in other passages.
+        elsewhere: quotes found in other passages of the log.
     """
     quotes = _quoted(reply)
     if not quotes:
@@ -171,7 +171,7 @@ def _stitched(quote: list[str], held: str) -> bool:
 
 
 def _longest(words: Sequence[str], start: int, stop: int, held: str) -> int:
-    """Return the last end of a run that stands in ``held``; the one from ``start`` to ``stop`` does."""
+    """Return the end of the longest run from ``start`` that ``held`` contains; it contains the one to ``stop``."""
     step = 1
     while stop + step <= len(words) and _within(words[start : stop + step], held):
         stop, step = stop + step, 2 * step
