@@ -212,11 +212,14 @@ def test_a_stage_writes_nothing_where_there_is_no_terminal(
     stages: Stages, stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_waits, "DELAY", 0.0)
-    # a command in the same process may have sent the log there
-    monkeypatch.setattr(logging.root.manager, "disable", logging.INFO)
-    with (tmp_path / "stderr").open("w", encoding="utf-8") as file:
-        monkeypatch.setattr(sys, "stderr", file)
-        stages[stage][1](lambda: time.sleep(0.01))
+    # a command in the same process may have sent the log there; loggers keep what they found until disable() is called
+    logging.disable(logging.INFO)
+    try:
+        with (tmp_path / "stderr").open("w", encoding="utf-8") as file:
+            monkeypatch.setattr(sys, "stderr", file)
+            stages[stage][1](lambda: time.sleep(0.01))
+    finally:
+        logging.disable(logging.NOTSET)
     assert (tmp_path / "stderr").read_text("utf-8") == ""
 
 
