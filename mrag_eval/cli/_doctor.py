@@ -16,7 +16,7 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
 
 def examine() -> list[Need]:
     """Check everything; import none of the heavy libraries and do not use the network."""
-    return [*_package(), *_models(), *_judges(), *_agents(), *_retrieval(), *_corpora(), *_data(), *_keys()]
+    return [*_package(), *_models(), *_unused(), *_judges(), *_agents(), *_retrieval(), *_corpora(), *_data(), *_keys()]
 
 
 def _installed(distribution: str) -> str | None:
@@ -132,6 +132,20 @@ def _agents() -> list[Need]:
         else _optional(model_need(role, name, config.models[name]), "agents")
         for role, name in named.items()
     ]
+
+
+def _unused() -> list[Need]:
+    """Check the config file's models that have no role in it: some task may name them."""
+    from mrag_eval.config import load_config
+    from mrag_eval.judging import named_judges
+
+    try:
+        config = load_config()
+        named = {config.planner, config.critic, *named_judges(config.judges)}
+    except MragError:
+        return []  # the line about the config file reports the fault
+    others = (model_need("", name, spec) for name, spec in config.models.items() if name not in named)
+    return [_optional(need, "models") for need in others]
 
 
 def _retrieval() -> list[Need]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, did_you_mean, json_value, keep_secrets_of
+from mrag_eval.platform import ConfigError, JsonFault, did_you_mean, json_from, json_value, keep_secrets_of
 
 _SAMPLES = """--samples '{"TASK": [0, 1]}'   or a file with such an object"""
 _TASKS = "--tasks NAME,NAME   with names from: mrag-eval tasks"
@@ -77,7 +78,7 @@ _VALUES: Mapping[str, _Rule] = {
     "model": _Rule(lambda value: isinstance(value, str) and bool(value), "the name of a model type", "hf"),
     "limit": _Rule(_is_limit, "a number of rows, or a fraction between 0 and 1", "10   or   --limit 0.1"),
     "batch_size": _Rule(
-        lambda value: re.fullmatch(r"auto(:\d+(\.\d+)?)?|[1-9]\d*", str(value)) is not None,
+        lambda value: re.fullmatch(r"auto(:[0-9]+(\.[0-9]+)?)?|[1-9][0-9]*", str(value)) is not None,
         "auto, auto:N or a whole number from 1",
         "8",
     ),
@@ -85,7 +86,7 @@ _VALUES: Mapping[str, _Rule] = {
     "num_fewshot": _Rule(_number(0), "a whole number from 0", "0"),
     "seed": _Rule(_is_seed, "one whole number from 0 below 2**32, or four, or None for some", "42"),
     "device": _Rule(
-        lambda value: re.fullmatch(r"auto|(cpu|cuda|mps|npu|xpu|hpu|tpu)(:\d+)?", str(value)) is not None,
+        lambda value: re.fullmatch(r"auto|(cpu|cuda|mps|npu|xpu|hpu|tpu)(:[0-9]+)?", str(value)) is not None,
         "cpu, cuda, cuda:N, mps, auto, or another kind of processor",
         "cpu",
     ),
@@ -101,6 +102,30 @@ _GENERATION: Mapping[str, _Rule] = {
     "do_sample": replace(_YES_OR_NO, example="do_sample=true"),
     "until": _Rule(_is_texts, "a text, or a list of texts", """'until=["\\n\\n"]'"""),
 }
+
+
+def check_given_once(arguments: Iterable[str]) -> None:
+    """Raise ConfigError for an argument with two values, such as ``--metadata k=3,k=5``: the last would count."""
+    from mrag_eval.harness import argument_names
+
+    flag, given = "", set[tuple[str, str]]()
+    for argument in arguments:
+        value = argument
+        if argument.startswith("--"):
+            flag, _, value = argument.partition("=")
+        elif argument == "-a":
+            flag, value = "--model_args", ""
+        if _rule_of_type(flag.removeprefix("--")) is not _BY_TYPE[dict]:
+            continue
+        if value.lstrip().startswith("{"):
+            with suppress(JsonFault):  # the harness names what is no JSON at all
+                json_value(value, lax=True)
+                json_from(value, flag, "give each key once", error=ConfigError)
+            continue
+        for name in argument_names(value):
+            if (flag, name) in given:
+                raise ConfigError(f"{flag}: '{name}' is given twice", "give it once")
+            given.add((flag, name))
 
 
 def check_flags(asked: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.cli._first import First
-from mrag_eval.cli._flags import check_flags, check_for_tasks, check_model, pairs_of, samples_of
+from mrag_eval.cli._flags import check_flags, check_for_tasks, check_given_once, check_model, pairs_of, samples_of
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
 from mrag_eval.config import listed_by, load_config, unknown_name
 from mrag_eval.models import evaluating, register_model_types
@@ -159,6 +159,7 @@ def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
 def _parse(arguments: Sequence[str]) -> Namespace:
     from mrag_eval.harness import run_parser
 
+    check_given_once(arguments)
     try:
         return run_parser().parse_args(["run", *arguments])
     except ValueError as error:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from mrag_eval.platform import ConfigError, did_you_mean
 
-RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9]\d*)$")
+RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9][0-9]*)$")
 # The same measures on the reranked list.
 RERANKED = "rerank_"
 # Whether a relevant passage is in the prompt, which holds the block's k.

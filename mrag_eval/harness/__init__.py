@@ -33,7 +33,15 @@ from mrag_eval.harness._models import (
     sends_by_http,
     warnings_only,
 )
-from mrag_eval.harness._run import config_file_settings, evaluate, run_parser, run_settings, score_table, setting_types
+from mrag_eval.harness._run import (
+    argument_names,
+    config_file_settings,
+    evaluate,
+    run_parser,
+    run_settings,
+    score_table,
+    setting_types,
+)
 from mrag_eval.harness._running import Running, blank_half_groups, running
 from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
 from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
@@ -53,6 +61,7 @@ __all__ = [
     "Running",
     "TaskLoading",
     "TaskManager",
+    "argument_names",
     "blank_half_groups",
     "check_local_weights",
     "check_model",

@@ -29,6 +29,7 @@ from mrag_eval.models._spec import (
     name_of,
     named_spec,
     portable_identity,
+    type_fault,
 )
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
@@ -84,5 +85,6 @@ __all__ = [
     "total",
     "total_counts",
     "totals",
+    "type_fault",
     "write_table",
 ]

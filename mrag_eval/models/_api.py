@@ -14,6 +14,7 @@ from typing import Any
 from mrag_eval.config import ModelSpec
 from mrag_eval.models._outputs import read_replies
 from mrag_eval.models._reply import Call, Reply, split_thinking
+from mrag_eval.models._spec import type_fault
 from mrag_eval.platform import (
     BROKEN_AGAIN,
     ConfigError,
@@ -33,11 +34,8 @@ def model_class(spec: ModelSpec, name: str) -> type[Any]:
 
     try:
         return harness.model_class(spec.model)
-    except (KeyError, ValueError):
-        known = harness.known_model_types()
-        raise ConfigError(
-            f"model '{name}': unknown model type '{spec.model}'{did_you_mean(spec.model, known)}"
-        ) from None
+    except (KeyError, ValueError) as err:
+        raise ConfigError(f"model '{name}': {type_fault(spec) or err}") from None
     except ImportError as err:
         raise ConfigError(
             f"model '{name}': model type '{spec.model}' cannot be loaded: {err}",

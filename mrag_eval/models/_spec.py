@@ -50,6 +50,14 @@ def behind_api(spec: ModelSpec, name: str) -> bool:
     return is_api(model_class(spec, name))
 
 
+def type_fault(spec: ModelSpec) -> str | None:
+    """Return what is wrong with the type of a model, with the closest one; None if the harness knows it."""
+    from mrag_eval.harness import known_model_types
+
+    known = known_model_types()
+    return None if spec.model in known else f"unknown model type '{spec.model}'{did_you_mean(spec.model, known)}"
+
+
 def key_variable(spec: ModelSpec) -> str | None:
     """Return the environment variable for the model's key; None if its type is not known to need one."""
     return spec.api_key_env or key_variable_of(spec.model, needed=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrag_eval.config import DEFAULT_NLLB, EVALUATED, JUDGED, TRANSLATED, ListwiseRerank, ModelSpec, load_config
 from mrag_eval.judging import named_judges
-from mrag_eval.models import key_variable, named_spec
+from mrag_eval.models import key_variable, named_spec, type_fault
 from mrag_eval.planning._corpora import searches_itself
 from mrag_eval.planning._encoders import local, reranker_need
 from mrag_eval.planning._need import Need
@@ -56,6 +56,9 @@ def model_need(role: str, name: str, spec: ModelSpec, *, looked_at: bool = False
     """
     model = str(spec.model_args.get("model") or spec.model_args.get("pretrained") or "")
     parts = [" ".join(part for part in (f"{role} {name}".strip() + ":", spec.model, model) if part)]
+    fault = type_fault(spec)
+    if fault is not None:
+        return Need("models", f"{parts[0]} · {fault}", False, "name one of these types in mrag.yaml", needed=True)
     package = next((found for starts, *found in _PACKAGES if spec.model.startswith(starts)), None)
     if package is not None and find_spec(package[0]) is None:
         what = f"{parts[0]} · {package[0]} is not installed"

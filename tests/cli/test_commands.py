@@ -273,6 +273,21 @@ judges: [own, large, {model: anthropic-chat-completions, model_args: {model: cla
     assert missing.endswith("export ANTHROPIC_API_KEY=...")
 
 
+def test_doctor_names_a_model_type_that_does_not_exist_whatever_the_model_is_for(cli: Run, tmp_path: Path) -> None:
+    config = """models:
+  asks: {model: openai-chat, model_args: {model: m}}
+  idle: {model: vlm, model_args: {pretrained: m}}
+planner: asks
+judges: [{model: hff, model_args: {pretrained: m}}]
+"""
+    (tmp_path / "mrag.yaml").write_text(config, encoding="utf-8")
+    faulty = {f["topic"]: f["what"] for f in json.loads(cli("doctor", "--json").stdout) if "unknown model" in f["what"]}
+    assert faulty.keys() == {"agents", "models", "judges"}
+    assert "did you mean 'openai-chat-completions'?" in faulty["agents"]
+    assert faulty["models"].startswith("idle: vlm m · unknown model type 'vlm'; did you mean 'vllm'?")
+    assert "unknown model type 'hff'" in faulty["judges"]
+
+
 def test_doctor_shows_how_to_configure_agents_or_which_there_are(cli: Run, tmp_path: Path) -> None:
     (example,) = (f["fix"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents")
     head, *lines = example.splitlines()

@@ -209,6 +209,7 @@ CASES = [
             ("--metrics judge_correct", ["judge_correct", "model"]),
             ("--metrics rerank_hit@5", ["rerank_hit@5"]),
             ("--metrics hit@0", ["hit@0"]),
+            ("--metrics hit@1٣", ["hit@1٣"]),
             ("--benchmark demoo", ["demoo", "demo"]),
             ("--benchmark demo", ["demo", "'0'"]),
             ("--lang klingonese", ["klingonese"]),
