@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import gzip
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
