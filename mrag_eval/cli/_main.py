@@ -19,6 +19,10 @@ __all__ = ["main"]
 
 # After a message that already says which values are allowed.
 _AGAIN = "change it, and run the same command again"
+_LESS = (
+    "free some, or ask for less at once (a smaller batch or model), and run the same command again (index build: with"
+    " --resume): finished work is kept"
+)
 _SHOW = "mrag-eval --debug ... shows where it comes from"
 _INTERRUPTED = """mrag-eval: interrupted
     run the same command again (index build: with --resume): finished work is kept, and finished calls are in the cache
@@ -52,7 +56,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     from typer import BadParameter
 
     from mrag_eval.cli._app import Session, app
-    from mrag_eval.platform import MragError, is_full
+    from mrag_eval.platform import MragError, is_full, is_out_of_memory
 
     session = Session()
     code: object = 0
@@ -96,6 +100,8 @@ def _run(arguments: Sequence[str] | None) -> None:
         if isinstance(error, UnicodeEncodeError) and any("\udc80" <= letter <= "\udcff" for letter in error.object):
             name = " ".join(error.object.encode("utf-8", "backslashreplace").decode()[:200].split())
             _say(f"{name}: a name that is not UTF-8", "rename that file or folder, or work in another one")
+        elif is_out_of_memory(error):
+            _say(f"out of memory ({_named(error)})", _LESS)
         else:
             _say(*_unexpected(error))
         sys.exit(2)
@@ -104,9 +110,13 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 
 def _unexpected(error: Exception) -> tuple[str, str]:
-    first = next(iter(str(error).splitlines()), "").strip()
     report = "if it is ours, report it with that and the output of mrag-eval doctor --json (CONTRIBUTING.md)"
-    return f"{type(error).__name__}{f': {first}' if first else ''}", f"{_SHOW}; {report}"
+    return _named(error), f"{_SHOW}; {report}"
+
+
+def _named(error: Exception) -> str:
+    first = next(iter(str(error).splitlines()), "").strip()
+    return f"{type(error).__name__}{f': {first}' if first else ''}"
 
 
 def _say(message: str, next_step: str) -> None:

@@ -4,7 +4,15 @@ from mrag_eval.platform._address import address_fault, bare_address, check_addre
 from mrag_eval.platform._claims import Claims
 from mrag_eval.platform._collection import uncollected
 from mrag_eval.platform._devices import DEVICES, known_device, loading_device, placed, present_device
-from mrag_eval.platform._disk import is_full, mapped_array, read_array, room_on_disk, save_array, save_faiss
+from mrag_eval.platform._disk import (
+    is_full,
+    is_out_of_memory,
+    mapped_array,
+    read_array,
+    room_on_disk,
+    save_array,
+    save_faiss,
+)
 from mrag_eval.platform._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
 from mrag_eval.platform._errors import (
     ConfigError,
@@ -152,6 +160,7 @@ __all__ = [
     "install_redaction",
     "is_full",
     "is_local",
+    "is_out_of_memory",
     "is_plain_language",
     "json_answer",
     "json_from",

@@ -35,6 +35,13 @@ def is_full(error: BaseException) -> bool:
     return isinstance(error, OSError | RuntimeError) and any(said in str(error) for said in _FULL_MESSAGES)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error means that the memory of this machine or of a GPU is exhausted."""
+    # torch's error for a GPU; its error for this machine's memory has no class of its own
+    named = type(error).__name__ == "OutOfMemoryError"
+    return isinstance(error, MemoryError) or named or "DefaultCPUAllocator: can't allocate" in str(error)
+
+
 @contextmanager
 def room_on_disk(folder: Path, next_step: str) -> Iterator[None]:
     """Turn a full disk within the block into a CorpusError with the space left on the disk of ``folder``.

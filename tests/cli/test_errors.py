@@ -194,6 +194,35 @@ def test_unexpected_errors_have_no_traceback_and_say_where_to_report(
         main(["--debug", "doctor", "--config"])
 
 
+class OutOfMemoryError(RuntimeError):
+    """As torch's for a GPU."""
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 15.0 MiB\nfor an array"),
+        OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory: 1 bytes"),
+    ],
+)
+def test_out_of_memory_is_no_fault_to_report(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mrag_eval.cli import _show as show
+
+    def fail() -> str:
+        raise fault
+
+    monkeypatch.setattr(show, "shown_config", fail)
+    code, lines = stderr_of("doctor --config", capsys)
+    assert code == 2
+    assert len(lines) == 2
+    assert lines[0].startswith(f"mrag-eval: out of memory ({type(fault).__name__}")
+    assert "finished work is kept" in lines[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tasks", "said"),

@@ -51,8 +51,10 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dying(real: Callable[..., Any], call: int, *, after: bool = False) -> Callable[..., Any]:
-    """Wrap ``real`` to kill the process before (or after) its ``call``-th call."""
+def failing(
+    real: Callable[..., Any], call: int, *, after: bool = False, fault: Callable[[], None] = die
+) -> Callable[..., Any]:
+    """Wrap ``real`` so that ``fault``, which kills the process, comes before (or after) its ``call``-th call."""
     calls = 0
 
     @wraps(real)
@@ -60,17 +62,17 @@ def dying(real: Callable[..., Any], call: int, *, after: bool = False) -> Callab
         nonlocal calls
         calls += 1
         if calls == call and not after:
-            die()
+            fault()
         result = real(*args, **kwargs)
         if calls == call:
-            die()
+            fault()
         return result
 
     return wrapped
 
 
-def arm(point: str) -> None:
-    """Make the process die at one of :data:`POINTS`."""
+def arm(point: str, fault: Callable[[], None] = die, put: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Have ``fault``, which kills the process, come at one of :data:`POINTS`."""
     if point == "none":
         return
     place, name, call, after = POINTS[point]
@@ -80,13 +82,13 @@ def arm(point: str) -> None:
     owner: Any = importlib.import_module(module_name)
     if class_name:
         owner = getattr(owner, class_name)
-    setattr(owner, name, dying(getattr(owner, name), call, after=after))
+    put(owner, name, failing(getattr(owner, name), call, after=after, fault=fault))
 
 
 _ROOM = "mrag_eval.retrievers"
 # the point where the process dies: module (and class), function, which call, and whether that call finishes first
 POINTS: dict[str, tuple[str, str, int, bool]] = {
-    "embedding": ("__main__:Lengths", "embed_passages", 2, False),
+    "embedding": (f"{__name__}:Lengths", "embed_passages", 2, False),
     "first append": (f"{_ROOM}.build._building:Building", "append", 1, False),
     "between the files of a batch": (f"{_ROOM}.build._building:Building", "_write", 40, False),
     "before a state is saved": (f"{_ROOM}.build._building:Building", "_save", 4, False),
@@ -118,7 +120,8 @@ def build(path: Path, options: argparse.Namespace) -> str:
     return index.manifest.fingerprint
 
 
-def main() -> None:
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of a build's arguments."""
     parser = argparse.ArgumentParser()
     parser.add_argument("point")
     parser.add_argument("path", type=Path)
@@ -129,7 +132,11 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--overwrite", action="store_true")
     parser.add_argument("--more", default='{"window": 32}', help="further arguments of build_index, as JSON")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    options = arguments().parse_args()
     arm(options.point)
     try:
         print(build(options.path, options))

@@ -17,7 +17,7 @@ import pytest
 from mrag_eval.platform import CorpusError, room_on_disk
 from mrag_eval.platform._disk import is_full
 from mrag_eval.retrievers import index_info, load_index
-from tests.retrievers.faulty_build import FOLDER, POINTS
+from tests.retrievers.faulty_build import FOLDER, POINTS, arguments, arm, build
 
 
 def start(point: str, path: Path, *options: str) -> subprocess.Popen[str]:
@@ -65,6 +65,31 @@ def test_killed_anywhere_and_resumed_to_the_same_index(tmp_path: Path, whole: Pa
     code, fingerprint, error = finished(start("none", path, "--resume"))
     assert code == 0, error
     assert fingerprint == index_info(whole)["fingerprint"]
+    assert contents(path) == contents(whole)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["index"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+def test_out_of_memory_anywhere_and_resumed_to_the_same_index(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    path = tmp_path / "index"
+
+    def exhausted() -> None:
+        raise MemoryError("no memory is left")
+
+    # a resumed build reads up to the last batch
+    first = ["before the manifest"] if point == "reading up to the last batch" else []
+    for failing in [*first, point]:
+        with monkeypatch.context() as patch:
+            arm(failing, exhausted, patch.setattr)
+            with pytest.raises(MemoryError, match="no memory is left"):
+                build(path, arguments().parse_args([failing, str(path), "--resume"]))
+    assert not path.exists()
+    with pytest.raises(CorpusError, match="was never finished"):
+        load_index(path)
+    build(path, arguments().parse_args(["none", str(path), "--resume"]))
     assert contents(path) == contents(whole)
     assert [entry.name for entry in tmp_path.iterdir()] == ["index"]
 
