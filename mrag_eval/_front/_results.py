@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import score_text
-from mrag_eval.report import ResultFile, load_results, read_results, read_samples
+from mrag_eval.report import Plot, ResultFile, load_results, plot, read_results, read_samples, write_report
 from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
@@ -45,6 +45,31 @@ class Results:
         for score in whole.astype(object).where(whole.notna(), None).to_dict("records"):
             cells.setdefault(score["task"], {})[score["metric"]] = _shown(score)
         return DataFrame.from_dict(cells, orient="index").fillna("")
+
+    def report(self, path: str | Path, *, samples: int | None = None, text: bool = True) -> Path:
+        """Write the run as one HTML page that needs no network, as ``mrag-eval report -o`` does; return its path.
+
+        Args:
+            samples: number of samples of each task; by default as many as fit into 5 MB.
+            text: whether the texts of passages are included.
+
+        Raises:
+            MissingExtraError: the library of the charts is not installed.
+        """
+        write_report([self.path], Path(path), samples=samples, text=text)
+        return Path(path)
+
+    def plot(self, chart: str = "scores", **chosen: str) -> Plot:
+        """Return a chart of the report, which a notebook draws and ``save`` writes to a file.
+
+        Args:
+            chart: its name: ``scores``, ``languages``, ``pairs``, ``stages`` or another of the report's.
+            chosen: what to draw where the page has a list to choose from, such as ``metric="hit@5"``.
+
+        Raises:
+            ConfigError: nothing has that name; the error lists what there is.
+        """
+        return plot([self.path], chart, chosen)
 
     def __repr__(self) -> str:
         return f"{self.table.to_string()}\n{self.path}"

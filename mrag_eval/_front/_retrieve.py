@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,8 @@ from mrag_eval.core import RagDoc, Ranked, Retrieved
 from mrag_eval.platform import ConfigError
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from mrag_eval.harness import TaskManager
     from mrag_eval.task import RagTask
 
@@ -39,9 +41,40 @@ class RetrievedRun:
         """
         return {row: _scores_by_id(doc, self.rows[row].ranking) for row, doc in self.docs.items()}
 
+    def frame(self) -> DataFrame:
+        """Return one row for each place of each row's ranking, the best first.
+
+        Columns: ``id``, ``query`` and ``query_lang`` of the row; ``rank`` from 1; ``passage``, ``document``, ``lang``
+        and ``score`` of the place; ``relevant``, None for a row whose relevant documents are unknown; ``shown``,
+        whether the passage is in the prompt.
+        """
+        from pandas import DataFrame
+
+        return DataFrame([place for row, doc in self.docs.items() for place in _places(doc, self.rows[row])])
+
     def qrels(self) -> dict[str, dict[str, int]]:
         """Return query id -> {document id: 1} for the rows whose relevant documents are known."""
         return {row: dict.fromkeys(doc.relevant_ids, 1) for row, doc in self.docs.items() if doc.relevant_ids}
+
+
+def _places(doc: RagDoc, found: Retrieved) -> Iterator[dict[str, Any]]:
+    from mrag_eval.scoring import judged_ids
+
+    relevant, shown = {*doc.relevant_ids}, {hit.id for hit in found.passages}
+    names = judged_ids(doc, found.ranking, relevant)
+    for rank, (name, place) in enumerate(zip(names, found.ranking, strict=True), 1):
+        yield {
+            "id": doc.id,
+            "query": doc.query,
+            "query_lang": doc.query_lang,
+            "rank": rank,
+            "passage": place.id,
+            "document": place.doc_id,
+            "lang": place.lang,
+            "score": place.score,
+            "relevant": name in relevant if relevant else None,
+            "shown": place.id in shown,
+        }
 
 
 def _scores_by_id(doc: RagDoc, ranking: Sequence[Ranked]) -> dict[str, float]:

@@ -33,6 +33,7 @@ from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
 from mrag_eval.report.labels._triage import read_triage, write_triage
 from mrag_eval.report.page._changes import write_changes
+from mrag_eval.report.page._plot import Plot, plot
 from mrag_eval.report.page._score_table import score_table, score_tables
 from mrag_eval.report.page._write import write_report
 from mrag_eval.report.tables._case import read_case, shown_case
@@ -49,6 +50,7 @@ __all__ = [
     "GateResult",
     "LeafResult",
     "Options",
+    "Plot",
     "Rejudged",
     "ResultFile",
     "Row",
@@ -82,6 +84,7 @@ __all__ = [
     "load_results",
     "measure_lengths",
     "percent_cell",
+    "plot",
     "read_case",
     "read_inspection",
     "read_labels_of",

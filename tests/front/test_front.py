@@ -14,6 +14,7 @@ import pytest
 import mrag_eval
 from mrag_eval import MragError, evaluate, load_results, retrieve, score
 from mrag_eval.cli import _harness as command
+from mrag_eval.cli import main
 from mrag_eval.metrics import ranking_metrics
 from mrag_eval.platform import DataError
 from mrag_eval.report import compare
@@ -144,6 +145,63 @@ def test_results_show_themselves_in_a_notebook_and_a_terminal(small: Path) -> No
     samples = found.samples.set_index(["task", "id"]).sort_index()
     assert list(samples.loc["small"].reply) == list(samples.loc["bare"].reply)
     assert set(samples.loc["small"].char3gram_recall) == {1.0}
+
+
+def test_every_chart_of_the_report_is_drawn_by_itself(small: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    results = evaluate("oracle_answer", "small", include=small, output=tmp_path / "out")
+    with pytest.raises(MragError) as named:
+        results.plot("no such chart")
+    drawn = []
+    for name in named.value.message.partition("allowed: ")[2].split(", "):
+        try:
+            chart = results.plot(name)
+        except MragError as error:
+            if "has no values" not in error.message:
+                raise
+            continue
+        drawn.append(name)
+        assert chart._repr_svg_().startswith("<svg")
+        assert not any("bind" in param for param in chart.spec["params"])
+    assert {"scores", "languages", "pairs"} <= {*drawn}
+
+
+def test_what_a_chart_draws_can_be_chosen_and_written(small: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    results = evaluate("oracle_answer", "small", include=small, output=tmp_path / "out")
+    chosen = results.plot("scores", metric="hit@2")
+    assert "hit@2" in chosen.spec["title"]["subtitle"]
+    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}
+    for form, first in begins.items():
+        assert chosen.save(tmp_path / f"chart.{form}").read_bytes().startswith(first)
+    refused: list[tuple[Callable[[], Any], str]] = [
+        (lambda: results.plot("scores", metric="hit@3"), "did you mean 'hit@2'"),
+        (lambda: results.plot("scores", metrics="hit@2"), "did you mean 'metric'"),
+        (lambda: chosen.save(tmp_path / "chart.bmp"), ".bmp"),
+    ]
+    for call, said in refused:
+        with pytest.raises(MragError, match=said):
+            call()
+
+
+def test_the_report_is_that_of_the_command(small: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    results = evaluate("oracle_answer", "small", include=small, output=tmp_path / "out")
+    page = results.report(tmp_path / "page.html", samples=1, text=False)
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "same.html"), "--samples", "1", "--no-text"])
+    assert page.read_bytes() == (tmp_path / "same.html").read_bytes()
+
+
+def test_the_retrieved_places_are_rows_of_a_frame(small: Path) -> None:
+    found = retrieve("small", include=small)
+    frame, run, qrels = found.frame(), found.run(), found.qrels()
+    assert list(frame.groupby("id", sort=False).size()) == [len(row.ranking) for row in found.rows.values()]
+    for row in found.docs:
+        places = frame[frame.id == row]
+        assert list(places["rank"]) == [*range(1, len(places) + 1)]
+        assert {*places[places.shown].passage} == {hit.id for hit in found.rows[row].passages}
+        assert bool(places.relevant.any()) == bool({*qrels[row]} & {*run[row]})
 
 
 @pytest.mark.parametrize(
