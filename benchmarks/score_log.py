@@ -87,7 +87,9 @@ def loops(log: list[dict[str, Any]]) -> float:
         cells = (asked, pairs) if said is replies else (asked,)
         right = correct_language_rate(said, asked, min_recognised=0.8, check_script=True).correct
         intervals(right, *cells)
-        intervals([language_mix(text, lang).share for text, lang in zip(said, asked, strict=True)], *cells)
+        intervals(
+            [language_mix(text, lang, min_recognised=0.8).share for text, lang in zip(said, asked, strict=True)], *cells
+        )
     for said in (replies, references, sentences, others):
         cells = (asked, pairs) if said is replies else (asked,)
         compared = list(zip(said, references, asked, strict=True))

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.core import NO_SPACES, base_language, language_name
-from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
-from mrag_eval.metrics._language_rate import accepts, unknown_to
+from mrag_eval.core import NO_SPACES, base_language, language_name, normalize_language
+from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector
+from mrag_eval.metrics._language_rate import accepts, detector_for, unknown_to, unreliable
 from mrag_eval.metrics._text import graphemes
 from mrag_eval.platform import ConfigError, MetricError
 from mrag_eval.text import expected_scripts, letter_scripts
@@ -80,7 +80,8 @@ def language_mix(
     *,
     window: int | None = None,
     min_chars: int = 20,
-    detector: LanguageDetector | None = None,
+    detector: LanguageDetector | Mapping[str, LanguageDetector] | None = None,
+    min_recognised: float | None = None,
 ) -> LanguageMix:
     """Return the share of the tokens in passages of another language, for languages that share a script.
 
@@ -94,7 +95,10 @@ def language_mix(
         language: the expected language.
         window: tokens per window; by default 8 words, or 24 characters in languages written without spaces.
         min_chars: texts of at most this many code points are not judged.
-        detector: a :class:`LanguageDetector`; None for the bundled fastText lid.176.
+        detector: a :class:`LanguageDetector`, or one by language as :func:`correct_language_rate` takes them; None for
+            the bundled fastText lid.176.
+        min_recognised: leave out a text if the detector recognises a smaller share (0..1) of texts of the language that
+            are as long as a window; languages and detectors that were not measured are judged. None for no bound.
 
     Raises:
         MetricError: the text is not a string, the language is unknown, or ``window`` is below 2.
@@ -110,15 +114,18 @@ def language_mix(
     tokens = graphemes(text) if unspaced else text.split()
     if len(text) <= min_chars or not tokens:
         return LanguageMix(None, len(tokens), {}, "too short to tell the language")
-    detector = default_detector() if detector is None else detector
-    if (reason := unknown_to(detector, expected)) is not None:
+    own = detector_for(expected, detector)
+    if (reason := unknown_to(own, normalize_language(language))) is not None:
         return LanguageMix(None, len(tokens), {}, reason)
     starts = list(range(0, max(len(tokens) - size, 0) + 1, max(size // 2, 1)))
     if starts[-1] + size < len(tokens):
         starts.append(len(tokens) - size)
     joiner = "" if unspaced else " "
     windows = [joiner.join(tokens[start : start + size]) for start in starts]
-    labels = detector.detect(windows)
+    length = sum(map(len, windows)) // len(windows)
+    if (reason := unreliable(own, expected, length, min_recognised)) is not None:
+        return LanguageMix(None, len(tokens), {}, reason)
+    labels = own.detect(windows)
     by_language = _vote(labels, starts, size, len(tokens), expected)
     known = sum(n for label, n in by_language.items() if label != UNDETERMINED)
     if not known:

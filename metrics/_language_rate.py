@@ -141,7 +141,8 @@ def correct_language_rate(
             reasons.append("too short to tell the language")
         elif not _has_letters(response):
             reasons.append(None)
-        elif unknown[language] is not None and not (check_script and other_script(response, language)):
+        elif unknown[language] is not None:
+            # not even a reply in another script: a rate over wrong replies alone could only be 0
             reasons.append(unknown[language])
         else:
             reasons.append(unreliable(detectors[language], language, len(response), min_recognised))

@@ -387,6 +387,10 @@ def _labelled(name: str, by: LabelSource | None) -> str:
     return labelled_name(name, by) if name == SHOWN else name
 
 
+# Told by the detectors of the task.
+_BY_RULE = {"correct_language": values.correct_language, "language_mix": values.mixed}
+
+
 def score_rows(
     rows: Sequence[Scored],
     names: Sequence[str],
@@ -397,7 +401,7 @@ def score_rows(
     shows: bool = True,
     language: LanguageRule = values.BUNDLED,
 ) -> list[RowScores]:
-    """Score every row by every metric named; ``language`` is the rule of ``correct_language``.
+    """Score every row by every metric named; ``language`` is the rule of the metrics of languages.
 
     ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
     measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list, ``shows``
@@ -409,9 +413,7 @@ def score_rows(
     by = next((row.labels.by for row in rows if row.labels is not None), None)
     with Wait("scoring replies", len(names), "metrics") as wait:
         columns: dict[str, list[Value]] = {
-            _labelled(n, by): values.correct_language(rows, language)
-            if n == "correct_language"
-            else METRICS[n].score(rows)
+            _labelled(n, by): _BY_RULE[n](rows, language) if n in _BY_RULE else METRICS[n].score(rows)
             for n in wait.over(names)
             if n in METRICS
         }

@@ -167,7 +167,7 @@ def lemma_rule(row: Scored) -> Value:
 
 @dataclass(frozen=True)
 class LanguageRule:
-    """How ``correct_language`` is told.
+    """How ``correct_language`` and ``language_mix`` are told.
 
     Attributes:
         detector: one for all languages, or by language; None for the bundled one.
@@ -258,8 +258,11 @@ def code_switch(rows: Sequence[Scored]) -> list[Value]:
     return where_told(rows, [str(switch.reason) if switch.share is None else switch.share for switch in found])
 
 
-def mixed(rows: Sequence[Scored]) -> list[Value]:
-    found = [language_mix(row.answer, row.doc.query_lang) for row in rows]
+def mixed(rows: Sequence[Scored], rule: LanguageRule = BUNDLED) -> list[Value]:
+    found = [
+        language_mix(row.answer, row.doc.query_lang, detector=rule.detector, min_recognised=rule.min_recognised)
+        for row in rows
+    ]
     return where_told(rows, [str(mix.reason) if mix.share is None else mix.share for mix in found])
 
 

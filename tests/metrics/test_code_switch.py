@@ -15,6 +15,16 @@ from mrag_eval.platform import MetricError
 from mrag_eval.text import expected_scripts, script
 
 
+class Windows:
+    """A detector that gives every window the same label."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        return [self._label for _ in texts]
+
+
 @pytest.mark.parametrize(
     ("language", "text", "foreign", "letters"),
     [
@@ -36,6 +46,16 @@ def test_each_script(language: str, text: str, foreign: int, letters: int) -> No
     found = code_switch_share(text, language)
     assert (found.letters, sum(found.outside.values())) == (letters, foreign)
     assert found.share == pytest.approx(foreign / letters, abs=1e-12)
+
+
+def test_no_mix_is_told_where_the_detector_knows_too_little_of_the_language() -> None:
+    text = "Mnara huu ulipakwa rangi nyekundu wakati wa majira ya joto, na watu wengi walikuja kuutazama kila siku."
+    assert language_mix(text, "sw").share is not None
+    found = language_mix(text, "sw", min_recognised=0.99)
+    assert found.share is None
+    assert "of Swahili texts" in str(found.reason)
+    # what was not measured is judged
+    assert language_mix(text, "sw", min_recognised=0.99, detector=Windows("sw")).share == 0.0
 
 
 def test_languages_with_several_scripts() -> None:
