@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from jinja2 import Environment, nodes
+from jinja2 import nodes
 
 # The control tokens of common chat templates, which tokenizers read as such in any text: ChatML, Llama, Mistral, Gemma,
 # DeepSeek, Command R, Qwen, EXAONE, GLM and BERT.
@@ -41,9 +41,8 @@ class _Plain(dict[int, str]):
 _PLAIN = _Plain()
 
 
-def template_texts(env: Environment, source: str) -> list[str]:
+def template_texts(tree: nodes.Template) -> list[str]:
     """Return the constant texts of a template, each with a mark of what may follow it in a prompt."""
-    tree = env.parse(source)
     texts = [node.data for node in tree.find_all(nodes.TemplateData)]
     texts += [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
     return [text + _OPEN for text in texts]

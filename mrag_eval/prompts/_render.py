@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2 import meta
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -37,6 +38,8 @@ _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _NEXT_STEP = "correct the template; docs/reference/prompts.md lists its variables"
+# Those of every template.
+_VARIABLES = ("query", "lang", "language", "name_language", "options", "extra", "passages")
 # The reply that a template offers to a model that does not know.
 _PASS = "<answer>None</answer>"
 # Roles of templates other than the task's own prompt; a template's file name begins with its role.
@@ -109,8 +112,10 @@ class PromptTemplate:
                 "docs/settings.md names the templates that can; one of your own can use name_language",
             )
         try:
-            self._template = _environment().from_string(source)
-            fence = Fence((*template_texts(_environment(), source), *_texts_of(system), _READ.get(role, "")))
+            env = _environment()
+            self._template, tree = env.from_string(source), env.parse(source)
+            self.variables = meta.find_undeclared_variables(tree) - env.globals.keys()
+            fence = Fence((*template_texts(tree), *_texts_of(system), _READ.get(role, "")))
         except jinja2.TemplateSyntaxError as err:
             raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}", _NEXT_STEP) from None
         if "user" not in self._template.blocks:
@@ -119,6 +124,15 @@ class PromptTemplate:
             )
         # the prompts of one question follow each other, with the same options
         self.clean = lru_cache(maxsize=64)((lambda text: defuse(fence(text))) if role in _DEFUSED else fence)
+
+    def check_variables(self, further: Iterable[str] = ()) -> None:
+        """Raise ConfigError for a variable that neither every template has nor is among the ``further`` ones."""
+        known = {*_VARIABLES, *further}
+        for name in sorted(self.variables - known):
+            raise ConfigError(
+                f"prompt template {self.name}: '{name}' is undefined{did_you_mean(name, known)}",
+                f"its variables are {', '.join(sorted(known))} (docs/reference/prompts.md)",
+            )
 
     @property
     def sha256(self) -> str:
@@ -139,6 +153,7 @@ class PromptTemplate:
 
         ``texts`` are further variables: a text, or a list of texts.
         """
+        self.check_variables(texts or ())
         clean = self.clean
         more = {
             key: clean(value) if isinstance(value, str) else [clean(text) for text in value]
