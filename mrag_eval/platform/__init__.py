@@ -33,6 +33,7 @@ from mrag_eval.platform._files import (
     whole,
     write_whole,
 )
+from mrag_eval.platform._functions import FunctionName, OwnFunction, own_function
 from mrag_eval.platform._http import Endpoint, Response, Transport, bearer
 from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
 from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
@@ -104,12 +105,14 @@ __all__ = [
     "CorpusError",
     "DataError",
     "Endpoint",
+    "FunctionName",
     "HttpFault",
     "HubPlace",
     "JsonFault",
     "MetricError",
     "MissingExtraError",
     "MragError",
+    "OwnFunction",
     "Response",
     "RunFiles",
     "Shares",
@@ -181,6 +184,7 @@ __all__ = [
     "no_number",
     "one_of",
     "optional_beside",
+    "own_function",
     "path_fault",
     "placed",
     "present_device",

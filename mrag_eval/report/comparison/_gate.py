@@ -195,6 +195,8 @@ def _test(
         return replace(check, reason=why)
     if not pair.first:
         return replace(check, reason=no_rows(language))
+    if rule.metric in pair.changed:
+        return replace(check, reason=f"{rule.metric} is another metric in the candidate: its function has changed")
     for where, rows in ((blank.against, pair.first), ("candidate", pair.second)):
         if not any(rule.metric in row.values for row in rows):
             return replace(check, reason=f"the {where} has no {rule.metric}")
