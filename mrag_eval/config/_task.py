@@ -41,7 +41,7 @@ _UNUSED = {
 }
 
 
-class MetricNames(Collection[str], Protocol):
+class KnownMetrics(Collection[str], Protocol):
     """The names that a block ``metrics`` may list."""
 
     def named(self, entry: Any, where: str) -> str:
@@ -67,7 +67,7 @@ class TaskBlocks:
 
 def split_config(
     config: Mapping[str, Any],
-    metrics: MetricNames,
+    metrics: KnownMetrics,
     data: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     run: RunTasks | None = None,
@@ -106,7 +106,7 @@ def split_config(
     return rest, replace(_validate(merged, metrics, task), overrides=overrides, from_file=from_file)
 
 
-def _validate(merged: Mapping[str, Any], known: MetricNames, task: str) -> TaskBlocks:
+def _validate(merged: Mapping[str, Any], known: KnownMetrics, task: str) -> TaskBlocks:
     if merged.get("data") is None:
         raise ConfigError(f"task {task}: the block 'data' is missing", "data: {benchmark: ...} names what to load")
     data = merged["data"]
@@ -145,7 +145,7 @@ def _block(merged: Mapping[str, Any], key: str) -> Any:
     return {} if value is None else value
 
 
-def _metric_names(metrics: Any, known: MetricNames, task: str) -> tuple[str, ...]:
+def _metric_names(metrics: Any, known: KnownMetrics, task: str) -> tuple[str, ...]:
     given = [metrics] if isinstance(metrics, str) else () if metrics is None else metrics
     if not isinstance(given, list | tuple) or not all(isinstance(name, str) or callable(name) for name in given):
         raise ConfigError(

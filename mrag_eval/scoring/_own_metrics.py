@@ -53,10 +53,10 @@ def metric(
 def metric(function: Any = None, /, **declared: Any) -> Any:
     """Make a function of one row a metric, under the name of the function or ``name``.
 
-    The function is given a :class:`~mrag_eval.Scored` (``answer``, ``doc``, ``passages``, ...) and returns a number. A
-    row for which it raises, or returns anything but a number between ``low`` and ``high``, is unscored with that as the
-    reason. ``better`` is the better side, ``unit`` is ``share`` (printed in percent), ``ratio`` or the plural of what
-    is counted, and None is no bound.
+    The function is given a :class:`~mrag_eval.core.Scored` (``answer``, ``doc``, ``passages``, ...) and returns a
+    number. A row for which it raises, or returns anything but a number between ``low`` and ``high``, is unscored with
+    that as the reason. ``better`` is the better side, ``unit`` is ``share`` (printed in percent), ``ratio`` or the
+    plural of what is counted, and None is no bound.
 
     Raises ConfigError for the name of another metric.
     """

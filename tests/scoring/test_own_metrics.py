@@ -14,7 +14,7 @@ import mrag_eval
 from mrag_eval.config import Measurement
 from mrag_eval.core import RagDoc, Scored
 from mrag_eval.platform import ConfigError, DataError, _functions
-from mrag_eval.report import compare, load_results
+from mrag_eval.report import compare, gate, load_results, read_rules
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,
@@ -251,6 +251,13 @@ def test_a_changed_function_is_another_metric_and_changes_no_other(tasks: Path, 
     assert {d.metric for d in on_purpose.differences} == {"match", "brevity"}
     with pytest.raises(DataError, match="its function has changed"):
         compare([first], [third], metrics=["brevity"])
+    rules = tmp_path / "gate.yaml"
+    rules.write_text(
+        json.dumps({"rules": [{"metric": name, "max_drop": 0.5} for name in ("match", "brevity")]}), "utf-8"
+    )
+    reasons = {check.metric: check.reason for check in gate([first], [third], read_rules(rules)).checks}
+    assert reasons["brevity"] == "brevity is another metric in the candidate: its function has changed"
+    assert "changed" not in str(reasons["match"])
 
 
 def test_a_run_tells_the_side_and_unit_of_its_metrics(tasks: Path, tmp_path: Path) -> None:
