@@ -167,6 +167,7 @@ def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
             sum((pair.failed[0] for pair in pairs), FailedRows()),
             sum((pair.failed[1] for pair in pairs), FailedRows()),
         ),
+        tuple(sorted({name for pair in pairs for name in pair.changed})),
     )
 
 
