@@ -17,7 +17,7 @@ from mrag_eval.platform import ConfigError
 
 def _function_name(function: Any) -> str | None:
     if function is None or isinstance(function, str):
-        return function
+        return None if function is None else Path(function).name
     code = function if hasattr(function, "__qualname__") else type(function)
     return f"{Path(code.__module__).name}.{code.__qualname__}"
 

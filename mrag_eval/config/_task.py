@@ -163,7 +163,7 @@ def _metric_names(metrics: Any, known: KnownMetrics, task: str) -> tuple[str, ..
 
 
 def _is_function(name: str) -> bool:
-    return isinstance(name, FunctionName) or ":" in name
+    return isinstance(name, FunctionName) or ":" in name or "/" in name
 
 
 def _names(

@@ -53,6 +53,9 @@ def own_function(named: Any, group: str, where: str) -> OwnFunction:
     """
     if callable(named):
         return _described(named, getattr(named, "__name__", ""), {}, where)
+    if "/" in str(named):
+        # as the harness writes a function that it has not loaded: the folder, and module.name
+        named = FunctionName.beside(Path(named).name, Path(named).parent)
     try:
         if isinstance(named, FunctionName):
             module, _, name = named.rpartition(".")

@@ -13,12 +13,12 @@ from jinja2 import nodes
 
 # The control tokens of common chat templates, which tokenizers read as such in any text: ChatML, Llama, Mistral, Gemma,
 # DeepSeek, Command R, Qwen, EXAONE, GLM and BERT.
-_CONTROL = (
-    r"<(?=\||/?(?:s|sys|[bse]op|eod|unk|pad|mask|[bc]ls|sep|think(?:ing)?|reasoning|tool_(?:call|response)s?)>"
-    r"|(?:bos|eos|pad)(?:_token)?>|(?:start|end)_of_(?:turn|image)>|extra_id_\d+>)"
-    r"|(?-i:\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|CONTENT|RESULTS)|ARGS|CALL_ID|THINK|IMG"
-    r"|[gs]?MASK|PAD|CLS|SEP|UNK|BOS|EOS)\]|\|/?\w+\|\]))"
-)
+_CONTROL = {
+    "<": r"\||/?(?:s|sys|[bse]op|eod|unk|pad|mask|[bc]ls|sep|think(?:ing)?|reasoning|tool_(?:call|response)s?)>"
+    r"|(?:bos|eos|pad)(?:_token)?>|(?:start|end)_of_(?:turn|image)>|extra_id_\d+>",
+    "[": r"(?-i:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|CONTENT|RESULTS)|ARGS|CALL_ID|THINK|IMG"
+    r"|[gs]?MASK|PAD|CLS|SEP|UNK|BOS|EOS)\]|\|/?\w+\|\])",
+}
 # Stands in the text of a template for what only rendering tells. The macro of passages has it for their number.
 _OPEN = "#"
 # Names of tags in the text of a template, by their bracket. Square brackets are common, and count where one closes.
@@ -58,16 +58,17 @@ class Fence:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         plain = [text.translate(_PLAIN) for text in texts]
-        marks = [_CONTROL]
+        marks = []
         for bracket, tag in _TAGS.items():
             names = {name.partition(_OPEN) for text in plain for name in tag.findall(text)}
-            if names:
-                marks.append(rf"\{bracket}(?=[\s/]*(?:{'|'.join(sorted(_ways(names)))}))")
-        self._marks = re.compile("|".join(marks), re.IGNORECASE)
+            tags = rf"|[\s/]*(?:{'|'.join(sorted(_ways(names)))})" if names else ""
+            marks.append(rf"(?<=\{bracket})(?:{_CONTROL[bracket]}{tags})")
+        # one class of characters to begin with, for which texts are scanned fast
+        self._marks = re.compile(rf"[<\[](?={'|'.join(marks)})", re.IGNORECASE)
 
     def __call__(self, text: str) -> str:
         """Return the text, fenced."""
-        printed = _PRINTED.fullmatch(text) is not None
+        printed = text.isascii() and (("<" not in text and "[" not in text) or _PRINTED.fullmatch(text) is not None)
         plain = text if printed else text.translate(_PLAIN)
         if "<" not in plain and "[" not in plain:
             return text

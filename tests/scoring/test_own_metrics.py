@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lm_eval.tasks import TaskManager
 
 import mrag_eval
 from mrag_eval.config import Measurement
@@ -83,6 +84,16 @@ def test_tasks_are_planned_with_functions_that_the_harness_has_not_loaded(tasks:
 
     path = task_with(tasks, "[!function mine.brevity]")
     config = read_task_yaml(path)
+    assert split_config(config, METRIC_NAMES)[1].metrics == ("brevity",)
+
+
+def test_a_function_that_the_harness_lists_without_loading_it_is_found(tasks: Path) -> None:
+    from mrag_eval.config import split_config
+    from mrag_eval.harness import listed_tasks
+
+    task_with(tasks, "[!function mine.brevity]")
+    _, config = listed_tasks(TaskManager(include_path=str(tasks), include_defaults=False))["own"]
+    assert config["metrics"] == [f"{tasks}/mine.brevity"]
     assert split_config(config, METRIC_NAMES)[1].metrics == ("brevity",)
 
 
