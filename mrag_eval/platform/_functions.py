@@ -39,11 +39,13 @@ class OwnFunction:
         name: its name, or that of its entry point.
         call: the function.
         identity: what it is: its name with its module, the hash of its source, and its package with the version.
+        place: its module in full, which is a path for one beside a YAML file.
     """
 
     name: str
     call: Callable[..., Any]
     identity: Mapping[str, str]
+    place: str
 
 
 def own_function(named: Any, group: str, where: str) -> OwnFunction:
@@ -99,7 +101,8 @@ def _described(call: Any, name: str, package: Mapping[str, str], where: str) -> 
         raise ConfigError(f"{where}: {name or call!r} is not a function", "name a function, or an object with a name")
     code = call if hasattr(call, "__qualname__") else type(call)
     full = f"{Path(str(code.__module__)).name}.{code.__qualname__}"
-    return OwnFunction(name, call, {"function": full, "sha256": _source_hash(inspect.unwrap(code)), **package})
+    identity = {"function": full, "sha256": _source_hash(inspect.unwrap(code)), **package}
+    return OwnFunction(name, call, identity, str(code.__module__))
 
 
 def _source_hash(code: Any) -> str:

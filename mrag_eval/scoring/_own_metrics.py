@@ -23,8 +23,8 @@ _GROUP = "mrag_eval.metrics"
 _SIDES: Mapping[str, bool | None] = {"higher": True, "lower": False, "neither": None}
 # Names that results use for something else.
 _TAKEN = frozenset({*METRICS, *TASK_SCORES, *TASK_MEASURES, "rows", "votes", "unscored"})
-# Metrics that are known from the record of a run, without their functions.
-_told: set[str] = set()
+# Functions of metrics by name; those that are known from the record of a run alone have none.
+_loaded: dict[str, OwnFunction] = {}
 _OWN_CONTROL = uncontrolled("it is a metric of the user's, whose range on these rows is not known")
 
 
@@ -107,7 +107,7 @@ def tell_metrics(instrument: Mapping[str, Any]) -> None:
             reason = f"the function of {name} is not loaded here"
             told_scale = Scale(str(told.get("unit", "share")), low, high)
             METRICS[name] = _record(name, by_row(partial(_unknown, reason)), told_scale, told, "")
-            _told.add(name)
+            _loaded.pop(name, None)
 
 
 def _unknown(reason: str, row: Scored) -> Value:
@@ -116,7 +116,7 @@ def _unknown(reason: str, row: Scored) -> Value:
 
 def is_loaded(name: str) -> bool:
     """Return whether the values of a metric can be computed here."""
-    return name not in _told
+    return name in _TAKEN or name not in METRICS or name in _loaded
 
 
 def _added(own: OwnFunction, where: str) -> str:
@@ -128,18 +128,24 @@ def _added(own: OwnFunction, where: str) -> str:
         raise ConfigError(f"{where}: '{name}' is a metric of mrag-eval", "give yours another name: @metric(name=...)")
     if settings.better not in _SIDES:
         raise ConfigError(f"{where}: better={settings.better!r} of '{name}'", f"write {', '.join(_SIDES)}")
-    identity = {**own.identity, **asdict(settings), "name": name}
-    before = METRICS.get(name)
-    if before is not None and is_loaded(name) and before.identity["function"] != identity["function"]:
+    before = _loaded.get(name, own) if name in METRICS else own
+    # one may be defined again, as in a notebook, and a copy of its file is the same function
+    alike = [key for key in ("function", "sha256") if before.identity[key] == own.identity[key]]
+    if "function" not in alike or (before.place != own.place and "sha256" not in alike):
         raise ConfigError(
-            f"{where}: two functions are called '{name}': {before.identity['function']}, {identity['function']}",
+            f"{where}: two functions are called '{name}': {_defined(before)}, {_defined(own)}",
             "give one of them another name: @metric(name=...)",
         )
     scale = Scale(settings.unit, settings.low, settings.high)
     score = by_row(partial(_value, own.call, name, scale))
+    identity = {**own.identity, **asdict(settings), "name": name}
     METRICS[name] = _record(name, score, scale, identity, next(iter((own.call.__doc__ or "").strip().splitlines()), ""))
-    _told.discard(name)
+    _loaded[name] = own
     return name
+
+
+def _defined(own: OwnFunction) -> str:
+    return f"{own.identity['function']} of {own.place}"
 
 
 def _record(name: str, score: Batch, scale: Scale, identity: Mapping[str, Any], summary: str) -> Metric:

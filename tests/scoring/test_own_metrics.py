@@ -14,7 +14,7 @@ from lm_eval.tasks import TaskManager
 import mrag_eval
 from mrag_eval.config import Measurement
 from mrag_eval.core import RagDoc, Scored
-from mrag_eval.platform import ConfigError, DataError, _functions
+from mrag_eval.platform import ConfigError, DataError, FunctionName, _functions
 from mrag_eval.report import compare, gate, load_results, read_rules
 from mrag_eval.scoring import (
     METRIC_NAMES,
@@ -175,6 +175,17 @@ def test_two_functions_of_one_name_are_refused_and_a_new_version_is_not() -> Non
 
     with pytest.raises(ConfigError, match="two functions are called 'tone'"):
         metric(name="tone")(other)
+
+
+def test_functions_of_one_name_in_two_folders_are_not_mixed(tmp_path: Path) -> None:
+    for folder, source in (("a", BREVITY), ("b", BREVITY.replace("1 / (1", "1 / (2")), ("c", BREVITY)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(source, "utf-8")
+    METRIC_NAMES.named(FunctionName.beside("mine.brevity", tmp_path / "a"), "task a")
+    with pytest.raises(ConfigError, match=r"task b: two functions are called 'brevity': .*/a/mine, .*/b/mine"):
+        METRIC_NAMES.named(FunctionName.beside("mine.brevity", tmp_path / "b"), "task b")
+    # a copy is the same function
+    assert METRIC_NAMES.named(FunctionName.beside("mine.brevity", tmp_path / "c"), "task c") == "brevity"
 
 
 @pytest.mark.parametrize(

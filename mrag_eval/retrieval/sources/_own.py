@@ -11,6 +11,7 @@ from mrag_eval.models import Translator
 from mrag_eval.platform import (
     BROKEN_AGAIN,
     ConfigError,
+    CorpusError,
     DataError,
     Endpoint,
     HttpFault,
@@ -156,8 +157,11 @@ class OwnRetriever(Source):
         return with_texts(found, texts)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the texts that were found in this process."""
-        return self._texts().passages(ids)
+        """Return the texts that were found in this process; raise CorpusError for one that another process saved."""
+        try:
+            return self._texts().passages(ids)
+        except CorpusError as error:
+            raise CorpusError(error.message, "set retrieval.depth to k, or leave retrieval.run_folder out") from None
 
     def identity(self) -> dict[str, Any]:
         """Return what the retriever is."""
