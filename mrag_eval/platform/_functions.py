@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import marshal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def own_function(named: Any, group: str, where: str) -> OwnFunction:
         if ":" in str(named):
             module, _, name = str(named).partition(":")
             return _described(getattr(_module(module, Path.cwd()), name), name, {}, where)
-        found = next(iter(entry_points(group=group, name=str(named))), None)
+        found = entry_point(str(named), group)
         if found is not None:
             package = {} if found.dist is None else {"package": f"{found.dist.name} {found.dist.version}"}
             return _described(found.load(), found.name, package, where)
@@ -75,6 +76,11 @@ def own_function(named: Any, group: str, where: str) -> OwnFunction:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(f"{where}: '{named}' cannot be loaded: {said:.200}", _FORMS) from None
     raise ConfigError(f"{where}: there is no '{named}' among the entry points of '{group}'", _FORMS)
+
+
+def entry_point(name: str, group: str) -> EntryPoint | None:
+    """Return what an installed package calls by that name in the group; None if none does."""
+    return next(iter(entry_points(group=group, name=name)), None)
 
 
 def _module(name: str, folder: Path) -> Any:
@@ -113,5 +119,4 @@ def _source_hash(code: Any) -> str:
         return sha256(inspect.getsource(code).encode()).hexdigest()
     except (OSError, TypeError):
         compiled = getattr(code, "__code__", None)
-        told = (compiled.co_code, compiled.co_consts, compiled.co_names) if compiled is not None else code
-        return sha256(repr(told).encode()).hexdigest()
+        return sha256(marshal.dumps(code.__qualname__ if compiled is None else compiled)).hexdigest()

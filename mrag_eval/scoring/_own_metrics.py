@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, Literal, TypeVar, overload
 
 from mrag_eval.core import Scale, Scored, Value, not_finite, plain_name
-from mrag_eval.platform import ConfigError, OwnFunction, own_function
+from mrag_eval.platform import ConfigError, OwnFunction, entry_point, own_function
 from mrag_eval.scoring._control_kinds import uncontrolled
 from mrag_eval.scoring._metrics import METRICS, OWN, Metric
 from mrag_eval.scoring._reply_values import Batch, by_row
@@ -75,14 +75,9 @@ class MetricNames(Collection[str]):
     """Every name that a task may list under ``metrics``, except ranking measures; those of packages when asked for."""
 
     def __contains__(self, name: object) -> bool:
-        if name in METRICS or name in TASK_SCORES:
-            return True
-        try:
-            return isinstance(name, str) and name.isidentifier() and bool(self.named(name, "metrics"))
-        except ConfigError as error:
-            if "entry points" in error.message:
-                return False
-            raise
+        if not isinstance(name, str) or name in TASK_SCORES or (name in METRICS and is_loaded(name)):
+            return isinstance(name, str)
+        return entry_point(name, _GROUP) is not None and bool(self.named(name, "metrics"))
 
     def __iter__(self) -> Iterator[str]:
         return iter((*METRICS, *TASK_SCORES))
