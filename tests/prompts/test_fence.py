@@ -91,7 +91,7 @@ def test_no_value_has_a_tag_of_our_templates(role: str, name: str) -> None:
     check(load_template(name, role=role), names_in(role, name))
 
 
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", ["", "judge"])
 @pytest.mark.parametrize(("source", "names"), THEIRS.values(), ids=THEIRS)
 def test_no_value_has_a_tag_of_a_users_template(source: str, names: list[str], role: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.jinja"
