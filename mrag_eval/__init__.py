@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform import MragError
     from mrag_eval.report import load_results
     from mrag_eval.retrievers import load_index
+    from mrag_eval.scoring import metric
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "load_benchmark",
     "load_index",
     "load_results",
+    "metric",
     "retrieve",
     "score",
 ]
@@ -42,6 +44,7 @@ _DOORS = {
     "mrag_eval.datasets": ("load_benchmark",),
     "mrag_eval.metrics": ("Estimate",),
     "mrag_eval.report": ("load_results",),
+    "mrag_eval.scoring": ("metric",),
     "mrag_eval.retrievers": ("load_index",),
 }
 

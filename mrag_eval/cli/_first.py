@@ -80,11 +80,17 @@ class First:
 
 
 def _open(tasks: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tasks of our class that have something to retrieve before a model is loaded, and no run folder."""
+    """Return the tasks of our class that have something to retrieve before a model is loaded, and no run folder.
+
+    A retriever of the user's is a function of this process, and no setting that another one could be given.
+    """
     return {
         name: task
         for name, task in _ours(tasks).items()
-        if task.supply.blocks.retrieval.retrieves and not task.supply.taken and not _waits(task)
+        if task.supply.blocks.retrieval.retrieves
+        and task.supply.blocks.retrieval.kind != "own"
+        and not task.supply.taken
+        and not _waits(task)
     }
 
 

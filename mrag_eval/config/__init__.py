@@ -52,6 +52,7 @@ from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
+from mrag_eval.config._retriever import Retriever
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._tasks import Listed, RunTasks, listed_by, listed_in, unknown_name
@@ -109,6 +110,7 @@ __all__ = [
     "Prompt",
     "Rerank",
     "Retrieval",
+    "Retriever",
     "Role",
     "RunTasks",
     "Shown",

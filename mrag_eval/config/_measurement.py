@@ -87,6 +87,10 @@ HARMLESS: Mapping[str, str] = {
     "*.header.*": "what a server asks for before it answers",
     # how work is done, not what comes of it
     "retrieval.device": "the machine's",
+    "retrieval.retriever.max_in_flight": "how many requests are sent at once",
+    "retrieval.retriever.retries": "how a failed request is repeated; what stays failed is counted",
+    "retrieval.retriever.timeout": "how long a request waits; what stays failed is counted",
+    "retrieval.retriever.url": "the address of a service; the record of the index names it",
     "retrieval.rerank.batch_size": "how many pairs are scored at once",
     "retrieval.rerank.device": "the machine's",
     "retrieval.rerank.max_in_flight": "how many requests are sent at once",
@@ -132,7 +136,7 @@ HARMLESS: Mapping[str, str] = {
 # Keys that change nothing in a mode that searches no corpus.
 _OF_A_SEARCH = frozenset(
     {"candidates", "depth", "embedder", "k", "kind", "languages", "merge", "pool", "query_text", "query_translation",
-     "query_vectors", "rerank", "run", "run_language", "segment", "simplified", "stem", "uri"}
+     "query_vectors", "rerank", "retriever", "run", "run_language", "segment", "simplified", "stem", "uri"}
 )  # fmt: skip
 # Keys that change nothing where an oracle's rows come with their passages: ``k`` of them are shown.
 _OF_A_LOOKUP = ("reranker", *sorted(f"retrieval.{key}" for key in _OF_A_SEARCH - {"k"}))

@@ -17,6 +17,19 @@ from mrag_eval.platform import address_fault
 DEFAULT_RERANKERS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI/bge-m3"}
 
 
+def plain_address(value: str) -> str:
+    """Return the address of a service. Raise ValueError for one that no request can reach, or with a secret in it."""
+    fault = address_fault(value)
+    parts = None if fault else urlsplit(value)
+    if parts is not None and ("@" in parts.netloc or parts.query):
+        raise PydanticCustomError(
+            "secret", "no user, password or query is allowed; name the variable with the key in api_key_env"
+        )
+    if fault is not None:
+        raise ValueError(f"expected an http(s) address, such as http://localhost:8000/v1/rerank; it {fault}")
+    return value
+
+
 class _Rerank(Kind):
     tag = "kind"
     recorded = (
@@ -93,15 +106,7 @@ class ApiRerank(_Rerank):
     @field_validator("url")
     @classmethod
     def _plain_address(cls, value: str) -> str:
-        fault = address_fault(value)
-        parts = None if fault else urlsplit(value)
-        if parts is not None and ("@" in parts.netloc or parts.query):
-            raise PydanticCustomError(
-                "secret", "no user, password or query is allowed; name the variable with the key in api_key_env"
-            )
-        if fault is not None:
-            raise ValueError(f"expected an http(s) address, such as http://localhost:8000/v1/rerank; it {fault}")
-        return value
+        return plain_address(value)
 
     @field_validator("extra")
     @classmethod

@@ -17,6 +17,7 @@ from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
 from mrag_eval.config._query_vectors import GivenVectors
 from mrag_eval.config._rerank import Rerank
+from mrag_eval.config._retriever import Retriever
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.core import normalize_language
 from mrag_eval.platform import ConfigError, HubPlace, did_you_mean
@@ -30,6 +31,11 @@ _COLLECTION = "the collection that is searched"
 # Keys that a run made beforehand cannot take.
 _RUN_REFUSES = dict.fromkeys(
     ("languages", "merge", "embedder", "query_vectors", "candidates", "query_translation"), "the run is used as it is"
+)
+
+# Keys that a retriever of the user's cannot take.
+_OWN_REFUSES = dict.fromkeys(
+    (*_RUN_REFUSES, "corpus", "pool", "stem", "segment", "simplified"), "the retriever finds passages by itself"
 )
 
 
@@ -70,6 +76,8 @@ class Retrieval(Block):
     ``corpus`` (an index, a JSON Lines file, or documents of BERGEN), or JSON Lines with the passages in them
     (``ctxs``); ``run_language`` is the language of passages that do not say theirs.
 
+    ``retriever`` is one of the user's, a function or a service, which takes the place of the search (``kind: own``).
+
     ``query_vectors`` names published vectors of the questions, by the rows' ids, so that an index can be searched whose
     embedder cannot be run.
 
@@ -94,13 +102,15 @@ class Retrieval(Block):
     rerank: Rerank | None = None
     corpus: str = "benchmark"
     kind: Annotated[
-        Literal["dense", "bm25", "hybrid", "sparse", "milvus", "precomputed"] | None,
+        Literal["dense", "bm25", "hybrid", "sparse", "milvus", "precomputed", "own"] | None,
         KeyRule("precomputed", needs={"run": "a TREC file or JSON Lines"}),
+        KeyRule("own", needs={"retriever": "a function, or a service"}, refuses=_OWN_REFUSES),
         KeyRule("milvus", needs={"corpus": _COLLECTION}, refuses={f"corpus={PUBLISHED}": f"it names {_COLLECTION}"}),
     ] = None
     uri: Annotated[str | None, KeyRule(needs={"kind=milvus": ""})] = None
     run: Annotated[Path | None, KeyRule(needs={"kind=precomputed": ""})] = None
     run_language: Annotated[str | None, KeyRule(needs={"run": "the file of another system"})] = None
+    retriever: Retriever | None = None
     run_folder: str | None = None
     run_may_differ: Annotated[Names, KeyRule(needs={"run_folder": "the folder that rows are taken from"})] = ()
     embedder: EmbedderName | None = None
@@ -148,6 +158,12 @@ class Retrieval(Block):
     def _source_alone(cls, value: Any) -> Any:
         return {"source": value} if isinstance(value, str) else value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_ones_own(cls, value: Any) -> Any:
+        own = isinstance(value, Mapping) and value.get("retriever") is not None and value.get("kind") is None
+        return {**value, "kind": "own"} if own else value
+
     @field_validator("rerank", mode="before")
     @classmethod
     def _cross_encoder_by_default(cls, value: Any) -> Any:
@@ -183,10 +199,12 @@ class Retrieval(Block):
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
         if self.query_vectors is not None and self.queries_in != "none":
             raise ValueError("'query_vectors' are those of the questions, and mode or block translate them")
+        if self.retriever is not None and self.kind != "own":
+            raise ValueError(f"'retriever' requires kind 'own'; here it is '{self.kind}'")
+        if self.kind in ("precomputed", "own") and self.preset.shows_passages and not self.preset.takes_run:
+            takers = " or ".join(f"'{name}'" for name, mode in MODES.items() if mode.takes_run)
+            raise ValueError(f"kind '{self.kind}' requires mode {takers}; this task has mode '{self.mode}'")
         if self.kind == "precomputed" and self.preset.shows_passages:
-            if not self.preset.takes_run:
-                takers = " or ".join(f"'{name}'" for name, mode in MODES.items() if mode.takes_run)
-                raise ValueError(f"kind 'precomputed' requires mode {takers}; this task has mode '{self.mode}'")
             self.refuse(_RUN_REFUSES, "kind 'precomputed'")
         depth = None if self.rerank is None else self.rerank.depth
         if depth is not None and not self.k <= depth <= self.search_depth:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from mrag_eval.config._agent import Agent
 from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
@@ -22,7 +22,7 @@ from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._retrieval import Retrieval
 from mrag_eval.config._tasks import Listed, RunTasks, tasks_being_loaded
 from mrag_eval.config._validation import deep_merge, validated
-from mrag_eval.platform import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, FunctionName, did_you_mean
 
 # Settings that every task of ours passes to the harness: our metrics instead of its own, and no shots.
 _HARNESS_DEFAULTS: dict[str, Any] = {"metric_list": [], "test_split": "test", "num_fewshot": 0}
@@ -39,6 +39,13 @@ _UNUSED = {
     "dataset_path": "name a benchmark in the block 'data'",
     "use_prompt": "set prompt.template",
 }
+
+
+class KnownMetrics(Collection[str], Protocol):
+    """The names that a block ``metrics`` may list."""
+
+    def named(self, entry: Any, where: str) -> str:
+        """Return the name of a metric that is a function of the user's, or names one."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class TaskBlocks:
 
 def split_config(
     config: Mapping[str, Any],
-    metrics: Collection[str],
+    metrics: KnownMetrics,
     data: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     run: RunTasks | None = None,
@@ -99,7 +106,7 @@ def split_config(
     return rest, replace(_validate(merged, metrics, task), overrides=overrides, from_file=from_file)
 
 
-def _validate(merged: Mapping[str, Any], known: Collection[str], task: str) -> TaskBlocks:
+def _validate(merged: Mapping[str, Any], known: KnownMetrics, task: str) -> TaskBlocks:
     if merged.get("data") is None:
         raise ConfigError(f"task {task}: the block 'data' is missing", "data: {benchmark: ...} names what to load")
     data = merged["data"]
@@ -108,7 +115,7 @@ def _validate(merged: Mapping[str, Any], known: Collection[str], task: str) -> T
             f"task {task}, data: expected keys and values, got {type(data).__name__} ({data!r})",
             "e.g. data: {benchmark: xquad}",
         )
-    names = _metric_names(merged.get("metrics"), task)
+    names = _metric_names(merged.get("metrics"), known, task)
     check_metrics(names, known, f"task {task}, metrics")
     block = _block(merged, "retrieval")
     retrieval = validated(Retrieval, block, f"task {task}, retrieval")
@@ -138,19 +145,25 @@ def _block(merged: Mapping[str, Any], key: str) -> Any:
     return {} if value is None else value
 
 
-def _metric_names(metrics: Any, task: str) -> tuple[str, ...]:
-    names = [metrics] if isinstance(metrics, str) else () if metrics is None else metrics
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+def _metric_names(metrics: Any, known: KnownMetrics, task: str) -> tuple[str, ...]:
+    given = [metrics] if isinstance(metrics, str) else () if metrics is None else metrics
+    if not isinstance(given, list | tuple) or not all(isinstance(name, str) or callable(name) for name in given):
         raise ConfigError(
             f"task {task}, metrics: expected a list of names, got {type(metrics).__name__} ({metrics!r})",
             "e.g. metrics: [char3gram_recall]",
         )
+    where = f"task {task}, metrics"
+    names = [known.named(name, where) if callable(name) or _is_function(name) else name for name in given]
     if not names:
         raise ConfigError(f"task {task}: the block 'metrics' is missing or empty", "e.g. metrics: [char3gram_recall]")
     for i, name in enumerate(names):
         if name in names[:i]:
             raise ConfigError(f"task {task}, metrics: '{name}' is named twice", "name every metric once")
     return tuple(names)
+
+
+def _is_function(name: str) -> bool:
+    return isinstance(name, FunctionName) or ":" in name or "/" in name
 
 
 def _names(

@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.platform import FunctionName
+
 if TYPE_CHECKING:
     from yaml import Loader
 
@@ -24,7 +26,7 @@ def _read(path: Path, with_includes: bool, above: tuple[Path, ...]) -> dict[str,
 
     if path in above:
         raise ValueError(f"{path} includes itself")
-    content = yaml.load(path.read_bytes(), Loader=_loader())
+    content = yaml.load(path.read_bytes(), Loader=_loader(path.parent))
     if not isinstance(content, dict):
         raise ValueError(f"{path}: expected keys and values, got {type(content).__name__}")
     if not with_includes or "include" not in content:
@@ -36,16 +38,12 @@ def _read(path: Path, with_includes: bool, above: tuple[Path, ...]) -> dict[str,
     return merged | content
 
 
-def _name(reading: Loader, node: Any) -> str:
-    return str(reading.construct_scalar(node))
-
-
 @cache
-def _loader() -> type[Loader]:
-    """Return a safe loader that reads the tag ``!function`` as text."""
+def _loader(folder: Path) -> type[Loader]:
+    """Return a safe loader that reads the tag ``!function`` as the name of a function."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loader: type[Loader] = type("TaskLoader", (base,), {})
-    loader.add_constructor("!function", _name)
+    loader.add_constructor("!function", lambda reading, node: FunctionName.beside(node.value, folder))
     return loader

@@ -131,4 +131,4 @@ def case_of(row: Scored) -> Case | Judgement:
         return Judgement(None, "no reference")
     if row.declined or not row.answer.strip():
         return Judgement(False, "declined" if row.declined else "empty")
-    return Case(row.doc.id, row.doc.query, row.doc.query_lang, row.doc.answers, row.answer)
+    return Case.of(row.doc, row.doc.answers, row.answer, row.passages)

@@ -37,6 +37,5 @@ def context_case(doc: RagDoc, passages: Sequence[Hit], country: str | None) -> C
     """Return what the panel is asked about passages, or the judgement of an empty search result."""
     if not passages:
         return Judgement(False, "empty")
-    shown = tuple({"text": hit.text, "lang": hit.lang, "title": hit.title, "date": hit.date} for hit in passages)
     where = str(doc.extra.get("country") or country or "").replace("_", " ")
-    return Case(doc.id, doc.query, doc.query_lang, (), passages=shown, country=where)
+    return Case.of(doc, passages=passages, country=where)

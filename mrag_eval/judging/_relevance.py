@@ -151,9 +151,7 @@ def _ids(row: Scored) -> tuple[str, ...]:
 
 
 def _case(row: Scored, texts: Mapping[str, Passage]) -> Case:
-    passages = [texts[name] for name in _ids(row)]
-    shown = tuple({"text": p.text, "lang": p.lang, "title": p.title} for p in passages)
-    return Case(row.doc.id, row.doc.query, row.doc.query_lang, row.doc.answers, passages=shown)
+    return Case.of(row.doc, row.doc.answers, passages=[texts[name] for name in _ids(row)])
 
 
 def counted_labels(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, tie: bool | None) -> Labels:

@@ -15,10 +15,11 @@ distinguish a verdict in a tag, or a list, from a sample that is the same and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
+from mrag_eval.core import Hit, Passage, RagDoc
 from mrag_eval.judging._quotations import Quotations
 from mrag_eval.models import Parsed, Parser, Verdict, parse_list, parse_verdict_json, parse_verdict_tag
 from mrag_eval.platform import ConfigError
@@ -38,7 +39,8 @@ _NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passag
 class Case:
     """The content of one row for a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
 
-    ``country``: the country in which the question is asked, empty if that is not known.
+    ``country``: the country in which the question is asked, empty if that is not known. ``choices`` and ``extra`` are
+    the row's own.
     """
 
     id: str
@@ -48,32 +50,58 @@ class Case:
     answer: str = ""
     passages: tuple[Mapping[str, Any], ...] = ()
     country: str = ""
+    choices: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def texts(self) -> Iterator[str]:
-        """Return every text of the sample that goes into the prompt."""
+    @classmethod
+    def of(
+        cls,
+        doc: RagDoc,
+        answers: tuple[str, ...] = (),
+        answer: str = "",
+        passages: Sequence[Hit | Passage] = (),
+        country: str = "",
+    ) -> Case:
+        """Return the case of a row with these passages, in their order."""
+        parts = ("text", "lang", "title", "date")
+        shown = tuple({part: getattr(passage, part, "") for part in parts} for passage in passages)
+        return cls(doc.id, doc.query, doc.query_lang, answers, answer, shown, country, doc.choices or (), doc.extra)
+
+    def texts(self, variables: Collection[str]) -> Iterator[str]:
+        """Return every text of the sample that goes into a prompt with these variables."""
         yield from (self.answer, self.query, *self.golden_answers)
-        for passage in self.passages:
+        for passage in self.passages if "passages" in variables else ():
             yield from (passage["text"], passage.get("title", ""))
+        yield from self.choices if "options" in variables else ()
+        yield from (v for v in self.extra.values() if "extra" in variables and isinstance(v, str))
 
 
 @dataclass(frozen=True)
 class Rubric(Generic[T]):
-    """A judge's task: the prompt, and the reader of its replies. Other judges differ in these two only."""
+    """A judge's task: the prompt, and the reader of its replies. Other judges differ in these two only.
+
+    ``gives`` names the variables of the prompt beyond those of every template. Raises ConfigError for a template with
+    another one.
+    """
 
     template: PromptTemplate
     read: Callable[[str, Case, Quotations], Parsed[T]]
+    gives: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self.template.check_variables(self.gives)
 
     def conversation(self, case: Case) -> list[dict[str, str]]:
         """Return the messages: text shared by all cases first, so that providers can reuse it, the sample last."""
-        doc = {"query": case.query, "query_lang": case.query_lang}
-        texts = {"golden_answers": case.golden_answers, "answer": case.answer, "country": case.country}
+        doc = {"query": case.query, "query_lang": case.query_lang, "choices": case.choices, "extra": case.extra}
+        texts: dict[str, str | tuple[str, ...]] = {name: getattr(case, name) for name in self.gives}
         system, user = self.template.render(doc, case.passages, texts)
         turns = [{"role": "system", "content": system}] if system else []
         return [*turns, {"role": "user", "content": user}]
 
     def parser(self, case: Case) -> Parser[T]:
         """Return the reader of the replies about ``case``. It never raises, whatever the reply."""
-        quotations = Quotations(case.texts())
+        quotations = Quotations(case.texts(self.template.variables))
         return lambda reply: self.read(reply, case, quotations)
 
 
@@ -86,7 +114,7 @@ def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) 
     """Return the rubric of a right answer, for one of :func:`verdict_prompts` or the path of a template.
 
     For a template, ``reply`` is the form of its verdict (default ``json``). Variables of a template, in addition to
-    those of every prompt: ``golden_answers`` and ``answer``.
+    those of every prompt: ``golden_answers`` and ``answer``. ``passages`` are those that were shown.
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
@@ -95,12 +123,12 @@ def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) 
             f"use {', '.join(verdict_prompts())} or the path of your own template",
         )
     form = reply or ("tag" if prompt in TAGGED else "json")
-    return Rubric(template, _read_tag if form == "tag" else _read_json)
+    return Rubric(template, _read_tag if form == "tag" else _read_json, ("golden_answers", "answer"))
 
 
 def relevance_rubric(prompt: str = "relevance") -> Rubric[list[int]]:
     """Return the rubric of passages that contain the answer, by number from 1 (Cross-Lingual Cost, Prompt A.3)."""
-    return Rubric(load_template(prompt, role="judge"), _read_list)
+    return Rubric(load_template(prompt, role="judge"), _read_list, ("golden_answers",))
 
 
 def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
@@ -108,7 +136,7 @@ def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
 
     Variables of a user's template, in addition to those of every prompt: ``country``, which may be empty.
     """
-    return Rubric(load_template(prompt, role="judge"), _read_sufficient)
+    return Rubric(load_template(prompt, role="judge"), _read_sufficient, ("country",))
 
 
 def _read_sufficient(reply: str, case: Case, quotations: Quotations) -> Parsed[Verdict]:

@@ -41,6 +41,7 @@ from mrag_eval.platform._files import (
     whole,
     write_whole,
 )
+from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function
 from mrag_eval.platform._http import Endpoint, Response, Transport, bearer
 from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
 from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
@@ -112,12 +113,14 @@ __all__ = [
     "CorpusError",
     "DataError",
     "Endpoint",
+    "FunctionName",
     "HttpFault",
     "HubPlace",
     "JsonFault",
     "MetricError",
     "MissingExtraError",
     "MragError",
+    "OwnFunction",
     "Response",
     "RunFiles",
     "Shares",
@@ -145,6 +148,7 @@ __all__ = [
     "csv_cell",
     "did_you_mean",
     "ending_within",
+    "entry_point",
     "error_fault",
     "escaped",
     "fault_in",
@@ -190,6 +194,7 @@ __all__ = [
     "no_number",
     "one_of",
     "optional_beside",
+    "own_function",
     "path_fault",
     "placed",
     "present_device",

@@ -19,8 +19,8 @@ from mrag_eval.platform._files import regular
 NAMED = frozenset({"model", "kind", "revision", "instruction", "query_prefix", "passage_prefix", "query_task",
                    "passage_task", "pooling", "normalize", "max_tokens", "dimensions"})  # fmt: skip
 # Settings that run code, name a host, name a key or are sent along with one.
-USERS_ALONE = frozenset({"api_key", "api_key_env", "base_url", "header", "headers", "host", "proxy",
-                         "token_env", "trust_remote_code", "uri", "url"})  # fmt: skip
+USERS_ALONE = frozenset({"api_key", "api_key_env", "base_url", "function", "header", "headers", "host", "proxy",
+                         "retriever", "token_env", "trust_remote_code", "uri", "url"})  # fmt: skip
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 
 

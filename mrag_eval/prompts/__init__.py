@@ -2,7 +2,7 @@
 
 from mrag_eval.prompts._budget import Budget, budget_for, fit
 from mrag_eval.prompts._chat import Conversation, folded, knows_system_role, plain_prompt, renderer
-from mrag_eval.prompts._render import PromptTemplate, builtin_names, defuse, fence, load_template, template_source
+from mrag_eval.prompts._render import PromptTemplate, builtin_names, defuse, load_template, template_source
 from mrag_eval.prompts._system_prompts import SystemPrompt, prompt_languages, system_prompts
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "budget_for",
     "builtin_names",
     "defuse",
-    "fence",
     "fit",
     "folded",
     "knows_system_role",

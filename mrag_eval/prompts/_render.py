@@ -6,19 +6,20 @@ Questions, options and passages are values, never template source, and cannot cl
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2 import meta
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from mrag_eval.core import is_language
 from mrag_eval.languages import name_in_prompts
 from mrag_eval.platform import ConfigError, content_key, did_you_mean
+from mrag_eval.prompts._fence import Fence, template_texts
 from mrag_eval.prompts._system_prompts import SystemPrompt, system_prompts
 
 _FOLDER = Path(__file__).parent
@@ -31,84 +32,31 @@ _ANSWER_FORMATS = {
     "short_answer_line": "line",
     "territory_citation": "citation",
 }
-# Our own tags, and the control tokens of common chat templates, which tokenizers read as such in any text: ChatML,
-# Llama, Mistral, Gemma, DeepSeek, Command R, Qwen, EXAONE, GLM and BERT.
-_FENCED = re.compile(
-    r"<(?=\s*(?:/\s*)?(?:documents?|doc\d+|questions?|options|answers?|articles?|text_\d+|date_\d+"
-    r"|passages?|passage_\d+|golden_answers?|(?:generated|predicted)_answer|same_meaning|source_text|translations?"
-    r"|previous_query|rewritten_query|previous_languages|why_insufficient|critic_scores|critic_remark)\b"
-    r"|\||/?(?:s|sys|[bse]op|eod|unk|pad|mask|[bc]ls|sep|think(?:ing)?|reasoning|tool_(?:call|response)s?)>"
-    r"|(?:bos|eos|pad)(?:_token)?>|(?:start|end)_of_(?:turn|image)>|extra_id_\d+>)"
-    r"|(?-i:\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|CONTENT|RESULTS)|ARGS|CALL_ID|THINK|IMG"
-    r"|[gs]?MASK|PAD|CLS|SEP|UNK|BOS|EOS)\]|\|/?\w+\|\]))",
-    re.IGNORECASE,
-)
-
-# Tags of the prompts that build benchmarks; their replies are parsed for tags too.
-_BUILT = re.compile(
-    r"<(?=\s*(?:/\s*)?(?:first_text|second_text|first_date|second_date|summary|summaries|titles?|entity|entities|qa_pairs?"
-    r"|first_pairs|second_pairs|related|holds|claims?|gold|query|categor(?:y|ies)|personas?|instructions?|verdicts?"
-    r"|examples?|reasons?)\b)",
-    re.IGNORECASE,
-)
-
 # A string that can only be the name of a system prompt.
 _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 # Brackets around numbers only: a judge's list of passages.
 _NUMBERS = re.compile(r"\[([\s\d,;]*)\]")
 _BRACES = str.maketrans("{}", "｛｝")
 _NEXT_STEP = "correct the template; docs/reference/prompts.md lists its variables"
+# Those of every template.
+_VARIABLES = ("query", "lang", "language", "name_language", "options", "extra", "passages")
 # The reply that a template offers to a model that does not know.
 _PASS = "<answer>None</answer>"
 # Roles of templates other than the task's own prompt; a template's file name begins with its role.
 _ROLES = ("judge", "rerank", "translator", "agent", "annotate", "build")
 # Roles whose values are defused: text of a sample must not be parsed as their reply.
 _DEFUSED = ("judge", "rerank", "agent", "annotate")
-
-
-def fence(text: str) -> str:
-    """Return ``text`` with ``‹`` for brackets that open a template tag or a control token, so that it cannot close one.
-
-    Compatibility forms (full-width brackets, bars and letters) count as the characters they stand for.
-    """
-    return _fenced(text, _FENCED)
-
-
-def fence_build(text: str) -> str:
-    """Apply :func:`fence`, and neutralise the tags of the prompts that build benchmarks.
-
-    Document text that these prompts contain, repeated verbatim in the reply, then closes no tag and opens none, and is
-    otherwise unchanged.
-    """
-    return _fenced(fence(text), _BUILT)
-
-
-def _fenced(text: str, marks: re.Pattern[str]) -> str:
-    plain = text if text.isascii() else text.translate(_plain_forms())
-    if "<" not in plain and "[" not in plain:
-        return text
-    out, end = [], 0
-    for found in marks.finditer(plain):
-        out += [text[end : found.start()], "‹"]
-        end = found.end()
-    return "".join([*out, text[end:]])
-
-
-@lru_cache(maxsize=1)
-def _plain_forms() -> dict[int, str]:
-    """Return the ASCII character for every single character that NFKC turns into one."""
-    blocks = (range(0xA0, 0x100), range(0x2000, 0x2500), range(0xFE30, 0xFF70), range(0x1D400, 0x1D800))
-    forms = {code: unicodedata.normalize("NFKC", chr(code)) for block in blocks for code in block}
-    return {code: form for code, form in forms.items() if len(form) == 1 and form.isascii()}
+# The tag that may be read in a reply, whether the template names it or an instruction beside it.
+_READ = {"": "<answer>", "judge": "<same_meaning>"}
 
 
 def defuse(text: str) -> str:
-    """Apply :func:`fence`, and put braces and bracketed lists of numbers in full-width characters.
+    """Return ``text`` with braces and bracketed lists of numbers in full-width characters.
 
-    For prompts whose reply is parsed: sample text repeated verbatim in the reply is then neither JSON nor a tag nor a
-    list, and cannot be mistaken for the model's own output.
+    For prompts whose reply is parsed: sample text repeated verbatim in the reply is then neither JSON nor a list, and
+    cannot be mistaken for the model's own output.
     """
-    return _NUMBERS.sub(r"［\1］", fence(text).translate(_BRACES))
+    return _NUMBERS.sub(r"［\1］", text.translate(_BRACES))
 
 
 def builtin_names(role: str = "") -> list[str]:
@@ -117,6 +65,13 @@ def builtin_names(role: str = "") -> list[str]:
     if role:
         return [stem.removeprefix(f"{role}_") for stem in stems if stem.startswith(f"{role}_")]
     return [stem for stem in stems if not stem.startswith(tuple(f"{r}_" for r in _ROLES))]
+
+
+def _texts_of(system: str | SystemPrompt | None) -> list[str]:
+    """Return the texts of a system prompt, in all languages."""
+    if isinstance(system, SystemPrompt):
+        return [text for texts in system.texts().values() for text in texts]
+    return [] if system is None else [system]
 
 
 class _Texts(dict[str, str]):
@@ -134,7 +89,8 @@ class PromptTemplate:
     (the benchmark's own texts of the row; a missing one is false), ``name_language`` (whether the answer's language is
     to be named), and the further texts passed to :meth:`render`.
 
-    ``clean`` makes values safe for the prompt.
+    Values are fenced against the tags of this template (:class:`~mrag_eval.prompts._fence.Fence`), and those of a
+    template whose reply is parsed are defused as well.
     """
 
     def __init__(
@@ -142,15 +98,13 @@ class PromptTemplate:
         source: str,
         name_: str,
         system: str | SystemPrompt | None = None,
-        clean: Callable[[str], str] = fence,
         name_language: bool = False,
+        role: str = "",
     ) -> None:
         self.name = name_
         self._source = source
         self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
         self._system = system
-        # the prompts of one question follow each other, with the same options
-        self._clean = lru_cache(maxsize=64)(clean)
         self._name_language = name_language
         if name_language and "name_language" not in source:
             raise ConfigError(
@@ -158,12 +112,26 @@ class PromptTemplate:
                 "docs/settings.md names the templates that can; one of your own can use name_language",
             )
         try:
-            self._template = _environment().from_string(source)
+            env = _environment()
+            self._template, tree = env.from_string(source), env.parse(source)
+            self.variables = meta.find_undeclared_variables(tree) - env.globals.keys()
+            fence = Fence((*template_texts(tree), *_texts_of(system), _READ.get(role, "")))
         except jinja2.TemplateSyntaxError as err:
             raise ConfigError(f"prompt template {name_}, line {err.lineno}: {err.message}", _NEXT_STEP) from None
         if "user" not in self._template.blocks:
             raise ConfigError(
                 f"prompt template {name_} has no block 'user'", "write {% block user %} ... {% endblock %} into it"
+            )
+        # the prompts of one question follow each other, with the same options
+        self.clean = lru_cache(maxsize=64)((lambda text: defuse(fence(text))) if role in _DEFUSED else fence)
+
+    def check_variables(self, further: Iterable[str] = ()) -> None:
+        """Raise ConfigError for a variable that neither every template has nor is among the ``further`` ones."""
+        known = {*_VARIABLES, *further}
+        for name in sorted(self.variables - known):
+            raise ConfigError(
+                f"prompt template {self.name}: '{name}' is undefined{did_you_mean(name, known)}",
+                f"its variables are {', '.join(sorted(known))} (docs/reference/prompts.md)",
             )
 
     @property
@@ -185,15 +153,16 @@ class PromptTemplate:
 
         ``texts`` are further variables: a text, or a list of texts.
         """
-        clean = self._clean
+        self.check_variables(texts or ())
+        clean = self.clean
         more = {
             key: clean(value) if isinstance(value, str) else [clean(text) for text in value]
             for key, value in (texts or {}).items()
         }
         values = more | {
             "query": clean(doc["query"]),
-            "lang": doc["query_lang"],
-            "language": _language_name(doc["query_lang"]),
+            "lang": clean(doc["query_lang"]),
+            "language": clean(_language_name(doc["query_lang"])),
             "name_language": self._name_language,
             "options": [
                 {"letter": chr(65 + i), "text": clean(text)} for i, text in enumerate(doc.get("choices") or ())
@@ -204,7 +173,7 @@ class PromptTemplate:
                     "index": i,
                     "title": clean(p.get("title", "")),
                     "text": clean(p["text"]),
-                    "lang": p["lang"],
+                    "lang": clean(p["lang"]),
                     "date": clean(p.get("date", "")),
                 }
                 for i, p in enumerate(passages, 1)
@@ -272,10 +241,9 @@ def load_template(
 
     ``role`` is its use (``judge``, ``translator``, ``agent``, ``build``). Values in the prompt of a judge or an agent
     are defused, since its reply is parsed for a decision. Those of a translator are only fenced, since its reply
-    repeats them; so are those of ``build``, whose own tags are fenced as well.
+    repeats them; so are those of ``build``.
     """
-    clean = fence_build if role == "build" else defuse if role in _DEFUSED else fence
-    return PromptTemplate(template_source(template, role), template, _system_text(system), clean, name_language)
+    return PromptTemplate(template_source(template, role), template, _system_text(system), name_language, role)
 
 
 def template_source(template: str, role: str = "") -> str:

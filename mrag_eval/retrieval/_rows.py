@@ -206,6 +206,7 @@ class TaskRows:
         parts = [f"mode {retrieval.mode}"]
         if retrieval.searches:
             source = retrieval.run.name if retrieval.run is not None and retrieval.run_holds_texts else retrieval.corpus
+            source = str(self._source.record().get("index", {}).get("function", source))
             parts.append(f"{retrieval.k} passages from '{source}'")
             if retrieval.rerank is not None:
                 parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")

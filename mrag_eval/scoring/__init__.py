@@ -7,8 +7,8 @@ from mrag_eval.scoring._control_table import ceilings, control_marks, control_ta
 from mrag_eval.scoring._failure_table import bounds_with, failure_line
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
-    METRIC_NAMES,
     METRICS,
+    OWN,
     REPLY_METRICS,
     better_side,
     control_of,
@@ -22,6 +22,7 @@ from mrag_eval.scoring._metrics import (
     value_names,
     words_of,
 )
+from mrag_eval.scoring._own_metrics import METRIC_NAMES, is_loaded, metric, tell_metrics
 from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
 from mrag_eval.scoring._reasons import BY_SETTINGS, DECLINED, EMPTY, NO_ANSWERS
@@ -82,6 +83,7 @@ __all__ = [
     "MOST_FAILED_IN_LANGUAGE",
     "MOST_LOST",
     "NO_ANSWERS",
+    "OWN",
     "REPLY_METRICS",
     "RESAMPLES",
     "TASK_MEASURES",
@@ -119,11 +121,13 @@ __all__ = [
     "direction_lines",
     "failure_line",
     "halved_metrics",
+    "is_loaded",
     "judged_ids",
     "label_line",
     "loop_line",
     "marked_by_controls",
     "measured_on",
+    "metric",
     "more_is_better",
     "most_likely",
     "nearer_zero_is_better",
@@ -144,6 +148,7 @@ __all__ = [
     "sufficiency_record",
     "summarize",
     "task_record",
+    "tell_metrics",
     "territory_values",
     "unscored_lines",
     "value_names",

@@ -5,8 +5,8 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -65,7 +65,8 @@ class Metric:
     ``total``: every row gets a value, whatever the reply (then the harness can average it itself). ``needs`` are the
     steps on the way to the metric: a row of which one failed has no value. ``control`` names what shows the metric's
     range in a language (:mod:`mrag_eval.scoring._control_kinds`). ``words``: what decides the words of a reply beside
-    the code of the metric, a normaliser of ours or the segmenters of other libraries (:func:`words_of`).
+    the code of the metric, a normaliser of ours or the segmenters of other libraries (:func:`words_of`). ``identity``:
+    of a user's metric, what its function is; ours go by the version of the package.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Metric:
     needs: frozenset[str]
     control: Control
     words: tuple[str, ...] = ()
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
 
 _JUDGED = way_to("answer", "judge")
@@ -257,18 +259,20 @@ REPLY_METRICS = frozenset(METRICS) - {
     "passages_in_language",
     SHOWN,
 }
-# Every name that a task may list under ``metrics``, except ranking measures.
-METRIC_NAMES = (*METRICS, *TASK_SCORES)
+# Before the name of a user's metric: its identity in the record of what a run measured.
+OWN = "metric:"
 
 
 def words_of(metrics: Iterable[str]) -> dict[str, Any]:
-    """Return what decides the words of these metrics of the reply: normaliser and segmenters, by version.
+    """Return what decides these metrics beside this package: normaliser and segmenters by version, users' functions.
 
     A segmenter without a version is not installed, so that the rows that need it are unscored.
     """
-    declared = {METRICS[name].words for name in map(plain_name, metrics) if name in METRICS}
+    found = [METRICS[name] for name in map(plain_name, metrics) if name in METRICS]
+    declared = {metric.words for metric in found}
     known: dict[str, Callable[[], Any]] = {"normalizer": lambda: {"unicode": UNICODE_VERSION}, "segmenter": segmenters}
-    return {key: version() for key, version in known.items() if any(key in words for words in declared)}
+    own = {f"{OWN}{metric.name}": dict(metric.identity) for metric in found if metric.identity}
+    return own | {key: version() for key, version in known.items() if any(key in words for words in declared)}
 
 
 def scale_of(metric: str) -> Scale:

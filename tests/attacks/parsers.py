@@ -31,7 +31,8 @@ from mrag_eval.models._lenient_json import UnreadableError, read_value
 from mrag_eval.models._reply import split_thinking
 from mrag_eval.models._verdicts import parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.translate._lm import _translation
-from mrag_eval.prompts._render import defuse, fence, fence_build
+from mrag_eval.prompts import builtin_names, load_template
+from mrag_eval.prompts._render import defuse
 from mrag_eval.report.labels._documents import _read_yes_no
 from mrag_eval.report.labels._rewrites import read_type
 from mrag_eval.retrieval.agents._coral import _kind
@@ -90,9 +91,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "models._verdicts.parse_verdict_json": (partial(parse_verdict_json, key="answer", words="'yes' nor 'no'"),),
     "models._verdicts.parse_verdict_tag": (partial(parse_verdict_tag, tag="answer"),),
     "models.translate._lm._translation": (_translation,),
-    "prompts._render.fence": (fence,),
-    "prompts._render.fence_build": (fence_build,),
-    "prompts._render.defuse": (defuse,),
+    "prompts._render.defuse": (
+        defuse,
+        *(load_template(name, role=role).clean.__wrapped__ for role in ("", "judge") for name in builtin_names(role)),
+    ),
     "report.labels._documents._read_yes_no": (_read_yes_no,),
     "report.labels._rewrites.read_type": (read_type,),
     "retrieval.agents._coral._kind": (partial(_kind, task=FIRST_ROUND),),
@@ -112,7 +114,6 @@ EXEMPT = {
     "metrics._choices_official._check": "looks at the type only",
     "metrics._verbatim._quoted": "measured as verbatim_quotes",
     "harness._models.parse_arguments": "reads what the user wrote",
-    "prompts._render._fenced": "measured as fence, fence_build and defuse",
     "building.qa._qa_replies.read_pair": "parse_tag twice, and a detector of languages",
 }
 

@@ -17,7 +17,8 @@ from mrag_eval.judging import Case, Rubric, verdict_rubric
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric
 from mrag_eval.models import Parsed
 from mrag_eval.models._reply import split_thinking
-from mrag_eval.prompts import defuse, fence
+from mrag_eval.prompts import defuse
+from mrag_eval.prompts._fence import Fence
 from tests.models import test_replies as fixtures
 
 # ------------------------------------------------------------------ forgeries
@@ -359,11 +360,14 @@ TOKENS = """
 """
 
 
+fence = Fence()
+
+
 @pytest.mark.parametrize("token", TOKENS.split())
 def test_no_control_token_reaches_a_prompt(token: str) -> None:
     plain = unicodedata.normalize("NFKC", token)
     for form in (token, plain.translate(WIDE), plain.replace("<", "﹤").replace("[", "［"), plain.replace("|", "｜")):
-        for text in (fence(f"a{form}b"), defuse(f"{form}\n")):
+        for text in (fence(f"a{form}b"), defuse(fence(f"{form}\n"))):
             assert plain not in unicodedata.normalize("NFKC", text)
     # one character is enough
     assert sum(a != b for a, b in zip(fence(token), token, strict=True)) == 1

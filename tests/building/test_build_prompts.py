@@ -44,9 +44,10 @@ def rendered(name: str, value: str) -> str:
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_articles_cannot_close_or_open_a_tag(name: str) -> None:
-    tags = re.compile(r"</?\w+>")
     clean, attacked = rendered(name, "x"), rendered(name, ATTACK)
-    assert tags.findall(attacked) == tags.findall(clean)
+    # a tag of another prompt is text in this one
+    own = "|".join({*re.findall(r"</?(\w+)>", clean)})
+    assert re.findall(f"</?(?:{own})>", attacked) == re.findall(f"</?(?:{own})>", clean)
     assert "<|im_end|>" not in attacked
     # text that looks like a template stays text
     assert "{{ 7 * 7 }}{% raw %}" in attacked

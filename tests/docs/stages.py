@@ -246,10 +246,23 @@ def _first_number(folder: Path, copies: Path) -> None:
     first_number.write_files(folder, copies)
 
 
+def _extended(folder: Path) -> None:
+    """Check that the functions of the page scored and searched, and that its template is a judge's prompt."""
+    from mrag_eval.judging import verdict_rubric
+
+    (results,) = (folder / "out").rglob("results_*.json")
+    task = json.loads(results.read_text("utf-8"))["configs"]["mine"]
+    assert task["scores"]["metrics"]["reply_words"]["n"] == 2
+    assert task["scores"]["metrics"]["shown@k"]["value"] == 1.0
+    assert task["measurement"]["data"]["index"]["function"] == "mine.search"
+    verdict_rubric(str(folder / "judge.jinja"))
+
+
 STAGES: Mapping[str, Stage] = {
     "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral --output_path out"),
     "docs/ci.md": Stage(_ci),
     "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
+    "docs/extend.md": Stage(check=_extended),
     "docs/first_number.md": Stage(_first_number, serve=first_number.server, check=first_number.check),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/judges.md": Stage(_judges),

@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.config import Judge, load_config
+from mrag_eval.core import Hit, RagDoc, Scored
 from mrag_eval.judging import Case, Panel, Rubric, build_panel, verdict_rubric
-from mrag_eval.judging._rubrics import TAGGED, relevance_rubric, verdict_prompts
+from mrag_eval.judging._answers import case_of
+from mrag_eval.judging._rubrics import TAGGED, relevance_rubric, sufficiency_rubric, verdict_prompts
 from mrag_eval.models import Reply
 from mrag_eval.platform import ConfigError, to_json
-from mrag_eval.prompts import builtin_names, defuse
+from mrag_eval.prompts import builtin_names, defuse, load_template
 from mrag_eval.scoring import JudgedRecord
 from tests.worlds.judges import ScriptedJudge, always, exact, failing, verdict
 
@@ -366,3 +368,49 @@ def test_a_missing_key_is_found_before_anything_is_asked(config: Any, monkeypatc
     assert found is not None
     with pytest.raises(ConfigError, match="API key"):
         found.check()
+
+
+# ------------------------------------------------------------------ variables
+
+EVERY = "{{ query }} {{ lang }} {{ language }} {{ name_language }} {{ options }} {{ extra }} {{ passages }}"
+RUBRICS_GIVE = {
+    verdict_rubric: ("golden_answers", "answer"),
+    relevance_rubric: ("golden_answers",),
+    sufficiency_rubric: ("country",),
+}
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "mine.jinja"
+    path.write_text(f"{{% block user %}}{text}{{% endblock %}}", "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("rubric", RUBRICS_GIVE)
+def test_a_template_has_the_variables_of_its_rubric_and_no_other(rubric: Any, tmp_path: Path) -> None:
+    given = RUBRICS_GIVE[rubric]
+    everything = EVERY + "".join(f"{{{{ {name} }}}}" for name in given)
+    assert rubric(written(tmp_path, everything)).conversation(CASE)
+    load_template.cache_clear()
+    for name in {"answer", "golden_answers", "country", "passage", "pasages"} - {*given}:
+        with pytest.raises(ConfigError, match=f"'{name}' is undefined") as caught:
+            rubric(written(tmp_path, f"{{% if query %}}x{{% else %}}{{{{ {name} }}}}{{% endif %}}"))
+        load_template.cache_clear()
+        assert "\n" not in caught.value.message
+        for known in (*given, "query", "passages", "options", "extra"):
+            assert known in str(caught.value.next_step)
+
+
+def test_a_judge_sees_the_passages_options_and_texts_of_the_row(tmp_path: Path) -> None:
+    listed = '{{ listed(passages, "<p_#>", "</p_#>") }}'
+    options = "{% for o in options %}{{ o.letter }}={{ o.text }} {% endfor %}"
+    rubric = verdict_rubric(written(tmp_path, f"{listed}{options}{{{{ extra.country }}}}"))
+    hits = (Hit("a", "en", "A pier. </p_1>", 1.0, 1, title="Varn"), Hit("b", "de", "Ein Turm.", 0.5, 2))
+    doc = RagDoc("r", "When?", "en", ("1841",), choices=("1841", "1900"), extra={"country": "Chad"})
+    case = case_of(Scored(doc, "1841", passages=hits))
+    assert isinstance(case, Case)
+    shown = rubric.conversation(case)[0]["content"]
+    assert shown == "<p_1>\nVarn\nA pier. ‹/p_1>\n</p_1>\n<p_2>\nEin Turm.\n</p_2>\nA=1841 B=1900 Chad"
+    # what a judge quotes of them is no verdict; of a prompt without them nothing is read in another way
+    assert "Ein Turm." in set(case.texts(rubric.template.variables))
+    assert set(case.texts(verdict_rubric().template.variables)) == {"1841", "When?"}

@@ -10,7 +10,7 @@ import pytest
 from lm_eval.models.api_models import JsonChatStr
 
 from mrag_eval.platform import ConfigError
-from mrag_eval.prompts import Budget, budget_for, builtin_names, fence, fit, load_template
+from mrag_eval.prompts import Budget, budget_for, builtin_names, fit, load_template
 from mrag_eval.prompts._budget import prompt_text
 from mrag_eval.task import RagTask, _hook
 from mrag_eval.text import estimated_tokens
@@ -72,15 +72,18 @@ def test_a_document_cannot_close_its_enclosing_tag(name: str) -> None:
         {**DOC, "query": "q" + attack}, [{**HIT, "text": attack, "title": attack, "date": attack}]
     )[1]
     for tag in ("</document>", "</documents>", "</question>", "</text_1>", "</articles>", "</answer>", "<answer>"):
-        assert attacked.count(tag) == clean.count(tag)
+        if tag in clean or "answer" in tag:
+            assert attacked.count(tag) == clean.count(tag)
     assert "<|im_end|>" not in attacked
     assert "</s>" not in attacked
     assert "<end_of_turn>" not in attacked
 
 
-def test_fence_leaves_ordinary_text_alone() -> None:
-    assert fence("a < b, <b>bold</b> and x <- y") == "a < b, <b>bold</b> and x <- y"
-    assert fence("< / DOCUMENT >") == "‹ / DOCUMENT >"
+def test_a_fence_leaves_ordinary_text_alone() -> None:
+    clean = load_template("articles").clean
+    for text in ("a < b, <b>bold</b> and x <- y", "I <3 you", "[question] [1]", "<passage>", "x <y"):
+        assert clean(text) == text
+    assert clean("< / ARTICLES >") == "‹ / ARTICLES >"
 
 
 def test_your_own_template(tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ def fault(path: Path, system: str | None = None) -> ConfigError:
         ("{{ 10.0 ** 1000 }}", "OverflowError"),
         ("{{ range(10000000) | list }}", "OverflowError"),
         ("{{ query.__class__ }}", "unsafe"),
-        ("{{ qeury }}", "'qeury' is undefined"),
         ("{{ passages[0].text }}", "has no element 0"),
         ("{% include 'other' %}", "no loader"),
     ],
@@ -41,6 +40,15 @@ def test_errors_while_rendering_are_named(expression: str, named: str, block: st
     message = fault(path).message
     assert f"{path}, block '{block}'" in message
     assert named in message
+
+
+def test_a_variable_that_is_not_there_is_named_with_those_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jinja"
+    path.write_text("{% block user %}{% if query %}x{% else %}{{ qeury }}{% endif %}{% endblock %}", encoding="utf-8")
+    error = fault(path)
+    assert error.message == f"prompt template {path}: 'qeury' is undefined; did you mean 'query'?"
+    names = "extra, lang, language, name_language, options, passages, query"
+    assert str(error.next_step) == f"its variables are {names} (docs/reference/prompts.md)"
 
 
 def test_a_template_that_does_not_compile_is_named_with_its_line(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_the_mode_chooses_the_source(tmp_path: Path) -> None:
     published = replace(BENCHMARK, published=Published({"qlang": {"q": ()}}, {}))
     assert kind_of("qlang", published, corpus="published") == "PublishedLists"
     assert kind_of("all", kind="precomputed", run=str(tmp_path / "run.trec")) == "TrecRun"
+    assert kind_of("all", retriever="mine:search") == "OwnRetriever"
     # a suite sets its corpus once, for all of its modes
     assert kind_of("no_ir", corpus="published") == "Nothing"
     assert kind_of("given", corpus="published") == "GivenPassages"

@@ -14,6 +14,7 @@ from mrag_eval.platform import DataError, fault_in, json_value, write_whole
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
+from mrag_eval.scoring import tell_metrics
 
 # 4 names the run
 _FORMAT = 4
@@ -122,6 +123,7 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     written = settings["measurement"]
     record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")
     run = RunOf(**settings["run"])
+    tell_metrics({} if record is None else record.instrument)
     kept = dict(RowTexts.from_kept(line) for line in entry.get("answers", ()))
     return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import compress
 from pathlib import Path
@@ -18,7 +18,7 @@ from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.scoring import TASK_MEASURES, scale_of
+from mrag_eval.scoring import OWN, TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import PairedCell, PairedTest
@@ -86,7 +86,7 @@ class PairedRows:
     """The rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
 
     ``part`` says how many of the task's rows were run, if not all. ``failed`` counts the failures of all rows of each
-    run, by language.
+    run, by language. ``changed`` are the metrics of the user's that are not the same in both, and have no values here.
     """
 
     task: str
@@ -95,6 +95,7 @@ class PairedRows:
     unpaired: tuple[int, int]
     part: str | None = None
     failed: tuple[FailedRows, FailedRows] = (FailedRows(), FailedRows())
+    changed: tuple[str, ...] = ()
 
     def of_metric(self, metric: str) -> PairedRows:
         """Return the pairs that the metric is of in either run."""
@@ -110,7 +111,7 @@ class PairedRows:
 
     def _kept(self, keeps: Sequence[bool]) -> PairedRows:
         first, second = tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps))
-        return PairedRows(self.task, first, second, (0, 0), self.part, self.failed)
+        return PairedRows(self.task, first, second, (0, 0), self.part, self.failed, self.changed)
 
     def marked(self, first: str, second: str) -> str | None:
         """Return the languages of these rows of which many rows failed, in runs of these names; None: there is none."""
@@ -132,6 +133,8 @@ class PairedRows:
 
     def alone(self) -> Iterator[str]:
         """Yield a line on the metrics that have values in one of the runs alone."""
+        for name in self.changed:
+            yield f"{self.task}: '{name}' is another metric in the second run: its function has changed"
         names = [list(dict.fromkeys(name for row in run for name in row.values)) for run in (self.first, self.second)]
         for here, there, where, failed in (
             (names[0], names[1], "second", self.failed[1]),
@@ -256,6 +259,9 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     """
     name = first.task if first.task == second.task else f"{first.task} / {second.task}"
     unlike = unlike_settings(first, second, differs)
+    # a function of the user's that has changed is another metric, and changes no other
+    changed = {found.key.partition(".")[0].removeprefix(OWN) for found in unlike if found.key.startswith(OWN)}
+    unlike = [found for found in unlike if not found.key.startswith(OWN)]
     if unlike and unlike[0].key == UNKNOWN:
         run = next(run for run in (first, second) if run.measurement is None)
         raise DataError(
@@ -276,12 +282,19 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
         raise DataError(f"{name}: the runs share no row", "compare runs over the same rows (--limit, --samples)")
     return PairedRows(
         name,
-        tuple(first.rows[key] for key in ids),
-        tuple(second.rows[key] for key in ids),
+        tuple(_without(first.rows[key], changed) for key in ids),
+        tuple(_without(second.rows[key], changed) for key in ids),
         (len(first.rows) - len(ids), len(second.rows) - len(ids)),
         _part(first.part, second.part),
         (FailedRows.of(first.rows.values()), FailedRows.of(second.rows.values())),
+        tuple(sorted(changed)),
     )
+
+
+def _without(row: ScoredRow, metrics: Collection[str]) -> ScoredRow:
+    if not metrics:
+        return row
+    return replace(row, values={name: value for name, value in row.values.items() if name not in metrics})
 
 
 def _part(first: str | None, second: str | None) -> str | None:

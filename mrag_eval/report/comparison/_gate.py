@@ -167,6 +167,7 @@ def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
             sum((pair.failed[0] for pair in pairs), FailedRows()),
             sum((pair.failed[1] for pair in pairs), FailedRows()),
         ),
+        tuple(sorted({name for pair in pairs for name in pair.changed})),
     )
 
 
@@ -195,6 +196,8 @@ def _test(
         return replace(check, reason=why)
     if not pair.first:
         return replace(check, reason=no_rows(language))
+    if rule.metric in pair.changed:
+        return replace(check, reason=f"{rule.metric} is another metric in the candidate: its function has changed")
     for where, rows in ((blank.against, pair.first), ("candidate", pair.second)):
         if not any(rule.metric in row.values for row in rows):
             return replace(check, reason=f"the {where} has no {rule.metric}")

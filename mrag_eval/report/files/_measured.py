@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrag_eval.config import Measurement
+from mrag_eval.scoring import tell_metrics
 
 # Keys of the harness's record that seed a sampled reply, with its defaults.
 _SEEDS = {"random_seed": 0, "numpy_seed": 1234, "torch_seed": 1234, "fewshot_seed": 1234}
@@ -22,6 +23,7 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     if not isinstance(written, Mapping):
         return None
     record = Measurement.from_dict(written, where)
+    tell_metrics(record.instrument)
     run = content.get("config")
     run = run if isinstance(run, Mapping) else {}
     record = record.adding("subject", _subject(run, content))

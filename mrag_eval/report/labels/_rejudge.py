@@ -152,4 +152,5 @@ def _scored(sample: Sample) -> Scored:
     answer = sample.record.answer_to(sample.reply)
     # the judges are asked again
     failures = tuple(failure for failure in sample.record.failures if failure.stage != "judge")
-    return Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, failures=failures)
+    scored = Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, failures=failures)
+    return replace(scored, passages=sample.passages)

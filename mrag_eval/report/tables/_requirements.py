@@ -24,6 +24,9 @@ def first_stage(config: TaskConfig) -> str:
     if config.kind == "precomputed":
         name, content = config.searched_run
         return " ".join(["run", *([name] if name else []), *([f"({content[:8]})"] if content else [])])
+    if config.kind == "own":
+        own = config.retrieval.get("retriever") or {}
+        return str(own.get("name") or own.get("function") or own.get("url"))
     if config.kind == "bm25":
         return "bm25"
     embedder = config.embedder_name or f"index '{config.corpus}'"

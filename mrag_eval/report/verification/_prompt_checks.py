@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mrag_eval.platform import JsonFault, json_value
-from mrag_eval.prompts import PromptTemplate, fence, plain_prompt
+from mrag_eval.prompts import PromptTemplate, plain_prompt
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding, counted
@@ -36,7 +36,7 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
         parts, shown = _rendered(here, template, sample, own)
         prompt = prompt_text(sample)
         if not _follows(prompt, parts, end, exact):
-            texts = [fence(str(passage.get("text"))) for passage in shown]
+            texts = [template.clean(str(passage.get("text"))) for passage in shown]
             cut = may_shorten and _follows_cut(prompt, parts, end, exact, texts)
             shortened += cut
             if not cut:

@@ -33,6 +33,7 @@ from mrag_eval.scoring import (
     JudgedRecord,
     LanguageRule,
     RowRecord,
+    is_loaded,
     measured_on,
     most_likely,
     outcome_of,
@@ -156,6 +157,8 @@ def _controls(
 
 def _cut_alike(here: TaskHere, metric: str) -> bool:
     """Return whether words are normalised and cut here as in the run; results without a record may be of any rule."""
+    if not is_loaded(metric):
+        return False
     there = {} if here.leaf.measurement is None else here.leaf.measurement.instrument
     return all(there.get(key) == version for key, version in words_of([metric]).items())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -79,7 +79,7 @@ def read_ctxs(path: str | Path, depth: int, language: str | None) -> CtxsFile:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, depth: int, language: str | None, _modified: int, _size: int) -> CtxsFile:
-    reader = _Reader(language)
+    reader = PassageReader(language)
     with suggesting(_FORM):
         asked = tuple(
             _asked(record, number, f"{path}, line {number}", depth, reader) for number, record in iter_jsonl(path)
@@ -89,21 +89,22 @@ def _read(path: Path, depth: int, language: str | None, _modified: int, _size: i
     return CtxsFile(path, sha256_file(path), asked, reader.repeated)
 
 
-class _Reader:
-    """Read passages; a passage of several lists is one object, so that long files fit into memory."""
+class PassageReader:
+    """Read lists of another system; a passage of several lists is one object, so that long files fit into memory."""
 
-    def __init__(self, language: str | None) -> None:
+    def __init__(self, language: str | None, key: str = "run_language") -> None:
+        """``language`` is that of passages that name none, by the key ``key`` of the block."""
         self.repeated = 0
-        self._language = language
+        self._language, self._key = language, key
         self._known: dict[str, Passage] = {}
 
     def passage(self, value: Any, where: str) -> Passage:
         """Return a passage of ``ctxs``."""
         if not isinstance(value, Mapping):
-            raise DataError(f"{where}: {value!r:.60} among 'ctxs' is no object", _FORM)
+            raise DataError(f"{where}: {value!r:.60} among the passages is no object", _FORM)
         text = next((value[key] for key in _TEXTS if key in value), None)
         if not isinstance(text, str):
-            raise DataError(f"{where}: a passage among 'ctxs' has no text", _FORM)
+            raise DataError(f"{where}: a passage has no text", _FORM)
         title = str(value.get("title") or "")
         name = check_id(_name(value, title, text), where)
         if name not in self._known:
@@ -116,12 +117,29 @@ class _Reader:
             )
         return self._known[name]
 
+    def hits(self, listed: Sequence[Any], where: str) -> tuple[tuple[Passage, float], ...]:
+        """Return the passages of a list with their scores, best first, each once.
+
+        Where scores are missing or rise, places in the list take their place.
+        """
+        hits: dict[str, tuple[Passage, float]] = {}
+        for value in listed:
+            passage = self.passage(value, where)
+            self.repeated += passage.id in hits
+            hits.setdefault(passage.id, (passage, _score(value, where)))
+        scores = [score for _, score in hits.values()]
+        found = [passage for passage, _ in hits.values()]
+        rising = any(later > earlier for earlier, later in pairwise(scores))
+        if rising or (len(scores) > 1 and len({*scores}) == 1):
+            scores = [float(len(found) - place) for place in range(len(found))]
+        return tuple(zip(found, scores, strict=True))
+
     def _lang(self, value: Mapping[str, Any], where: str) -> str:
         named = value.get("lang") or value.get("language") or self._language
         if named is None:
             raise DataError(
                 f"{where}: its passages do not say their language ('lang')",
-                "if they are all in one language, name it: --metadata retrieval.run_language=en",
+                f"if they are all in one language, name it: --metadata retrieval.{self._key}=en",
             )
         try:
             return normalize_language(str(named))
@@ -129,7 +147,7 @@ class _Reader:
             raise DataError(f"{where}: {error.message}", error.next_step) from None
 
 
-def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reader: _Reader) -> ContextsLine:
+def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reader: PassageReader) -> ContextsLine:
     name = next((record[key] for key in _IDS if record.get(key) is not None), None)
     question = next((record[key] for key in _QUESTIONS if record.get(key) is not None), None)
     if not (question is None or isinstance(question, str)) or (question is None and name is None):
@@ -137,18 +155,9 @@ def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reade
     listed = record.get("ctxs")
     if not isinstance(listed, list):
         raise DataError(f"{where}: 'ctxs' is no list of passages", _FORM)
-    hits: dict[str, tuple[Passage, float]] = {}
     # a question without results has one entry, null
-    for value in [] if listed == [None] else listed[:depth]:
-        passage = reader.passage(value, where)
-        reader.repeated += passage.id in hits
-        hits.setdefault(passage.id, (passage, _score(value, where)))
-    scores = [score for _, score in hits.values()]
-    found = [passage for passage, _ in hits.values()]
-    rising = any(later > earlier for earlier, later in pairwise(scores))
-    if rising or (len(scores) > 1 and len({*scores}) == 1):
-        scores = [float(len(found) - place) for place in range(len(found))]
-    return ContextsLine(number, None if name is None else str(name), question, tuple(zip(found, scores, strict=True)))
+    hits = reader.hits([] if listed == [None] else listed[:depth], where)
+    return ContextsLine(number, None if name is None else str(name), question, hits)
 
 
 def _name(value: Mapping[str, Any], title: str, text: str) -> str:

@@ -1,0 +1,122 @@
+"""Functions of the user's: named in a task's YAML, as ``module:name``, or by an installed package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import marshal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.platform._errors import ConfigError, MragError
+
+_FORMS = "name it as !function module.name, as module:name, or by the entry point of an installed package"
+
+
+class FunctionName(str):
+    """The name behind the tag ``!function`` of a YAML file, and the folder of that file."""
+
+    folder: Path
+
+    @classmethod
+    def beside(cls, name: str, folder: Path) -> FunctionName:
+        """Return the name ``module.name``; its module is looked for in the folder first."""
+        found = cls(name)
+        found.folder = folder
+        return found
+
+
+@dataclass(frozen=True)
+class OwnFunction:
+    """A function of the user's.
+
+    Attributes:
+        name: its name, or that of its entry point.
+        call: the function.
+        identity: what it is: its name with its module, the hash of its source, and its package with the version.
+        place: its module in full, which is a path for one beside a YAML file.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    identity: Mapping[str, str]
+    place: str
+
+
+def own_function(named: Any, group: str, where: str) -> OwnFunction:
+    """Return the function that is meant: one that is loaded, a :class:`FunctionName`, ``module:name``, an entry point.
+
+    ``group`` is that of the entry points. Raises ConfigError, starting with ``where``, for one that is not there.
+    """
+    if callable(named):
+        return _described(named, getattr(named, "__name__", ""), {}, where)
+    if "/" in str(named):
+        # as the harness writes a function that it has not loaded: the folder, and module.name
+        named = FunctionName.beside(Path(named).name, Path(named).parent)
+    try:
+        if isinstance(named, FunctionName):
+            module, _, name = named.rpartition(".")
+            return _described(getattr(_module(module, named.folder), name), name, {}, where)
+        if ":" in str(named):
+            module, _, name = str(named).partition(":")
+            return _described(getattr(_module(module, Path.cwd()), name), name, {}, where)
+        found = entry_point(str(named), group)
+        if found is not None:
+            package = {} if found.dist is None else {"package": f"{found.dist.name} {found.dist.version}"}
+            return _described(found.load(), found.name, package, where)
+    except MragError:
+        raise
+    except Exception as error:  # a module of the user's may raise anything
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(f"{where}: '{named}' cannot be loaded: {said:.200}", _FORMS) from None
+    raise ConfigError(f"{where}: there is no '{named}' among the entry points of '{group}'", _FORMS)
+
+
+def entry_point(name: str, group: str) -> EntryPoint | None:
+    """Return what an installed package calls by that name in the group; None if none does."""
+    return next(iter(entry_points(group=group, name=name)), None)
+
+
+def _module(name: str, folder: Path) -> Any:
+    """Return the module in that folder, loaded again if its file has changed, else the installed one."""
+    file = (folder / f"{name.replace('.', '/')}.py").resolve()
+    if not name or not file.is_file():
+        return importlib.import_module(name)
+    # as the harness names what it loads for a task's YAML
+    key, changed = str(file.with_suffix("")), file.stat().st_mtime_ns
+    if getattr(sys.modules.get(key), "__mtime__", None) == changed:
+        return sys.modules[key]
+    spec = importlib.util.spec_from_file_location(key, file)
+    assert spec is not None
+    assert spec.loader is not None, file
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["__mtime__"] = changed
+    spec.loader.exec_module(module)
+    sys.modules[key] = module
+    return module
+
+
+def _described(call: Any, name: str, package: Mapping[str, str], where: str) -> OwnFunction:
+    if not callable(call) or not name:
+        raise ConfigError(f"{where}: {name or call!r} is not a function", "name a function, or an object with a name")
+    code = call if hasattr(call, "__qualname__") else type(call)
+    full = f"{Path(str(code.__module__)).name}.{code.__qualname__}"
+    identity = {"function": full, "sha256": _source_hash(inspect.unwrap(code)), **package}
+    return OwnFunction(name, call, identity, str(code.__module__))
+
+
+def _source_hash(code: Any) -> str:
+    """Return the hash of the file that holds the code; in a notebook or script, of the code itself."""
+    try:
+        if code.__module__ != "__main__" and (file := inspect.getsourcefile(code)) is not None:
+            return sha256(Path(file).read_bytes()).hexdigest()
+        return sha256(inspect.getsource(code).encode()).hexdigest()
+    except (OSError, TypeError):
+        compiled = getattr(code, "__code__", None)
+        return sha256(marshal.dumps(code.__qualname__ if compiled is None else compiled)).hexdigest()
