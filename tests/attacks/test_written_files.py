@@ -104,7 +104,7 @@ HIDERS = {
     "mrag_eval/cli/_main.py": "screen",
     "mrag_eval/cli/_show.py": "screen",
     "mrag_eval/platform/_errors.py": "message",
-    "mrag_eval/platform/_http.py": "message",
+    "mrag_eval/platform/_attempts.py": "message",
     "mrag_eval/platform/_redaction.py": "log and screen",
     "mrag_eval/platform/_run_files.py": "results and samples",
     "mrag_eval/platform/_secrets.py": "itself",
