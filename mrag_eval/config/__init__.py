@@ -52,6 +52,7 @@ from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
+from mrag_eval.config._system import RAG, SystemSpec, system_spec
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._tasks import Listed, RunTasks, listed_by, listed_in, unknown_name
@@ -74,6 +75,7 @@ __all__ = [
     "MODES",
     "PUBLISHED",
     "QUOTAS",
+    "RAG",
     "RANKING_MEASURE",
     "RERANKED",
     "RIGHT_LANGUAGE",
@@ -112,6 +114,7 @@ __all__ = [
     "Role",
     "RunTasks",
     "Shown",
+    "SystemSpec",
     "TableSpec",
     "TaskBlocks",
     "TranslatorSpec",
@@ -143,6 +146,7 @@ __all__ = [
     "setting_of",
     "shown",
     "split_config",
+    "system_spec",
     "undotted",
     "unknown_name",
     "unmeasured",

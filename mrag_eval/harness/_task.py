@@ -261,6 +261,10 @@ class HarnessTask(ConfigurableTask):
         """
         return nullcontext()
 
+    def receive(self, replies: Mapping[str, Sequence[Any]]) -> None:
+        """Take what came with the filtered replies of all rows of this rank, by id, before they are scored."""
+        return
+
     def in_vain(self, doc: Mapping[str, Any]) -> bool:
         """Return whether the model's answer for a row would not be scored, as a step before it failed."""
         return False
@@ -330,13 +334,13 @@ class HarnessTask(ConfigurableTask):
     def apply_filters(self) -> Any:
         """Filter the replies, then judge and score all rows of this rank in one batch."""
         out = super().apply_filters()
-        if self.predict_only or not self._instances:
-            return out
         replies: dict[str, list[Any]] = {}
-        for instance in self._instances:
+        for instance in self._instances or ():
             (reply,) = instance.filtered_resps.values()
             replies.setdefault(instance.doc["id"], []).append(_with_fate(reply, instance.resps))
-        self._results = self.score_replies(replies)
+        self.receive(replies)
+        if replies and not self.predict_only:
+            self._results = self.score_replies(replies)
         return out
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from mrag_eval.models._spec import (
     named_spec,
     portable_identity,
 )
+from mrag_eval.models._systems import RagSystem, check_system_run, system_arguments, task_settings
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
@@ -52,6 +53,7 @@ __all__ = [
     "Ledger",
     "Parsed",
     "Parser",
+    "RagSystem",
     "Reply",
     "Translation",
     "Translator",
@@ -61,6 +63,7 @@ __all__ = [
     "asked_args",
     "behind_api",
     "build_translator",
+    "check_system_run",
     "evaluated_model",
     "evaluating",
     "generate_parsed",
@@ -81,6 +84,8 @@ __all__ = [
     "portable_identity",
     "register_model_types",
     "remedy",
+    "system_arguments",
+    "task_settings",
     "total",
     "total_counts",
     "totals",
