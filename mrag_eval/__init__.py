@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform import MragError
     from mrag_eval.report import load_results
     from mrag_eval.retrievers import load_index
+    from mrag_eval.systems import SystemReply
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Results",
     "Retrieved",
     "RetrievedRun",
+    "SystemReply",
     "__version__",
     "evaluate",
     "load_benchmark",
@@ -43,6 +45,7 @@ _DOORS = {
     "mrag_eval.metrics": ("Estimate",),
     "mrag_eval.report": ("load_results",),
     "mrag_eval.retrievers": ("load_index",),
+    "mrag_eval.systems": ("SystemReply",),
 }
 
 

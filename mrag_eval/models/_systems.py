@@ -134,18 +134,18 @@ def rag_system(arguments: Mapping[str, Any]) -> RagSystem:
 
     Raises ConfigError for arguments that name none.
     """
-    spec, run = system_spec(arguments), evaluated()
-    given = None if run is None or isinstance(run.model, str) else run.model
-    if given is None and spec.system is None and spec.url is None:
-        raise ConfigError(f"--model {RAG}: no system is named", _HERE)
-    return RagSystem(spec, given)
+    run = evaluated()
+    return RagSystem(system_spec(arguments), None if run is None or isinstance(run.model, str) else run.model)
 
 
 def name_of_system(spec: SystemSpec, system: Any = None) -> str:
     """Return the name of a system in results: the one it is given, else that of its function or its address.
 
-    Raises ConfigError for an object without a name: what is kept of its replies must not be taken for another's.
+    Raises ConfigError where no system is named, and for an object without a name: what is kept of its replies must not
+    be taken for another's.
     """
+    if system is None and spec.system is None and spec.url is None:
+        raise ConfigError(f"--model {RAG}: no system is named", _HERE)
     if spec.model is not None:
         return spec.model
     if system is None:
@@ -199,14 +199,24 @@ class _Calls(Attempts[Call, Reply]):
             value = await asyncio.wait_for(self._called(*_question_of(request)), self.timeout)
         except (TimeoutError, asyncio.TimeoutError):
             raise HttpFault("timeout", f"no answer within {self.timeout:g} s") from None
-        except (Exception, SystemExit) as err:
-            said = " ".join(f"{type(err).__name__}: {err}".split())
-            raise HttpFault("raised", said, again=BROKEN_AGAIN) from None
+        except HttpFault:
+            raise
+        except Exception as err:  # a system of the user's may raise anything
+            raise _raised(err) from None
         return self._read(value)
 
     async def _called(self, question: str, language: str) -> Any:
         value = await _in_thread(lambda: self._ask(question, language))
-        return await value if inspect.isawaitable(value) else value
+        if not inspect.isawaitable(value):
+            return value
+        try:
+            return await value
+        except SystemExit as err:  # it would end the loop of all endpoints
+            raise _raised(err) from None
+
+
+def _raised(error: BaseException) -> HttpFault:
+    return HttpFault("raised", " ".join(f"{type(error).__name__}: {error}".split()), again=BROKEN_AGAIN)
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
@@ -214,15 +224,17 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
-    def settle(error: BaseException | None, value: Any) -> None:
+    def settle(error: Exception | None, value: Any) -> None:
         if not done.done():
             done.set_result(value) if error is None else done.set_exception(error)
 
     def run() -> None:
         try:
-            found: tuple[BaseException | None, Any] = (None, work())
-        except BaseException as err:  # told to the one who waits
-            found = (err, None)
+            found: tuple[Exception | None, Any] = None, work()
+        except Exception as err:  # told to the one who waits
+            found = err, None
+        except BaseException as err:  # it would end the loop of all endpoints
+            found = _raised(err), None
         loop.call_soon_threadsafe(settle, *found)
 
     threading.Thread(target=run, daemon=True).start()
