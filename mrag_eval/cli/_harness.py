@@ -12,13 +12,7 @@ from mrag_eval.cli._first import First
 from mrag_eval.cli._flags import check_flags, check_for_tasks, check_model, pairs_of, samples_of
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
 from mrag_eval.config import RAG, listed_by, load_config, unknown_name
-from mrag_eval.models import (
-    check_system_run,
-    evaluating,
-    register_model_types,
-    system_arguments,
-    task_settings,
-)
+from mrag_eval.models import evaluating, register_model_types, system_arguments, task_settings
 from mrag_eval.platform import ConfigError, check_output, check_output_file, tasks_folder, visible_to_harness
 
 if TYPE_CHECKING:
@@ -49,10 +43,9 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
     asked = _settings(args)
     check_flags(asked)
-    check_model(asked)
-    check_system_run(asked.get("model"), asked.get("use_cache"))
     if asked.get("model") == RAG:
         args.model_args = asked["model_args"] = system_arguments(pairs_of(asked.get("model_args")))
+    check_model(asked)
     samples = samples_of(asked)
     if asked.get("output_path"):
         check_output(Path(asked["output_path"]), "--output_path")

@@ -30,7 +30,7 @@ from mrag_eval.models._spec import (
     named_spec,
     portable_identity,
 )
-from mrag_eval.models._systems import RagSystem, check_system_run, system_arguments, task_settings
+from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
@@ -63,7 +63,6 @@ __all__ = [
     "asked_args",
     "behind_api",
     "build_translator",
-    "check_system_run",
     "evaluated_model",
     "evaluating",
     "generate_parsed",

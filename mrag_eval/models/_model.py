@@ -237,11 +237,18 @@ class AuxModel:
             api.endpoint,
             api.payload,
             api.read,
-            max_in_flight=self.spec.max_in_flight,
-            timeout=self.spec.timeout,
-            retries=self.spec.retries,
-            first_backoff=self._first_backoff,
+            **self._limits,
         )
+
+    @property
+    def _limits(self) -> dict[str, Any]:
+        """Return how requests are sent, as :class:`mrag_eval.platform.Attempts` takes it."""
+        return {
+            "max_in_flight": self.spec.max_in_flight,
+            "timeout": self.spec.timeout,
+            "retries": self.spec.retries,
+            "first_backoff": self._first_backoff,
+        }
 
 
 def _repeated(reply: Reply) -> Reply:

@@ -45,16 +45,16 @@ class RagSystem(AuxModel):
     """
 
     def __init__(self, spec: SystemSpec, system: Any = None) -> None:
-        self._system_spec, self._code = spec, None
-        self._shape: Shape | None = shape_of_reply(spec.paths) if spec.paths else None
-        self._ask_it: Ask | None = None
-        name = name_of_system(spec, system)
+        name, file = name_of_system(spec, system), None
         if system is None and spec.system is not None:
-            system, self._code = _loaded(spec.system)
-        elif inspect.isroutine(system):
-            self._code = _hash_of(inspect.getsourcefile(inspect.unwrap(system)))
-        if system is not None:
-            self._ask_it = ask_with(system, spec.input)
+            system, file = loaded(spec.system, "--model_args system")
+        elif inspect.isfunction(system):
+            file = Path(inspect.unwrap(system).__code__.co_filename)
+        # answers of other code must not be taken for those of this one
+        self._code = sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
+        self._system_spec = spec
+        self._shape: Shape | None = shape_of_reply(spec.paths) if spec.paths else None
+        self._ask_it: Ask | None = None if system is None else ask_with(system, spec.input)
         made = ModelSpec(
             model=RAG,
             budget=ModelBudget(max_calls=spec.max_calls),
@@ -63,11 +63,6 @@ class RagSystem(AuxModel):
             retries=spec.max_retries,
         )
         super().__init__(made, name=name, cache=shared_store(cache_dir() / "models.sqlite"))
-
-    @property
-    def behind_api(self) -> bool:
-        """Return True: nothing of it is loaded here, and several questions may be under way."""
-        return True
 
     @property
     def host(self) -> str | None:
@@ -89,18 +84,10 @@ class RagSystem(AuxModel):
     def _built(self) -> Any:
         with self._building:
             if self._backend is None:
-                limits: dict[str, Any] = {
-                    "max_in_flight": self.spec.max_in_flight,
-                    "timeout": self.spec.timeout,
-                    "retries": self.spec.retries,
-                    "first_backoff": self._first_backoff,
-                }
-                if self._ask_it is not None:
-                    self._backend = _Calls(self.name, self._ask_it, self._read, **limits)
+                if self._ask_it is None:
+                    self._backend = Transport(self._endpoint(), self._body, self._read_body, **self._limits)
                 else:
-                    self._backend = Transport(
-                        self._endpoint(), self._body, lambda _, text: self._read(json_answer(text)), **limits
-                    )
+                    self._backend = _Calls(self.name, self._ask_it, self._read, **self._limits)
             return self._backend
 
     def _endpoint(self) -> Endpoint:
@@ -116,17 +103,18 @@ class RagSystem(AuxModel):
         body: dict[str, Any] = _filled(request, {"{question}": question, "{language}": language})
         return body
 
+    def _read_body(self, _: Call, text: str) -> Reply:
+        return self._read(json_answer(text))
+
     def _read(self, value: Any) -> Reply:
         try:
             found = reply_of(value, self._shape)
         except DataError as fault:
             raise HttpFault("shape", fault.message, again=0) from None
-        contexts = None if found.contexts is None else [{k: _kept(v) for k, v in one.items()} for one in found.contexts]
+        text, contexts = storable(found.answer), storable(found.contexts)
         tokens_in, tokens_out = token_counts(found.usage)
-        outcome = None if found.answer.strip() else "empty"
-        return Reply(
-            storable(found.answer), tokens_in=tokens_in, tokens_out=tokens_out, outcome=outcome, contexts=contexts
-        )
+        outcome = None if text.strip() else "empty"
+        return Reply(text, tokens_in=tokens_in, tokens_out=tokens_out, outcome=outcome, contexts=contexts)
 
 
 def rag_system(arguments: Mapping[str, Any]) -> RagSystem:
@@ -151,11 +139,12 @@ def name_of_system(spec: SystemSpec, system: Any = None) -> str:
     if system is None:
         parts = urlsplit(spec.url or "")
         return Path(spec.system).name if spec.system else f"{parts.netloc.rpartition('@')[2]}{parts.path}"
-    name = getattr(system, "__qualname__", "<")
-    if not inspect.isroutine(system) or "<lambda>" in name:
-        kind = type(system).__name__
+    name = system.__qualname__ if inspect.isfunction(system) else "<"
+    if "<" in name:
+        # a function within another may be made several times
+        kind = "function within another" if inspect.isfunction(system) else type(system).__name__
         raise ConfigError(f"a {kind} has no name for the results", 'name it: model_args={"model": "my system, v2"}')
-    return str(name if system.__module__ == "__main__" else f"{system.__module__}:{name}")
+    return name if system.__module__ == "__main__" else f"{system.__module__}:{name}"
 
 
 def system_arguments(arguments: Mapping[str, Any], system: Any = None) -> dict[str, Any]:
@@ -170,15 +159,6 @@ def task_settings(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if model != RAG:
         return dict(arguments)
     return {"model": arguments.get("model"), "retrieval.mode": "system"}
-
-
-def check_system_run(model: Any, use_cache: Any) -> None:
-    """Raise ConfigError for the harness's own cache of replies, which would keep a system's answers alone."""
-    if model == RAG and use_cache:
-        raise ConfigError(
-            f"--use_cache: it keeps the answers of --model {RAG} without their contexts",
-            "leave it out: what a stopped run has asked is kept anyway",
-        )
 
 
 class _Calls(Attempts[Call, Reply]):
@@ -196,26 +176,20 @@ class _Calls(Attempts[Call, Reply]):
     async def attempt(self, session: None, request: Call) -> Reply:
         """Return the reply to one question; whatever the system raises is a fault of this question."""
         try:
-            value = await asyncio.wait_for(self._called(*_question_of(request)), self.timeout)
+            return self._read(await asyncio.wait_for(self._called(*_question_of(request)), self.timeout))
         except (TimeoutError, asyncio.TimeoutError):
             raise HttpFault("timeout", f"no answer within {self.timeout:g} s") from None
-        except HttpFault:
-            raise
-        except Exception as err:  # a system of the user's may raise anything
-            raise _raised(err) from None
-        return self._read(value)
 
     async def _called(self, question: str, language: str) -> Any:
         value = await _in_thread(lambda: self._ask(question, language))
-        if not inspect.isawaitable(value):
-            return value
         try:
-            return await value
-        except SystemExit as err:  # it would end the loop of all endpoints
+            return await value if inspect.isawaitable(value) else value
+        except (Exception, SystemExit) as err:
             raise _raised(err) from None
 
 
 def _raised(error: BaseException) -> HttpFault:
+    """Return the fault of a question for what a system raised, some of which would end the loop of all endpoints."""
     return HttpFault("raised", " ".join(f"{type(error).__name__}: {error}".split()), again=BROKEN_AGAIN)
 
 
@@ -224,16 +198,14 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
-    def settle(error: Exception | None, value: Any) -> None:
+    def settle(fault: HttpFault | None, value: Any) -> None:
         if not done.done():
-            done.set_result(value) if error is None else done.set_exception(error)
+            done.set_result(value) if fault is None else done.set_exception(fault)
 
     def run() -> None:
         try:
-            found: tuple[Exception | None, Any] = None, work()
-        except Exception as err:  # told to the one who waits
-            found = err, None
-        except BaseException as err:  # it would end the loop of all endpoints
+            found: tuple[HttpFault | None, Any] = None, work()
+        except BaseException as err:
             found = _raised(err), None
         loop.call_soon_threadsafe(settle, *found)
 
@@ -260,17 +232,3 @@ def _filled(template: Any, values: Mapping[str, str]) -> Any:
     if not isinstance(template, str):
         return template
     return re.sub(r"\{(?:question|language)\}", lambda found: values[found[0]], template)
-
-
-def _loaded(place: str) -> tuple[Any, str | None]:
-    system, file = loaded(place, "--model_args system")
-    return system, _hash_of(file)
-
-
-def _hash_of(file: str | Path | None) -> str | None:
-    """Return the hash of a file of code: answers of other code must not be taken for those of this one."""
-    return sha256(Path(file).read_bytes()).hexdigest() if file is not None and Path(file).is_file() else None
-
-
-def _kept(part: Any) -> Any:
-    return storable(part) if isinstance(part, str) else part

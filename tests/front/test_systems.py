@@ -198,7 +198,8 @@ def test_options_may_be_put_into_the_question(small: Path, tmp_path: Path) -> No
         asked.append(question)
         return "B"
 
-    evaluate(system, "choices", include=small, limit=1, prompt={"template": "multiple_choice"}, output=tmp_path)
+    template, args = {"template": "multiple_choice"}, {"model": "letters"}
+    evaluate(system, "choices", include=small, limit=1, prompt=template, output=tmp_path, model_args=args)
     assert "<question>" in asked[0]
 
 
@@ -275,6 +276,7 @@ def test_predictions_alone_have_their_contexts(small: Path, tmp_path: Path, monk
     assert [len(doc["passages"]) for doc in docs] == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_where_it_was(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,12 +308,16 @@ def test_an_endpoint_by_its_address_and_paths(small: Path, tmp_path: Path) -> No
         return Answer(body={"output": {"text": found["answer"]}, "docs": found["contexts"]})
 
     server = ModelServer(reply)
-    where = f"url={server.url},answer=output.text,contexts=docs,num_concurrent=4,model=service"
+    key = "planted-key-77aa88bb99cc"
+    (tmp_path / "service.yaml").write_text(f"model: service\nheader: {{Authorization: Bearer {key}}}\n", "utf-8")
+    where = f"system={tmp_path / 'service.yaml'},url={server.url},answer=output.text,contexts=docs,num_concurrent=4"
     flags = ["--model", "rag", "--model_args", where, "--tasks", "small", "--include_path", str(small)]
     with closing(server):
         command.run([*flags, "--log_samples", "--output_path", str(tmp_path / "out")])
     (file,) = read_results([tmp_path / "out"])
     assert file.model == "service"
+    assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {key}"}
+    assert not any(key in path.read_text("utf-8") for path in (tmp_path / "out").rglob("*.json*"))
     assert file.leaves["small"].metrics["shown@k"].value == 1.0
     (checked,) = verify([tmp_path / "out"], small)
     assert checked.of("fault") == []

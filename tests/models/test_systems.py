@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import system_spec
-from mrag_eval.models import ASKED, RagSystem, check_system_run, system_arguments, task_settings
+from mrag_eval.models import ASKED, RagSystem, system_arguments, task_settings
 from mrag_eval.platform import ConfigError, remove_ended, run_ended
 from tests.worlds.model_server import Answer, ModelServer, said
 
@@ -82,7 +82,7 @@ def test_a_coroutine_function_is_awaited_and_questions_run_together() -> None:
             await asyncio.sleep(0.001)
         return question
 
-    replies = system_of(system, num_concurrent=3, timeout=10).ask(QUESTIONS)
+    replies = system_of(system, model="s", num_concurrent=3, timeout=10).ask(QUESTIONS)
     assert [one.text for one in replies] == [question for question, _ in QUESTIONS]
 
 
@@ -93,7 +93,7 @@ def test_functions_run_together_in_threads_and_one_at_a_time_by_default() -> Non
         barrier.wait()
         return question
 
-    assert not any(one.error for one in system_of(together, num_concurrent=3).ask(QUESTIONS))
+    assert not any(one.error for one in system_of(together, model="s", num_concurrent=3).ask(QUESTIONS))
     now = []
 
     def alone(question: str) -> str:
@@ -103,7 +103,7 @@ def test_functions_run_together_in_threads_and_one_at_a_time_by_default() -> Non
         now.pop()
         return str(together)
 
-    assert [one.text for one in system_of(alone).ask(QUESTIONS)] == ["1", "1", "1"]
+    assert [one.text for one in system_of(alone, model="t").ask(QUESTIONS)] == ["1", "1", "1"]
 
 
 def raises(question: str) -> str:
@@ -114,6 +114,10 @@ def exits(question: str) -> str:
     raise SystemExit(3)
 
 
+def no_more(question: str) -> str:
+    return next(iter(()))
+
+
 async def exits_later(question: str) -> str:
     raise SystemExit(4)
 
@@ -121,6 +125,7 @@ async def exits_later(question: str) -> str:
 @pytest.mark.parametrize(
     ("system", "error"),
     [
+        (no_more, "raised: StopIteration:"),
         (exits_later, "raised: SystemExit: 4"),
         (raises, "raised: ValueError: no index for When was Varn built?"),
         (exits, "raised: SystemExit: 3"),
@@ -230,7 +235,7 @@ def test_arguments_may_stand_in_a_file(tmp_path: Path) -> None:
         ({"system": "m:f", "request": "openai"}, None, "'request' requires 'url'"),
         ({"url": "http://h/ask", "contexts": "docs"}, None, "'contexts' requires 'answer'"),
         ({"url": "http://h/ask", "num_concurrent": 0}, None, "num_concurrent"),
-        ({}, lambda question: "a", "a function has no name for the results"),
+        ({}, lambda question: "a", "a function within another has no name for the results"),
         ({}, object(), "a object has no name for the results"),
     ],
 )
@@ -246,10 +251,3 @@ def test_tasks_are_told_that_the_system_retrieves() -> None:
     assert task_settings("hf", {"pretrained": "x"}) == {"pretrained": "x"}
     told = task_settings("rag", system_arguments({"url": "http://h/ask", "request": {"data": {"q": "{question}"}}}))
     assert told == {"model": "h/ask", "retrieval.mode": "system"}
-
-
-def test_the_harness_cache_is_refused() -> None:
-    check_system_run("hf", "cache")
-    check_system_run("rag", None)
-    with pytest.raises(ConfigError, match="keeps the answers of --model rag without their contexts"):
-        check_system_run("rag", "cache")
