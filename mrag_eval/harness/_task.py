@@ -262,7 +262,7 @@ class HarnessTask(ConfigurableTask):
         return nullcontext()
 
     def receive(self, replies: Mapping[str, Sequence[Any]]) -> None:
-        """Take what came with the filtered replies of all rows of this rank, by id, before they are scored."""
+        """Take what came with the replies to each row of this rank, by id, before they are scored."""
         return
 
     def in_vain(self, doc: Mapping[str, Any]) -> bool:
@@ -334,13 +334,14 @@ class HarnessTask(ConfigurableTask):
     def apply_filters(self) -> Any:
         """Filter the replies, then judge and score all rows of this rank in one batch."""
         out = super().apply_filters()
+        self.receive({instance.doc["id"]: instance.resps for instance in self._instances or ()})
+        if self.predict_only or not self._instances:
+            return out
         replies: dict[str, list[Any]] = {}
-        for instance in self._instances or ():
+        for instance in self._instances:
             (reply,) = instance.filtered_resps.values()
             replies.setdefault(instance.doc["id"], []).append(_with_fate(reply, instance.resps))
-        self.receive(replies)
-        if replies and not self.predict_only:
-            self._results = self.score_replies(replies)
+        self._results = self.score_replies(replies)
         return out
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:

@@ -202,8 +202,8 @@ class TaskRows:
         for key, shown in zip(contexts, hits, strict=True):
             ranking = tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in shown)
             self._retrieved[key] = Retrieved(shown, ranking)
-            if not comparable:
-                self.docs[key] = replace(self.docs[key], absent_ids=self.docs[key].relevant_ids)
+            doc = self.docs[key]
+            self.docs[key] = replace(doc, absent_ids=() if comparable else doc.relevant_ids)
             # the harness has this very row
             self._prepared[key] |= logged_row(self.docs[key], self._retrieved[key])
         return comparable

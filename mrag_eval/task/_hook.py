@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import VERDICTS, provenance, relevance_measures, split_config, unmeasured
+from mrag_eval.config import OWN_CONTEXTS, VERDICTS, provenance, relevance_measures, split_config, unmeasured
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in, way_to
 from mrag_eval.datasets import Benchmark, data_of_config
@@ -461,6 +461,7 @@ class RagTask(HarnessTask):
             "metrics": list(self.blocks.metrics),
             "scored_by": "likelihood" if self.by_likelihood else "generation",
             **self._supply.as_record(),
+            **({"contexts": OWN_CONTEXTS} if self._asks_system else {}),
         }
         if self._summary is not None:
             out["scores"] = self._summary.to_dict()

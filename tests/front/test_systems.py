@@ -102,6 +102,7 @@ def test_the_contexts_of_the_system_are_what_every_metric_reads(small: Path, tmp
     assert (leaf.config.mode, leaf.config.setting("prompt.template")) == ("system", "question")
     assert leaf.config.setting("answering.ledger.calls") == len(KNOWN)
     assert leaf.measurement.setting["retrieval"]["mode"] == "system"
+    assert leaf.measurement.setting["contexts"] == "the system's; languages detected where not given"
     # nothing of the task's own search is left in what is compared
     assert not {"k", "kind", "merge"} & leaf.measurement.setting["retrieval"].keys()
     assert leaf.measurement.setting["retrieval"]["shuffle"] is None
@@ -162,7 +163,7 @@ def test_verify_compare_and_marks(small: Path, tmp_path: Path, capsys: pytest.Ca
         assert checked.of("fault") == []
     # two systems over the same questions compare, a system and a retrieval mode of ours do not
     assert compare([tmp_path / "a"], [tmp_path / "b"])
-    with pytest.raises(DataError, match=r"the runs differ in .*prompt.template: question"):
+    with pytest.raises(DataError, match="the runs differ in contexts: the system's; languages detected"):
         compare([tmp_path / "a"], [tmp_path / "model"])
     said = printed(capsys, "report", str(tmp_path / "a"), str(tmp_path / "model"))
     assert "[own contexts]" in said
