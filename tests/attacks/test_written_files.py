@@ -56,6 +56,7 @@ WRITERS = {
     "mrag_eval/models/_keeper.py": "back",
     "mrag_eval/models/_kept.py": "back",
     "mrag_eval/models/_shared.py": "back",
+    "mrag_eval/models/_systems.py": "back",
     "mrag_eval/models/translate/_build.py": "back",
     "mrag_eval/models/translate/_table.py": "back",
     "mrag_eval/models/translate/_translator.py": "back",
