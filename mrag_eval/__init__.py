@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mrag_eval.report import load_results
     from mrag_eval.retrievers import load_index
     from mrag_eval.scoring import metric
+    from mrag_eval.systems import SystemReply
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Results",
     "Retrieved",
     "RetrievedRun",
+    "SystemReply",
     "__version__",
     "evaluate",
     "load_benchmark",
@@ -46,6 +48,7 @@ _DOORS = {
     "mrag_eval.report": ("load_results",),
     "mrag_eval.scoring": ("metric",),
     "mrag_eval.retrievers": ("load_index",),
+    "mrag_eval.systems": ("SystemReply",),
 }
 
 

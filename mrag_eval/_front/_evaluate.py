@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: str | LM,
+    model: str | LM | Any,
     tasks: str | Sequence[str],
     *,
     model_args: str | Mapping[str, Any] | None = None,
@@ -39,9 +39,12 @@ def evaluate(
     """Run a model on tasks and return the scores; the same as ``mrag-eval run`` with the same settings.
 
     Args:
-        model: a model type of the harness (``hf``, ``vllm``, ``local-chat-completions`` ...), or a model of its class.
+        model: a model type of the harness (``hf``, ``vllm``, ``local-chat-completions`` ...), or a model of its class;
+            or a RAG system, which is asked the rows' questions and shows its own contexts: a function, sync or async,
+            or an object of LangChain, LlamaIndex or Haystack (docs/systems.md).
         tasks: names of tasks, groups or tags (``mrag-eval tasks`` lists them), or task files.
-        model_args: what the model type takes, such as ``{"pretrained": "Qwen/Qwen3-1.7B"}``.
+        model_args: what the model type takes, such as ``{"pretrained": "Qwen/Qwen3-1.7B"}``; of a system its name in
+            the results (``model``), paths in its replies, and limits of the asking.
         retrieval, data, prompt, judge, agent: settings that replace the task's own, block by block and key by key.
         settings: the same for some of the tasks: the name of a benchmark, group, tag or task -> its blocks, such as
             ``{"xquad": {"data": {"path": "xquad"}}}``. The narrower name wins.
@@ -56,7 +59,8 @@ def evaluate(
         ConfigError, DataError, CorpusError: before the model is loaded, with the next step.
     """
     from mrag_eval import harness
-    from mrag_eval.models import evaluating, register_model_types
+    from mrag_eval.config import RAG
+    from mrag_eval.models import evaluating, register_model_types, system_arguments, task_settings
 
     if limit is not None and samples is not None:
         raise ConfigError("evaluate: limit cannot be combined with samples", "leave one of the two out")
@@ -65,14 +69,19 @@ def evaluate(
     register_model_types()
     blocks = blocks_of(retrieval=retrieval, data=data, prompt=prompt, judge=judge, agent=agent)
     arguments = harness.parse_arguments(model_args) if isinstance(model_args, str) else dict(model_args or {})
+    asked_as: Any = model
+    if not isinstance(model, str | harness.LM):
+        arguments, model = system_arguments(arguments, asked_as), RAG
+    elif model == RAG:
+        arguments = system_arguments(arguments)
     if isinstance(model, str):
         hint = 'e.g. evaluate("hf", ..., model_args={"pretrained": "Qwen/Qwen3-1.7B"})'
         harness.check_model(model, arguments, hint, device)
         for fault in harness.model_faults(model, arguments):
             raise fault
     named = named_blocks(settings or {})
-    manager = manager_over(include, arguments | blocks | named)
-    with evaluating(model, arguments):
+    manager = manager_over(include, task_settings(model, arguments) | blocks | named)
+    with evaluating(asked_as, arguments):
         requested, built = harness.load_tasks(manager, known_names(tasks, manager))
     harness.check_tasks(built.values(), judged=True)
     asked: dict[str, Any] = {
@@ -93,7 +102,7 @@ def evaluate(
     folder = folder_for(output)
     before = set(folder.rglob("results_*.json"))
     try:
-        with evaluating(model, arguments):
+        with evaluating(asked_as, arguments):
             harness.evaluate(asked, manager, str(folder))
     except NotImplementedError as error:
         if not apply_chat_template:

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval._front._shapes import OWN, Shape, in_own_terms, recognised, shape_of_columns
 from mrag_eval.platform import DataError, json_from
+from mrag_eval.systems import OWN, Shape, in_own_terms, recognised, shape_of_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame

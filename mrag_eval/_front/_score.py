@@ -20,7 +20,6 @@ from mrag_eval._front._survey import (
     measured_names,
     quotes_elsewhere,
     read_log,
-    text_hash,
 )
 from mrag_eval.config import (
     Judge,
@@ -34,6 +33,7 @@ from mrag_eval.config import (
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, Ranked, Retrieved, Scored
 from mrag_eval.platform import ConfigError, RunFiles, Wait, content_key, to_json, uncollected
+from mrag_eval.systems import text_hash
 
 if TYPE_CHECKING:
     from pandas import DataFrame

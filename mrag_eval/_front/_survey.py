@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
-from mrag_eval._front._shapes import OWN
 from mrag_eval.config import JUDGED, SHOWN, relevance_measures
-from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, is_language, normalize_language
+from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
 from mrag_eval.platform import ConfigError, DataError, Wait
+from mrag_eval.systems import OWN, checked_passages, hits_of, told_languages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
-# A text's language is told by its beginning: more of it changes no label, and contexts may have megabytes.
-_TOLD_BY = 1000
-_LEAST_RECOGNISED = 0.8
 # Rows, and characters of their texts, that are in memory together.
 ROWS, CHARACTERS = 1000, 16 << 20
 # Keys of ``extra``: how the language of the question is known, and the languages of question and contexts.
@@ -100,16 +95,12 @@ class Survey:
     def given(self) -> Iterator[list[GivenRow]]:
         """Yield the rows with their contexts, as many at a time as fit into memory."""
         for chunk in self.chunks():
-            texts = {text: None for _, row in chunk for text in _unnamed(row.get("passages") or ())}
-            told = {text: code for text, (code, _) in zip(texts, told_languages(list(texts)), strict=True)}
-            yield [self._given(row, where, told) for where, row in chunk]
+            shown = hits_of([(where, row.get("passages")) for where, row in chunk])
+            yield [self._given(row, hits) for (_, row), hits in zip(chunk, shown, strict=True)]
 
-    def _given(self, row: Mapping[str, Any], where: str, told: Mapping[str, str]) -> GivenRow:
-        doc, listed = self.docs[str(row["id"])], row.get("passages")
-        if listed is None:
-            return GivenRow(doc, row.get("reply"), None)
-        hits = tuple(_hit(item, rank, f"{where}, passages[{rank - 1}]", told) for rank, item in enumerate(listed, 1))
-        if langs := sorted({hit.lang for hit in hits if hit.lang}):
+    def _given(self, row: Mapping[str, Any], hits: tuple[Hit, ...] | None) -> GivenRow:
+        doc = self.docs[str(row["id"])]
+        if langs := sorted({hit.lang for hit in hits or () if hit.lang}):
             pair = f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}"
             doc = replace(doc, extra={**doc.extra, CONTEXT_PAIR: pair})
         return GivenRow(doc, row.get("reply"), hits)
@@ -234,68 +225,6 @@ def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> No
             "relevant_ids": bool(doc.relevant_ids),
         }
     )
-
-
-def told_languages(texts: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Return the language of each text, and why it is not to be relied on; None if it is.
-
-    The bundled detector tells it. It is not relied on for texts of a length at which the detector was measured to
-    recognise too few of the language (:func:`mrag_eval.languages.reliability`), and for those without letters.
-    """
-    from mrag_eval.metrics import default_detector, unreliable
-
-    detector = default_detector()
-    out: list[tuple[str, str | None]] = []
-    for text, label in zip(texts, detector.detect([text[:_TOLD_BY] for text in texts]), strict=True):
-        if not any(map(str.isalpha, text)):
-            out.append(("en", "the question has no letters, and its language is not given"))
-        elif not is_language(label):
-            out.append(("en", "the detector names no language of the question"))
-        else:
-            why = unreliable(detector, label, len(text), _LEAST_RECOGNISED)
-            out.append((label, why and f"the question's language was detected, and {why}"))
-    return out
-
-
-def checked_passages(passages: Any, where: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return the contexts of a row; None if it has none. Raises DataError naming the one at fault."""
-    if passages is None:
-        return None
-    if isinstance(passages, str) or not isinstance(passages, Iterable):
-        raise DataError(f"{where}: 'passages' must be a list, found {type(passages).__name__}", _PASSAGE)
-    listed = list(passages)
-    for number, item in enumerate(listed):
-        if not isinstance(item, Mapping) or not (item.get("id") not in (None, "") or item.get("text")):
-            raise DataError(f"{where}, passages[{number}]: expected a dictionary with 'id' or 'text'", _PASSAGE)
-        if item.get("score") is not None or item.get("lang"):
-            _hit(item, number + 1, f"{where}, passages[{number}]", {})
-    return listed
-
-
-def text_hash(text: str) -> str:
-    """Return 16 digits that tell a text from every other."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _unnamed(passages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the texts of contexts that do not say their language."""
-    return (str(item["text"]) for item in passages if item.get("text") and not item.get("lang"))
-
-
-def _hit(item: Mapping[str, Any], rank: int, place: str, told: Mapping[str, str]) -> Hit:
-    text, title = str(item.get("text") or ""), str(item.get("title") or "")
-    # a text without an id is its own name
-    name = f"text-{text_hash(f'{title}{chr(0)}{text}')}" if item.get("id") in (None, "") else str(item["id"])
-    given = item.get("score")
-    try:
-        score = 1 / rank if given is None else float(given)
-    except (TypeError, ValueError):
-        raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
-    try:
-        lang = normalize_language(str(item["lang"])) if item.get("lang") else told.get(text, "")
-    except ConfigError as error:
-        raise DataError(f"{place}: 'lang': {error.message}", error.next_step) from None
-    return Hit(name, lang, text, score, rank, title, str(item.get("doc_id") or name))
 
 
 def _texts(row: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import RAG
 from mrag_eval.platform import ConfigError, JsonFault, did_you_mean, json_from, json_value, keep_secrets_of
 
 _SAMPLES = """--samples '{"TASK": [0, 1]}'   or a file with such an object"""
@@ -183,6 +184,11 @@ def check_model(asked: Mapping[str, Any]) -> None:
     from mrag_eval import harness
 
     hint = "e.g. --model hf --model_args pretrained=Qwen/Qwen3-1.7B"
+    if asked.get("model") == RAG and asked.get("use_cache"):
+        raise ConfigError(
+            f"--use_cache: it keeps the answers of --model {RAG} without their contexts",
+            "leave it out: what a stopped run has asked is kept anyway",
+        )
     harness.check_model(asked.get("model", "hf"), pairs_of(asked.get("model_args")), hint, asked.get("device"))
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.cli._first import First
 from mrag_eval.cli._flags import check_flags, check_for_tasks, check_given_once, check_model, pairs_of, samples_of
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
-from mrag_eval.config import listed_by, load_config, unknown_name
-from mrag_eval.models import evaluating, register_model_types
+from mrag_eval.config import RAG, listed_by, load_config, unknown_name
+from mrag_eval.models import evaluating, register_model_types, system_arguments, task_settings
 from mrag_eval.platform import ConfigError, check_output, check_output_file, tasks_folder, visible_to_harness
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
     asked = _settings(args)
     check_flags(asked)
+    if asked.get("model") == RAG:
+        args.model_args = asked["model_args"] = system_arguments(pairs_of(asked.get("model_args")))
     check_model(asked)
     samples = samples_of(asked)
     if asked.get("output_path"):
@@ -199,7 +201,8 @@ def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
             )
     from mrag_eval.harness import task_manager
 
-    merged = {**pairs_of(asked.get("model_args")), **pairs_of(asked.get("metadata"))}
+    arguments = task_settings(asked.get("model"), pairs_of(asked.get("model_args")))
+    merged = {**arguments, **pairs_of(asked.get("metadata"))}
     with blaming(folders):
         return task_manager(folders, merged)
 

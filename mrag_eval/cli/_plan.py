@@ -46,8 +46,8 @@ def plan(
     from mrag_eval.cli._flags import check_flags
     from mrag_eval.cli._plan_text import plan_text
     from mrag_eval.cli._task_files import expanded
-    from mrag_eval.config import ModelSpec, listed_in, unknown_name
-    from mrag_eval.models import behind_api, register_model_types
+    from mrag_eval.config import RAG, ModelSpec, listed_in, unknown_name
+    from mrag_eval.models import behind_api, register_model_types, system_arguments, task_settings
     from mrag_eval.planning import leaves_of, plan_for
     from mrag_eval.platform import ConfigError, tasks_folder
 
@@ -67,7 +67,8 @@ def plan(
     if unknown is not None:
         raise unknown
     arguments = _pairs("--model_args", model_args)
-    settings = {**arguments, **_pairs("--metadata", metadata)}
+    arguments = system_arguments(arguments) if model == RAG else arguments
+    settings = {**task_settings(model, arguments), **_pairs("--metadata", metadata)}
     measured = None
     if pilot is not None:
         leaves = leaves_of(names, known, settings, limit)

@@ -37,6 +37,9 @@ def run(
     docs/settings.md says which wins, docs/reference/configuration.md lists every setting, docs/ir_modes.md explains
     the modes.
 
+    `--model rag` asks a RAG system as it is, with its own retrieval: --model_args system=MODULE:NAME, or url=ADDRESS
+    (docs/systems.md).
+
     For example: `mrag-eval run --model hf --model_args pretrained=Qwen/Qwen3-1.7B --tasks xquad_rag_de --metadata
     retrieval.mode=all,retrieval.k=3 --log_samples --output_path out`
     """

@@ -11,6 +11,7 @@ from mrag_eval.config._measurement import (
     EVERYTHING,
     HARMLESS,
     JUDGES,
+    OWN_CONTEXTS,
     ROLES,
     SOURCES,
     UNKNOWN,
@@ -53,6 +54,7 @@ from mrag_eval.config._provenance import package_versions, provenance
 from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
 from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
 from mrag_eval.config._retriever import Retriever
+from mrag_eval.config._system import RAG, SystemSpec, system_spec
 from mrag_eval.config._task import TaskBlocks, split_config
 from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._tasks import Listed, RunTasks, listed_by, listed_in, unknown_name
@@ -73,8 +75,10 @@ __all__ = [
     "JUDGED",
     "JUDGES",
     "MODES",
+    "OWN_CONTEXTS",
     "PUBLISHED",
     "QUOTAS",
+    "RAG",
     "RANKING_MEASURE",
     "RERANKED",
     "RIGHT_LANGUAGE",
@@ -114,6 +118,7 @@ __all__ = [
     "Role",
     "RunTasks",
     "Shown",
+    "SystemSpec",
     "TableSpec",
     "TaskBlocks",
     "TranslatorSpec",
@@ -145,6 +150,7 @@ __all__ = [
     "setting_of",
     "shown",
     "split_config",
+    "system_spec",
     "undotted",
     "unknown_name",
     "unmeasured",

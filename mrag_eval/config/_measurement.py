@@ -44,6 +44,8 @@ UNKNOWN = "identity"
 SOURCES = ("source", "source.corpus")
 # An instrument of every task: a run without a file of the user's used the package's.
 _ALWAYS = "languages"
+# What results say of the contexts of a RAG system that is asked as it is.
+OWN_CONTEXTS = "the system's; languages detected where not given"
 # The block of the judges, by what they are.
 JUDGES = "judges"
 
@@ -373,6 +375,7 @@ def setting_of(
         "version": (harness.get("metadata") or {}).get("version"),
         "retrieval": retrieval,
         **({"agent": blocks.agent.model_dump(mode="json")} if mode.source == "agents" else {}),
+        **({"contexts": OWN_CONTEXTS} if mode.asks_system else {}),
         "prompt": blocks.prompt.model_dump(mode="json"),
         "judge": blocks.judge.model_dump(mode="json"),
         "data": dict(data),

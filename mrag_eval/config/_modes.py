@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 # Words for languages that only the row knows; the rest of a language scope are BCP 47 codes.
 LANGUAGE_ROLES = ("all", "query", "relevant", "culture", "gold", "sibling")
-# Kinds of passages that a mode puts into the prompt: none, those of the row, the supporting ones, or those found.
+# Kinds of passages that a mode puts into the prompt, or that a RAG system has: none, those of the row, the supporting
+# ones, or those found.
 Shown = Literal["nothing", "given", "gold", "retrieved"]
 
 
@@ -23,10 +24,12 @@ class Mode:
         papers: who uses it, under which name.
         query_translation, document_translation: as in :class:`~mrag_eval.config.Retrieval`.
         source: the module of :mod:`mrag_eval.retrieval.sources` that finds the passages (``index``: ``_index.py``).
-        searches: whether a corpus is searched, so that there is a ranking to measure.
+        searches: whether a corpus is searched.
         shows: which passages the prompt contains.
         takes_run: whether the run file of another system may take the place of the search.
         own: keys of the ``retrieval`` block that no other mode takes.
+        asks_system: whether a RAG system that is asked as it is finds the passages, so that nothing of the task's own
+            retrieval or prompt is used.
         refuses: keys that this mode cannot take, as ``key`` (any value but the default) or ``key=value``, and why.
     """
 
@@ -41,12 +44,18 @@ class Mode:
     shows: Shown = "retrieved"
     takes_run: bool = False
     own: tuple[str, ...] = ()
+    asks_system: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shows_passages(self) -> bool:
         """Return whether the prompt contains passages."""
         return self.shows != "nothing"
+
+    @property
+    def ranks(self) -> bool:
+        """Return whether there is a ranking to measure: of a search, or of a system's contexts."""
+        return self.searches or self.asks_system
 
     @property
     def swaps(self) -> bool:
@@ -87,6 +96,22 @@ MODES: Mapping[str, Mode] = {
             "query_translation": _SEARCHES_NOTHING,
             "rerank": "the passages come with the row, unranked",
         },
+    ),
+    "system": Mode(
+        (),
+        "score",
+        "the contexts of the evaluated RAG system itself (`--model rag`)",
+        "ours",
+        source="system",
+        searches=False,
+        asks_system=True,
+        refuses=dict.fromkeys(
+            (
+                *("k", "rerank", "corpus", "kind", "embedder", "query_vectors", "languages", "pool", "merge"),
+                *("query_translation", "document_translation", "candidates=row", "run_folder", "shuffle"),
+            ),
+            "the system retrieves",
+        ),
     ),
     "qlang": Mode(("query",), "score", "the query's language (monoRAG)", "BordIRlines, CORAL, mRAG"),
     "en_only": Mode(("en",), "score", "English", "BordIRlines, mRAG"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from mrag_eval.config._modes import mode_named
 from mrag_eval.config._rerank import DEFAULT_RERANKERS
 from mrag_eval.config._translator import DEFAULT_TRANSLATORS
 from mrag_eval.config._validation import deep_merge
@@ -34,7 +35,8 @@ def overlaid(*blocks: Mapping[str, Any]) -> dict[str, Any]:
     """Merge blocks as :func:`deep_merge` does, the task's first.
 
     A ``rerank`` or ``translator`` block replaces the one below it if it names another kind, or other weights: a length
-    or a revision belongs to the model that it was set for.
+    or a revision belongs to the model that it was set for. A ``retrieval`` block whose mode leaves it to a system
+    replaces the task's.
     """
     return deep_merge(*blocks, kept=_kept)
 
@@ -43,7 +45,7 @@ def _kept(key: str, below: Mapping[str, Any], above: Mapping[str, Any]) -> Mappi
     """Return what stays of the block ``below``."""
     known = _BLOCKS.get(key)
     if known is None:
-        return below
+        return {} if key == "retrieval" and mode_named(above.get("mode")).asks_system else below
     kind = below.get(known.tag) or known.unsaid
     if above.get(known.tag, kind) != kind:
         return {}

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from mrag_eval.platform import OPTIONAL
 
 # The stages at which a model, or a service, is asked for something.
-Stage = Literal["answer", "plan", "critique", "translation", "rerank", "search", "judge", "label"]
+Stage = Literal["answer", "system", "plan", "critique", "translation", "rerank", "search", "judge", "label"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 # What a translator is given, by the names of its counts.
 TextKind = Literal["queries", "documents", "answers"]
 # The steps of a row, each with those directly before it: the stages, translations by what is translated. A critic's
-# choice is part of what a search finds, and what a judge reads depends on the metric.
+# choice is part of what a search finds, and what a judge reads depends on the metric. A RAG system that is asked as it
+# is gives passages and answer in one.
 BEFORE: Mapping[str, Sequence[str]] = {
+    "system": (),
     "plan": (),
     "critique": ("plan",),
     "translation of queries": (),
-    "search": ("plan", "critique", "translation of queries"),
+    "search": ("system", "plan", "critique", "translation of queries"),
     "rerank": ("search",),
     "translation of documents": ("rerank",),
     "answer": ("translation of documents",),
@@ -83,11 +85,13 @@ class ModelReply(str):
         failure: why there is no reply; None if there is one.
         outcome: one of :data:`OUTCOMES` if the model gave no answer to read, else None.
         asked: whether the model was asked at all.
+        contexts: what a RAG system made the answer from, best first; None for a model.
     """
 
     failure: Failure | None = None
     outcome: str | None = None
     asked: bool = True
+    contexts: Sequence[Mapping[str, Any]] | None = None
 
     @classmethod
     def not_asked(cls) -> ModelReply:

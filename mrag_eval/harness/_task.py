@@ -261,6 +261,10 @@ class HarnessTask(ConfigurableTask):
         """
         return nullcontext()
 
+    def receive(self, replies: Mapping[str, Sequence[Any]]) -> None:
+        """Take what came with the replies to each row of this rank, by id, before they are scored."""
+        return
+
     def in_vain(self, doc: Mapping[str, Any]) -> bool:
         """Return whether the model's answer for a row would not be scored, as a step before it failed."""
         return False
@@ -330,6 +334,7 @@ class HarnessTask(ConfigurableTask):
     def apply_filters(self) -> Any:
         """Filter the replies, then judge and score all rows of this rank in one batch."""
         out = super().apply_filters()
+        self.receive({instance.doc["id"]: instance.resps for instance in self._instances or ()})
         if self.predict_only or not self._instances:
             return out
         replies: dict[str, list[Any]] = {}

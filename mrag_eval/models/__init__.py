@@ -31,6 +31,7 @@ from mrag_eval.models._spec import (
     portable_identity,
     type_fault,
 )
+from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
@@ -53,6 +54,7 @@ __all__ = [
     "Ledger",
     "Parsed",
     "Parser",
+    "RagSystem",
     "Reply",
     "Translation",
     "Translator",
@@ -82,6 +84,8 @@ __all__ = [
     "portable_identity",
     "register_model_types",
     "remedy",
+    "system_arguments",
+    "task_settings",
     "total",
     "total_counts",
     "totals",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mrag_eval.core import Failure, ModelReply
+from mrag_eval.core import Failure, ModelReply, Stage
 from mrag_eval.models._api import endpoint_of
 from mrag_eval.models._bodies import Body, bodies_of, replaced
 from mrag_eval.models._evaluated import ASKED
@@ -23,6 +24,7 @@ from mrag_eval.models._outputs import read_likelihoods, read_replies
 from mrag_eval.models._remedies import may_pass, remedy
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._sending import Batch
+from mrag_eval.models._systems import RagSystem
 from mrag_eval.platform import ConfigError, Response, Transport, Wait, cache_dir, remove_ended, run_ended, shared_store
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -110,8 +112,11 @@ def answering(
     state = Answering(name or model_type_of(kind), OURS if sends_by_http(kind) else other)
     # what the class itself does, by the name of the method
     answers: dict[str, Callable[..., list[Any]]] = dict.fromkeys(_ASKED_BY, _as_ever)
-    if state.transport == OURS:
-        service = _Service(lm, state, first_backoff)
+    if isinstance(system := getattr(lm, "system", None), RagSystem):
+        state = Answering(system.name, OURS, system.host, system.ledger)
+        answers["generate_until"] = _OfSystem(system, state).replies
+    elif state.transport == OURS:
+        service = _OfApi(lm, state, first_backoff)
         answers = {"generate_until": service.replies, "loglikelihood": service.likelihoods}
     with ExitStack() as stack:
         if state.transport == OURS or getattr(lm, "world_size", 1) == 1:
@@ -187,31 +192,30 @@ class _AnswersOnly:
         return getattr(self._store, name)
 
 
-class _Service:
-    """An API model of the harness whose requests are sent here."""
+class _Service(ABC):
+    """A model that is asked here, whatever asks it."""
 
-    def __init__(self, lm: Any, state: Answering, first_backoff: float) -> None:
-        self._lm, self._state = lm, state
-        self._first_backoff = first_backoff
-        self._transport: Transport[Body, list[Reply]] | None = None
-        parts = urlsplit(lm.base_url or "")
-        state.host = parts.netloc.rpartition("@")[2] or None
+    _kind: str = "model"
+    _stage: Stage = "answer"
+
+    def __init__(self, state: Answering) -> None:
+        self._state = state
 
     def replies(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
         """Return a reply to each request, in order."""
         return [self._reply(one) for one in self._told(method, requests)]
 
-    def likelihoods(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
-        """Return the log-likelihood of each request, in order; a reply with a failure where it cannot be had."""
-        found = self._told(method, requests)
-        return [self._reply(one) if one.likelihood is None else tuple(one.likelihood) for one in found]
+    @abstractmethod
+    def _answers(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Reply]:
+        """Return the answer to each request, from the cache or from the model."""
 
     def _reply(self, one: Reply) -> ModelReply:
         if one.error is not None:
-            failure = Failure.of("answer", self._state.model, one.error)
-            return ModelReply.failed(replace(failure, detail=f"{self._state.host}: {failure.detail}"))
+            failure = Failure.of(self._stage, self._state.model, one.error)
+            where = f"{self._state.host}: " if self._state.host else ""
+            return ModelReply.failed(replace(failure, detail=f"{where}{failure.detail}"))
         reply = ModelReply(one.text)
-        reply.outcome = one.outcome
+        reply.outcome, reply.contexts = one.outcome, one.contexts
         if one.outcome is not None:
             self._state.outcomes[one.outcome] += 1
         return reply
@@ -236,10 +240,51 @@ class _Service:
         first = requests[failed[0]]
         row = first.doc.get("id", first.doc_id) if isinstance(first.doc, dict) else first.doc_id
         reasons = ", ".join(f"{n} {reason}" for reason, n in Counter(found[nth].reason for nth in failed).items())
+        where = f" at {self._state.host}" if self._state.host else ""
         return (
-            f"model '{self._state.model}' at {self._state.host}: {len(failed)} of {len(found)} requests without an "
+            f"{self._kind} '{self._state.model}'{where}: {len(failed)} of {len(found)} requests without an "
             f"answer ({reasons}), the first for row '{row}' of {first.task_name}: {found[failed[0]].error}"
         )
+
+    def _say_kept(self, kept: int, of: int) -> None:
+        if kept:
+            log.info(
+                "%s: %d of %d answers are those of a run that was interrupted, or that failed for some rows; to ask "
+                "for all of them again: export MRAG_CACHE=$(mktemp -d)",
+                f"{self._kind} '{self._state.model}'", kept, of,
+            )  # fmt: skip
+
+
+class _OfSystem(_Service):
+    """A RAG system, asked with the text that a row's prompt is, and the language of its question."""
+
+    _kind, _stage = "system", "system"
+
+    def __init__(self, system: RagSystem, state: Answering) -> None:
+        super().__init__(state)
+        self._system = system
+
+    def _answers(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Reply]:
+        found = self._system.ask([(str(one.args[0]).strip(), str(one.doc["query_lang"])) for one in requests])
+        self._say_kept(sum(one.cached for one in found), len(found))
+        return found
+
+
+class _OfApi(_Service):
+    """An API model of the harness whose requests are sent here."""
+
+    def __init__(self, lm: Any, state: Answering, first_backoff: float) -> None:
+        super().__init__(state)
+        self._lm = lm
+        self._first_backoff = first_backoff
+        self._transport: Transport[Body, list[Reply]] | None = None
+        parts = urlsplit(lm.base_url or "")
+        state.host = parts.netloc.rpartition("@")[2] or None
+
+    def likelihoods(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
+        """Return the log-likelihood of each request, in order; a reply with a failure where it cannot be had."""
+        found = self._told(method, requests)
+        return [self._reply(one) if one.likelihood is None else tuple(one.likelihood) for one in found]
 
     def _answers(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Reply]:
         """Return the answer to each request, from the cache or over HTTP."""
@@ -271,12 +316,7 @@ class _Service:
             kept = keeper.find(body.key for body in bodies)
             for key, value in kept.items():
                 recall(key, value)
-            if kept:
-                log.info(
-                    "model '%s': %d of %d answers are those of a run that was interrupted, or that failed for some "
-                    "rows; to ask for all of them again: export MRAG_CACHE=$(mktemp -d)",
-                    self._state.model, sum(bodies[place.body].key in kept for place in places), len(places),
-                )  # fmt: skip
+            self._say_kept(sum(bodies[place.body].key in kept for place in places), len(places))
             left = [body for body in bodies if body.key not in found]
             with Batch(left, keeper, store, self._lm.timeout, recall) as batch:
                 for own in batch.rounds():

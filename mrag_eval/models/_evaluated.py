@@ -47,6 +47,11 @@ def evaluating(model: Any, args: Mapping[str, Any]) -> Iterator[None]:
         _RUN.reset(token)
 
 
+def evaluated() -> Evaluated | None:
+    """Return the model of the run under way; None outside of :func:`evaluating`."""
+    return _RUN.get()
+
+
 class EvaluatedModel(AuxModel):
     """The evaluated model: behind an API, or the object that the harness has loaded for the run.
 

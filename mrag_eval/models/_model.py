@@ -20,6 +20,7 @@ from mrag_eval.models._sending import Batch
 from mrag_eval.models._spec import identity, name_of, settings_for
 from mrag_eval.models._spending import Spending
 from mrag_eval.platform import (
+    Attempts,
     MragError,
     Response,
     Store,
@@ -176,13 +177,13 @@ class AuxModel:
 
         with Batch(calls, keeper, self._cache, self.spec.timeout, recall) as batch:
             for own in batch.rounds():
-                if isinstance(backend, Transport):
+                if isinstance(backend, Attempts):
                     self._send(backend, own, batch, settle)
                 else:
                     with self._turn:
                         self._ask_local(backend, own, batch, settle)
 
-    def _send(self, backend: Transport[Call, Reply], calls: Iterator[Call], batch: Batch[Call], settle: Settle) -> None:
+    def _send(self, backend: Attempts[Call, Reply], calls: Iterator[Call], batch: Batch[Call], settle: Settle) -> None:
         def answer(response: Response[Reply]) -> Reply:
             found = response.answer or Reply("", error=response.error)
             return replace(found, attempts=response.attempts, seconds=response.seconds)
@@ -236,11 +237,18 @@ class AuxModel:
             api.endpoint,
             api.payload,
             api.read,
-            max_in_flight=self.spec.max_in_flight,
-            timeout=self.spec.timeout,
-            retries=self.spec.retries,
-            first_backoff=self._first_backoff,
+            **self._limits,
         )
+
+    @property
+    def _limits(self) -> dict[str, Any]:
+        """Return how requests are sent, as :class:`mrag_eval.platform.Attempts` takes it."""
+        return {
+            "max_in_flight": self.spec.max_in_flight,
+            "timeout": self.spec.timeout,
+            "retries": self.spec.retries,
+            "first_backoff": self._first_backoff,
+        }
 
 
 def _repeated(reply: Reply) -> Reply:

@@ -53,7 +53,7 @@ def read_replies(lm: Any, body: str, count: int = 1) -> list[Reply]:
         raise faults[0]
     named = outputs.get("model") if isinstance(outputs, dict) else None
     # a body counts the tokens of all its prompts together
-    usage = _usage(outputs.get("usage") if isinstance(outputs, dict) else None)
+    usage = token_counts(outputs.get("usage") if isinstance(outputs, dict) else None)
     out = []
     for nth, each in enumerate(found):
         reply = Reply("", error=redact(str(each))) if isinstance(each, HttpFault) else each
@@ -73,7 +73,7 @@ def read_likelihoods(lm: Any, body: str, tokens: Sequence[Any], context_lengths:
         raise malformed(f"no log-probabilities of the prompt in the answer ({type(err).__name__}: {err})") from None
     if len(values) != len(tokens) or not all(math.isfinite(value) for value, _ in values):
         raise malformed(f"{len(values)} likelihoods in the answer for {len(tokens)} prompts, or one that is no number")
-    tokens_in, tokens_out = _usage(outputs.get("usage") if isinstance(outputs, dict) else None)
+    tokens_in, tokens_out = token_counts(outputs.get("usage") if isinstance(outputs, dict) else None)
     first = Reply("", None, tokens_in, tokens_out, likelihood=values[0])
     return [first, *(Reply("", likelihood=value) for value in values[1:])]
 
@@ -218,7 +218,8 @@ def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _usage(usage: Any) -> tuple[int | None, int | None]:
+def token_counts(usage: Any) -> tuple[int | None, int | None]:
+    """Return the tokens in and out by the names of providers; None for a count that is not there."""
     if not isinstance(usage, dict):
         return None, None
 

@@ -6,12 +6,14 @@ _AGAIN = "run the same command again: answers that arrived are kept, and only th
 _FIRST = {
     "auth": "export the key that this server takes",
     "quota": "raise the account's limit",
-    "not_found": "correct model and base_url in --model_args",
+    "not_found": "correct the model and its address in --model_args",
     "rejected": "correct --model_args or --gen_kwargs as the server says",
-    "connection": "start the server, or correct base_url in --model_args",
+    "connection": "start the server, or correct its address in --model_args",
     "timeout": "raise timeout in --model_args, or lower num_concurrent",
     "rate_limit": "lower num_concurrent in --model_args",
     "server": "see the server's own log",
+    "raised": "mend what the system raises",
+    "shape": "say where the reply has its parts: answer=PATH,contexts=PATH in --model_args",
     "malformed": "check that base_url in --model_args is the address that --model speaks to",
     "stopped": "mend what the calls before it failed with",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from mrag_eval.prompts import Conversation
 # Ends of a reply at its limit, as providers name them.
 CUT = ("length", "max_tokens", "model_context_window_exceeded")
 # Fields that are stored where they say something.
-_LATER = ("outcome", "answered_by", "likelihood")
+_LATER = ("outcome", "answered_by", "likelihood", "contexts")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Reply:
     ``seconds`` their total time; token counts are None if the model reported none. ``outcome`` is what the model did
     instead of answering, if the reply was asked of the evaluated model; ``answered_by`` the model that the response
     names. ``likelihood`` is the log-likelihood of a given continuation, and whether it is the likeliest, where that was
-    asked for instead of a text.
+    asked for instead of a text. ``contexts`` are those of a RAG system, best first.
     """
 
     text: str
@@ -49,6 +49,7 @@ class Reply:
     outcome: str | None = None
     answered_by: str | None = None
     likelihood: tuple[float, bool] | None = None
+    contexts: Sequence[Mapping[str, Any]] | None = None
 
     @property
     def reason(self) -> str | None:
@@ -78,7 +79,7 @@ class Reply:
             return False
         kinds: dict[str, type] = {"tokens_in": int, "tokens_out": int}
         kinds |= dict.fromkeys(("text", "thinking", "finish_reason", "outcome", "answered_by"), str)
-        kinds |= {"likelihood": list}
+        kinds |= {"likelihood": list, "contexts": list}
         optional = ("finish_reason", "tokens_in", "tokens_out")
         return all(
             key in kinds and (isinstance(part, kinds[key]) or (part is None and key in optional))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from mrag_eval.models._keeper import Keeper
-from mrag_eval.platform import Claims, Response, Shares, Store, Transport, run_on_loop
+from mrag_eval.platform import Attempts, Claims, Response, Shares, Store, run_on_loop
 
 
 class Keyed(Protocol):
@@ -57,7 +57,7 @@ class Batch(Generic[C]):
 
     def send(
         self,
-        transport: Transport[C, A],
+        transport: Attempts[C, A],
         calls: Iterator[C],
         take: Callable[[C, Response[A]], Any | None],
         settle: Callable[[C, Response[A]], None],

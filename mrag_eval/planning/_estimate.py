@@ -176,9 +176,9 @@ def _answer(leaf: PlannedTask) -> Spent:
 
 
 def _shown(leaf: PlannedTask) -> int:
-    """Return the tokens of the passages that a prompt shows."""
+    """Return the tokens of the passages that a prompt shows; a system's own are not known."""
     retrieval = leaf.blocks.retrieval
-    if not retrieval.shows_passages:
+    if not retrieval.shows_passages or retrieval.preset.asks_system:
         return 0
     return retrieval.k * _PASSAGE if retrieval.preset.shows != "given" else leaf.expected.given_tokens
 

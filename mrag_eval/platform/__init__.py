@@ -1,6 +1,7 @@
 """Errors, files, JSON, YAML, stores, locks, HTTP, secrets and signals: nothing here knows of questions and answers."""
 
 from mrag_eval.platform._address import address_fault, bare_address, check_address, keep_address
+from mrag_eval.platform._attempts import Attempts, Response
 from mrag_eval.platform._claims import Claims
 from mrag_eval.platform._collection import uncollected
 from mrag_eval.platform._devices import DEVICES, known_device, loading_device, placed, present_device
@@ -42,7 +43,7 @@ from mrag_eval.platform._files import (
     write_whole,
 )
 from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function
-from mrag_eval.platform._http import Endpoint, Response, Transport, bearer
+from mrag_eval.platform._http import Endpoint, Transport, bearer
 from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
 from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
 from mrag_eval.platform._interrupts import ending_within
@@ -108,6 +109,7 @@ __all__ = [
     "OPTIONAL",
     "OTHER_FILES",
     "UNSHOWN",
+    "Attempts",
     "Claims",
     "ConfigError",
     "CorpusError",

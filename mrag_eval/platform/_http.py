@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import json
-import logging
-import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.platform._address import check_address, keep_address
-from mrag_eval.platform._event_loop import running_on_loop
+from mrag_eval.platform._attempts import A, Attempts, Request
 from mrag_eval.platform._http_body import ENCODINGS, LONGEST_ANSWER, body_text
-from mrag_eval.platform._http_faults import SHARED, HttpFault, status_fault
+from mrag_eval.platform._http_faults import HttpFault, status_fault
 from mrag_eval.platform._keys import keep_header, key_in
-from mrag_eval.platform._redaction import redact
 
 if TYPE_CHECKING:
-    from asyncio import Semaphore
-
     from aiohttp import ClientSession
 
-log = logging.getLogger(__name__)
-
-# After this many failures in a row for a reason that all requests share, with no earlier success, no more are sent.
-_FIRST_FAILURES = 5
-_LONGEST_BACKOFF = 30.0
 _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
-
-A = TypeVar("A")
-Request = TypeVar("Request")
 
 
 @dataclass(frozen=True)
@@ -59,27 +45,7 @@ def bearer(variable: str | None, owner: str) -> dict[str, str]:
     return {} if variable is None else {"Authorization": f"Bearer {key_in(variable, owner)}"}
 
 
-@dataclass(frozen=True)
-class Response(Generic[A]):
-    """The outcome of one request: its ``answer``, or the ``error`` (``"reason: detail"``, without keys).
-
-    ``status`` is that of the last refusal. ``attempts`` counts the requests sent, ``seconds`` their total time.
-    """
-
-    answer: A | None
-    error: str | None = None
-    status: int | None = None
-    attempts: int = 0
-    seconds: float = 0.0
-
-
-# Receives a request's position and its response; the next request of that slot is sent when it returns.
-Accept = Callable[[int, Response[A]], Awaitable[None]]
-# Called before each request: returns None, or an error to record instead of sending.
-Refuse = Callable[[], str | None]
-
-
-class Transport(Generic[Request, A]):
+class Transport(Attempts[Request, A]):
     """Send requests to one endpoint, ``max_in_flight`` at a time, those of all batches together.
 
     ``payload`` makes the JSON body of a request, as a value or as the bytes to send. ``read`` gets the request and the
@@ -104,114 +70,35 @@ class Transport(Generic[Request, A]):
         connect_timeout: float | None = None,
         longest: int = LONGEST_ANSWER,
     ) -> None:
+        super().__init__(
+            endpoint.name,
+            max_in_flight=max_in_flight,
+            timeout=timeout,
+            retries=retries,
+            first_backoff=first_backoff,
+            jitter=jitter,
+        )
         self.endpoint, self._payload, self._read = endpoint, payload, read
-        self.max_in_flight = max_in_flight
-        self.timeout = timeout
-        self.retries = retries
-        self.first_backoff = first_backoff
-        self.jitter = jitter
         self.connect_timeout = connect_timeout
         self.longest = longest
-        self._random = random.Random()
-        self._answered_once = False
-        self._failing: list[str] = []
-        self._resume_at = 0.0
-        self._batches = 0
-        self._slots: Semaphore
         self._proxy = _proxy_for(endpoint.url)
         self._url, self._headers = _as_sent(endpoint)
         self._types_itself = "content-type" in map(str.lower, endpoint.headers)
 
-    def arriving(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response[A]]]:
-        """Send all requests; yield the position and the response of each as it arrives.
-
-        No more are sent when the caller stops or is interrupted.
-        """
-        arrived: SimpleQueue[tuple[int, Response[A]] | None] = SimpleQueue()
-
-        async def accept(position: int, response: Response[A]) -> None:
-            arrived.put((position, response))
-
-        with running_on_loop(self.send(requests, len(requests), accept)) as running:
-            running.add_done_callback(lambda _: arrived.put(None))
-            while (response := arrived.get()) is not None:
-                yield response
-            running.result()
-
-    async def send(
-        self, requests: Iterable[Request], most: int, accept: Accept[A], refuse: Refuse = lambda: None
-    ) -> None:
-        """Send every request that ``refuse`` allows, and pass each response, good or failed, to ``accept``.
-
-        There are ``most`` requests at most. One is taken from the iterable when there is a free slot for it. Of batches
-        that are sent at the same time, the first has all slots until its last requests leave some free.
-        """
-        import asyncio
-
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[ClientSession]:
+        """Yield a session with a connection for each request in flight."""
         import aiohttp
-
-        if not self._batches:
-            self._failing, self._slots = [], asyncio.Semaphore(self.max_in_flight)
-        slots, waiting = self._slots, iter(enumerate(requests))
-
-        async def work() -> None:
-            async with slots:
-                for position, request in waiting:
-                    refusal = self._stopped() or refuse()
-                    answer = await self._request(session, request) if refusal is None else Response[A](None, refusal)
-                    await accept(position, answer)
 
         connector = aiohttp.TCPConnector(limit=self.max_in_flight, ssl=_ssl(self.endpoint.verify))
         limit = aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.connect_timeout)
         async with aiohttp.ClientSession(
             connector=connector, timeout=limit, proxy=self._proxy, auto_decompress=False
         ) as session:
-            workers: list[asyncio.Task[None]] = []
-            self._batches += 1
-            try:
-                for _ in range(min(self.max_in_flight, most)):
-                    workers.append(asyncio.create_task(work()))
-                    # each request is on its way before the next is prepared: started together, all would wait for all
-                    await asyncio.sleep(0)
-                await asyncio.gather(*workers)
-            finally:
-                self._batches -= 1
-                for worker in workers:
-                    worker.cancel()
-                await asyncio.gather(*workers, return_exceptions=True)
+            yield session
 
-    def _stopped(self) -> str | None:
-        limit = max(_FIRST_FAILURES, self.max_in_flight) if self._answered_once else _FIRST_FAILURES
-        if len(self._failing) < limit:
-            return None
-        return (
-            f"stopped: not sent, the {len(self._failing)} calls before it all failed, the last with {self._failing[-1]}"
-        )
-
-    async def _request(self, session: ClientSession, request: Request) -> Response[A]:
-        """Try one request until it is answered or another attempt makes no sense."""
-        start = monotonic()
-        attempt = 0
-        while True:
-            attempt += 1
-            await self._pause_asked_for()
-            try:
-                answer = await self._attempt(session, request)
-            except HttpFault as fault:
-                allowed = self.retries if fault.again is None else min(fault.again, self.retries)
-                if attempt <= allowed:
-                    await self._back_off(fault, attempt)
-                    continue
-                error = redact(str(fault))
-                if fault.reason in SHARED:
-                    self._failing.append(error)
-                log.debug("%s: request failed after %d attempts: %s", self.endpoint.name, attempt, error)
-                return Response(None, error, fault.status, attempt, monotonic() - start)
-            self._answered_once = True
-            self._failing.clear()
-            return Response(answer, attempts=attempt, seconds=monotonic() - start)
-
-    async def _attempt(self, session: ClientSession, request: Request) -> A:
+    async def attempt(self, session: ClientSession, request: Request) -> A:
+        """Return what ``read`` finds in the response to one request."""
         import asyncio
 
         import aiohttp
@@ -240,31 +127,6 @@ class Transport(Generic[Request, A]):
             # not repr(err): for some classes it includes the request's headers
             raise HttpFault("connection", f"{type(err).__name__}: {err}") from None
         return self._read(request, text)
-
-    async def _back_off(self, fault: HttpFault, attempt: int) -> None:
-        """Wait as long as the server asks, for all slots; else for a random part of a pause that doubles each time."""
-        if fault.pause is None:
-            bound = min(_LONGEST_BACKOFF, self.first_backoff * 2 ** (attempt - 1))
-            await sleep(self._spread(0.5 * bound, bound))
-            return
-        self._resume_at = max(self._resume_at, monotonic() + fault.pause)
-        # slots that waited together must not resume together
-        await sleep(fault.pause + self._spread(min(1.0, self.first_backoff), 0.0))
-
-    def _spread(self, low: float, full: float) -> float:
-        return self._random.uniform(low, full) if self.jitter else full
-
-    async def _pause_asked_for(self) -> None:
-        wait = self._resume_at - monotonic()
-        if wait > 0:
-            await sleep(wait)
-
-
-async def sleep(seconds: float) -> None:
-    """Wait without blocking the other requests."""
-    import asyncio
-
-    await asyncio.sleep(seconds)
 
 
 def _proxy_for(url: str) -> str | None:

@@ -122,13 +122,37 @@ def hub_faults(place: HubPlace, *, cached: bool = False) -> Iterator[None]:
     except (errors.LocalEntryNotFoundError, ConnectionError) as error:
         raise _no_connection(place, error, cached) from None
     except Exception as error:
-        # the client of HTTP below the hub's has another name from version to version
-        if type(error).__module__.startswith(("httpx", "httpcore", "requests", "urllib3")):
+        if _is_of_http(error):
             raise _no_connection(place, error, cached) from None
         # of uploads by LFS and Xet, which tell the cause apart; of names that the hub does not take; of the cache
         if isinstance(error, RuntimeError | ValueError | OSError) and not isinstance(error, MragError):
             raise _refused(place, error.__cause__ or error) from None
         raise
+
+
+def hub_lacks_model(name: str, file: str, revision: str | None = None) -> tuple[str, str] | None:
+    """Return why the hub does not give a model, and the next step; None if it may. The hub is asked for ``file`` once.
+
+    A file that a repository lacks is no fault here: another one may describe its model.
+    """
+    from huggingface_hub import errors, get_hf_file_metadata, hf_hub_url
+
+    try:
+        get_hf_file_metadata(hf_hub_url(name, file, revision=revision))
+    except errors.EntryNotFoundError:
+        return None
+    except errors.GatedRepoError:
+        return "it is gated", "ask for access on its page, with the account of your token"
+    except errors.RepositoryNotFoundError:
+        return f"{_host()} has no such model, or it needs a token", "check the name; for a private model: hf auth login"
+    except errors.RevisionNotFoundError:
+        return f"it has no revision '{revision}'", "name one of its commits or tags"
+    except Exception as error:
+        # any other fault is the loader's to tell
+        if not _is_of_http(error):
+            return None
+        return f"{_host()} cannot be reached ({type(error).__name__})", "check the connection, or name a folder"
+    return None
 
 
 def _cached(place: HubPlace, name: str) -> Path | None:
@@ -143,6 +167,12 @@ def _unreachable(error: Exception) -> bool:
     from huggingface_hub.errors import HfHubHTTPError
 
     return not isinstance(error, HfHubHTTPError) or error.response.status_code >= 500
+
+
+def _is_of_http(error: Exception) -> bool:
+    """Return whether the client of HTTP below the hub's raised it, whose name is another from version to version."""
+    modules = ("httpx", "httpcore", "requests", "urllib3")
+    return isinstance(error, ConnectionError) or type(error).__module__.startswith(modules)
 
 
 def _host() -> str:

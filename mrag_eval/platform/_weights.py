@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from mrag_eval.platform._errors import ConfigError
+from mrag_eval.platform._hub import hub_lacks_model
 
 # A model has one of them: transformers, an adapter, Mistral's own format.
 _DESCRIPTIONS = ("config.json", "adapter_config.json", "params.json")
@@ -17,7 +18,8 @@ _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 def check_weights(name: str, where: str, revision: str | None = None) -> None:
     """Raise ConfigError, starting with ``where``, for weights that are not there; nothing is loaded or downloaded.
 
-    ``name`` is a folder, or a model of the hub, which is looked for only while the hub is offline.
+    ``name`` is a folder, or a model of the hub. One that is not in the hub's cache is asked for once: the loader asks
+    again and again, for half a minute and each of several files, and its error fills a screen.
     """
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -28,12 +30,17 @@ def check_weights(name: str, where: str, revision: str | None = None) -> None:
         return
     if name.startswith(("/", ".", "~")) or name.count("/") > 1:
         raise ConfigError(f"{where}: no folder {name}", "name the folder of a model, or a model of the hub (ORG/NAME)")
+    if _is_cached(name, revision):
+        return
     offline = next((key for key in _OFFLINE if os.environ.get(key, "").lower() in ("1", "true", "yes", "on")), None)
-    if offline is not None and not _is_cached(name, revision):
+    if offline is not None:
         raise ConfigError(
             f"{where}: {name} is neither a folder nor in the cache of the hub, and {offline} is set",
             f"go online (unset {offline}), or name a folder with the model",
         )
+    fault = hub_lacks_model(name, _DESCRIPTIONS[0], revision)
+    if fault is not None:
+        raise ConfigError(f"{where}: {name} is neither a folder nor in the cache of the hub, and {fault[0]}", fault[1])
 
 
 def _is_cached(name: str, revision: str | None) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from mrag_eval.config import TRANSLATED, TaskBlocks, relevance_measures
-from mrag_eval.core import Passage, RagDoc, Retrieved, ranking_dict
+from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, ranking_dict
 from mrag_eval.datasets import load_benchmark, with_absent
 from mrag_eval.models import EvaluatedModel, Translator, build_translator, total_counts
 from mrag_eval.platform import DataError, present_device
@@ -20,6 +21,7 @@ from mrag_eval.retrieval.saved._manifest import ManifestEntry
 from mrag_eval.retrieval.saved._settings import fingerprint_of, reranker_identity, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.saved._terms import terms_of
 from mrag_eval.retrieval.sources import Missing, Relevant, Saved, Source, source_for
+from mrag_eval.systems import hits_of
 
 _STAND_IN = {"title": "title", "text": "text", "date": "2026-01-01"}
 # Rows that ``mrag-eval run`` retrieved, for the tasks that the harness builds while this is set.
@@ -187,6 +189,24 @@ class TaskRows:
         if self.blocks.retrieval.corpus == "benchmark":
             return Relevant.among(self.benchmark.corpus or (), docs)
         return None if own or self.taken else self._source.relevant(docs)
+
+    def show(self, contexts: Mapping[str, Sequence[Mapping[str, Any]] | None]) -> bool:
+        """Take the contexts of a RAG system, by row, as what these prepared rows were shown.
+
+        Return whether one of them has an id that the benchmark knows; else it is not known which are relevant.
+        """
+        hits = [shown or () for shown in hits_of([(f"row '{key}'", listed) for key, listed in contexts.items()])]
+        known = {name for passage in self.benchmark.corpus or () for name in (passage.id, passage.doc_id)}
+        known |= {name for doc in self.docs.values() for name in doc.relevant_ids}
+        comparable = any({hit.id, hit.doc_id} & known for shown in hits for hit in shown)
+        for key, shown in zip(contexts, hits, strict=True):
+            ranking = tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in shown)
+            self._retrieved[key] = Retrieved(shown, ranking)
+            doc = self.docs[key]
+            self.docs[key] = replace(doc, absent_ids=() if comparable else doc.relevant_ids)
+            # the harness has this very row
+            self._prepared[key] |= logged_row(self.docs[key], self._retrieved[key])
+        return comparable
 
     def row(self, key: str) -> dict[str, Any]:
         """Return a prepared row as the harness logs it, with its passages."""

@@ -345,7 +345,7 @@ def measured_on(retrieval: Retrieval | None) -> dict[str, Any]:
     if retrieval is None:
         return {"searched": False}
     return {
-        "searched": retrieval.searches,
+        "searched": retrieval.preset.ranks,
         "quota_depth": retrieval.quota_depth,
         "reranked": retrieval.rerank is not None,
         "shows": retrieval.shows_passages,

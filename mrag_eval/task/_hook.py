@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import VERDICTS, provenance, split_config, unmeasured
+from mrag_eval.config import OWN_CONTEXTS, VERDICTS, provenance, relevance_measures, split_config, unmeasured
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in, way_to
 from mrag_eval.datasets import Benchmark, data_of_config
@@ -74,6 +74,7 @@ from mrag_eval.scoring import (
     value_names,
 )
 from mrag_eval.task._measured import measured
+from mrag_eval.task._system import check_asked, prompt_for_system
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -100,6 +101,8 @@ class RagTask(HarnessTask):
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
         with naming(name):
+            if self._asks_system:
+                self.blocks = replace(self.blocks, prompt=prompt_for_system(self.blocks, rest.get("output_type")))
             prompt = self.blocks.prompt
             self._template: PromptTemplate = load_template(
                 prompt.template, prompt.system, name_language=prompt.name_language
@@ -124,6 +127,7 @@ class RagTask(HarnessTask):
             self._verdicts.expect(doc.query_lang for doc in self._supply.docs.values())
 
     def answering(self, asked: Any, tasks: Mapping[str, HarnessTask]) -> AbstractContextManager[Any]:
+        check_asked(asked, {name: task for name, task in tasks.items() if isinstance(task, RagTask)})
         return answering(asked, tasks, in_vain=lambda request: tasks[request.task_name].in_vain(request.doc))
 
     def in_vain(self, doc: Mapping[str, Any]) -> bool:
@@ -143,6 +147,11 @@ class RagTask(HarnessTask):
             check_task_scores(self.blocks.metrics, list(docs))
             self._template.check_languages(dict.fromkeys(doc.query_lang for doc in docs))
         return [doc.to_dict() for doc in docs]
+
+    @property
+    def _asks_system(self) -> bool:
+        """Return whether a RAG system is asked as it is, which shows its own contexts."""
+        return self.blocks.retrieval.preset.asks_system
 
     @property
     def benchmark(self) -> Benchmark:
@@ -187,7 +196,8 @@ class RagTask(HarnessTask):
         parts = [f"{self.prompts} rows", *self._supply.described()]
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
-        if self._budget.limit is None:
+        unchecked = self._budget.limit is None and not self._asks_system
+        if unchecked:
             parts.append("prompts not checked against a context length")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
         for line in unsupported((doc.query_lang for doc in self._supply.docs.values()), self.blocks):
@@ -200,7 +210,7 @@ class RagTask(HarnessTask):
                 self._name,
                 retrieval.rerank_depth,
             )
-        if self._budget.limit is None:
+        if unchecked:
             _warn_once()
 
     def conversation(
@@ -242,6 +252,17 @@ class RagTask(HarnessTask):
         return reference_of(row)
 
     # --------------------------------------------------------------- scoring
+
+    def receive(self, replies: Mapping[str, Sequence[Any]]) -> None:
+        if not self._asks_system:
+            return
+        contexts = {row: getattr(given[0], "contexts", None) for row, given in replies.items()}
+        if not self._supply.show(contexts) and any(contexts.values()) and relevance_measures(self.blocks.metrics):
+            log.warning(
+                "[%s] no context has an id that the benchmark knows, so that it is not known which are relevant "
+                "(give each context its 'id' or 'doc_id')",
+                self._name,
+            )
 
     def score_replies(self, replies: Mapping[str, Sequence[Any]]) -> dict[str, RowResult]:
         rows = [self._read(row, given) for row, given in replies.items()]
@@ -387,7 +408,7 @@ class RagTask(HarnessTask):
         left_out = unmeasured(
             self.blocks.metrics,
             retrieval.mode,
-            searched=retrieval.searches,
+            searched=retrieval.preset.ranks,
             reranked=retrieval.rerank is not None,
             shows=retrieval.shows_passages,
         )
@@ -440,6 +461,7 @@ class RagTask(HarnessTask):
             "metrics": list(self.blocks.metrics),
             "scored_by": "likelihood" if self.by_likelihood else "generation",
             **self._supply.as_record(),
+            **({"contexts": OWN_CONTEXTS} if self._asks_system else {}),
         }
         if self._summary is not None:
             out["scores"] = self._summary.to_dict()

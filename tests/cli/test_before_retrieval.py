@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import huggingface_hub
 import pytest
+from huggingface_hub import errors
 
 from mrag_eval import evaluate
 from mrag_eval.cli import main
@@ -192,8 +195,33 @@ def test_weights_are_looked_for_and_not_loaded(tmp_path: Path, monkeypatch: pyte
     check_weights("s3://bucket/model", "model")
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
-    # only the hub knows
+    # only the hub knows, and is asked once
+    answers: list[Any] = [None, errors.EntryNotFoundError("no")]
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: _said(answers.pop()))
     check_weights("no-such/model", "model")
+    check_weights("no-such/model", "model")
+    for answer, said in (
+        (ConnectionError("no route"), r"cannot be reached \(ConnectionError\)"),
+        (_answered(errors.RepositoryNotFoundError, 401), "has no such model, or it needs a token"),
+        (_answered(errors.GatedRepoError, 403), "it is gated"),
+        (_answered(errors.RevisionNotFoundError, 404), "it has no revision 'v9'"),
+    ):
+        answers.append(answer)
+        with pytest.raises(ConfigError, match=f"model: no-such/model .*{said}") as caught:
+            check_weights("no-such/model", "model", "v9")
+        assert "\n" not in caught.value.message
+        assert answers == []
     monkeypatch.setenv("TRANSFORMERS_OFFLINE", "1")
     with pytest.raises(ConfigError, match=r"model: no-such/model .* TRANSFORMERS_OFFLINE is set"):
         check_weights("no-such/model", "model")
+
+
+def _answered(kind: type[Exception], status: int) -> Exception:
+    """Return an error of the hub's client, whose request has another class from version to version."""
+    response = SimpleNamespace(status_code=status, headers={}, request=SimpleNamespace(url="", method="HEAD"))
+    return kind("no", response=response)  # type: ignore[call-arg]
+
+
+def _said(answer: Exception | None) -> None:
+    if answer is not None:
+        raise answer

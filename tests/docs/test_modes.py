@@ -16,7 +16,7 @@ ADDING = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 # The page's words for the facts in the code.
 _QUERY = {"none": "as it is", "en": "English", "each": "each language"}
 _DOCUMENTS = {"none": "as they are", "en": "English"}
-_OF_THEIR_OWN = ("no_ir", "given", "swap_docs", "coral")
+_OF_THEIR_OWN = ("no_ir", "given", "swap_docs", "coral", "system")
 
 
 def rows() -> dict[str, list[str]]:

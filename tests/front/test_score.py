@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mrag_eval import MragError, score
 from mrag_eval._front import Results, _survey, log_lines, measured_names, read_log
 from mrag_eval._front._logs import Log, read_qrels
-from mrag_eval._front._shapes import OWN, SHAPES, recognised
 from mrag_eval.cli import main
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
+from mrag_eval.systems._shapes import OWN, SHAPES, recognised
 from tests.worlds import logs
 from tests.worlds.logs import COLUMNS, TURNS, Turn, rows_of, write_log
 

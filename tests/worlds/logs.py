@@ -126,6 +126,13 @@ def haystack_pipeline(turn: Turn) -> list[dict[str, Any]]:
     return [{"id": turn.id, "query": turn.question, **parts, "ground_truth": turn.reference}]
 
 
+def openai(turn: Turn) -> list[dict[str, Any]]:
+    citations = [{"id": name, "content": text} for name, text in turn.contexts]
+    message = {"role": "assistant", "content": turn.answer, "context": {"citations": citations}}
+    row = {"id": turn.id, "question": turn.question, "reference": turn.reference}
+    return [{**row, "choices": [{"index": 0, "message": message}]}]
+
+
 def spans(turn: Turn) -> list[dict[str, Any]]:
     """Return a retriever's span before that of the chain which asked it, with flat attributes."""
     found: dict[str, Any] = {"openinference.span.kind": "RETRIEVER", "input.value": turn.question}
@@ -221,6 +228,7 @@ SHAPES: Mapping[str, Callable[[Turn], list[dict[str, Any]]]] = {
     "LlamaIndex": llamaindex,
     "Haystack": haystack,
     "Haystack, a pipeline": haystack_pipeline,
+    "OpenAI": openai,
     "OpenInference": spans,
     "OpenInference, a frame": phoenix_frame,
     "OpenInference, Langfuse": langfuse,

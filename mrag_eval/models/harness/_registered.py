@@ -6,6 +6,7 @@ from __future__ import annotations
 MODEL_TYPES = {
     "hf-greedy-path": "mrag_eval.models.harness._greedy_path:GreedyPathLM",
     "oracle_answer": "mrag_eval.models.harness._oracle_answer:OracleAnswerLM",
+    "rag": "mrag_eval.models.harness._rag:RagLM",
 }
 
 

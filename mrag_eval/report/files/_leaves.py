@@ -90,7 +90,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
             said += [variant] if variant else []
             label = f"{task} ({', '.join(said)})" if said else task
             label = label if len(models) == 1 else f"{label} · {model}"
-            marks = (part, result.config.starter, result.config.upper_bound and "upper bound")
+            marks = (part, result.config.starter, *result.config.marks)
             label = labelled(label, ", ".join(filter(None, marks)))
             if len(set(parts)) > 1:
                 variant = ", ".join(filter(None, (variant, part or "all rows")))

@@ -189,9 +189,8 @@ class ResultFile:
         return None if self.run.get("limit") is None else f"{rows:,} rows (--limit)"
 
     def remark(self, task: str) -> str | None:
-        """Return what a table must say of a task: how many of its rows were run, and that it is an upper bound."""
-        bound = self.leaves[task].config.upper_bound and "upper bound"
-        return ", ".join(filter(None, (self.part(task), bound))) or None
+        """Return what a table must say of a task: how many of its rows were run, and its marks."""
+        return ", ".join(filter(None, (self.part(task), *self.leaves[task].config.marks))) or None
 
     def samples(self, task: str, *, judged: bool = True) -> Path | None:
         """Return the sample file of a task next to the results, a ``judged`` one first; None if there is none."""

@@ -82,7 +82,7 @@ class TaskConfig:
         names = [str(name) for name in self.raw.get("metrics") or ()]
         reranked = bool(self.retrieval.get("rerank"))
         shows = self.shows != "nothing"
-        return unmeasured(names, str(self.mode), searched=self.searches, reranked=reranked, shows=shows)
+        return unmeasured(names, str(self.mode), searched=mode_named(self.mode).ranks, reranked=reranked, shows=shows)
 
     @property
     def searches(self) -> bool:
@@ -99,6 +99,12 @@ class TaskConfig:
         """Return what makes the scores an upper bound, which no system's are ranked with; None for a system's own."""
         return upper_bound(self.retrieval, self.raw.get("model_type"))
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Return what sets the scores apart from those of a retrieval mode: a bound, or a system's own contexts."""
+        own = mode_named(self.mode).asks_system
+        return (*(("upper bound",) if self.upper_bound else ()), *(("own contexts",) if own else ()))
+
     def upper_bound_of(self, metric: str) -> str | None:
         """Return what makes one score an upper bound: the model's knowledge does so if it depends on the answer."""
         return self.upper_bound if "answer" in needs_of(metric) else upper_bound(self.retrieval)
@@ -106,7 +112,7 @@ class TaskConfig:
     @property
     def k(self) -> int | None:
         """Return the number of passages in the prompt."""
-        found = self.retrieval.get("k")
+        found = None if mode_named(self.mode).asks_system else self.retrieval.get("k")
         return found if isinstance(found, int) else None
 
     @property
@@ -114,6 +120,8 @@ class TaskConfig:
         """Return how many passages the prompt holds, or which if their number differs by row; None without any."""
         if self.mode is None or self.shows == "nothing":
             return None
+        if mode_named(self.mode).asks_system:
+            return "those of the system"
         if mode_named(self.mode).source != "given":
             return None if self.k is None else str(self.k)
         drawn = self.setting("retrieval.given.n")

@@ -47,7 +47,7 @@ class ReplyCounts:
         self.whole = self.whole and sum(sample.record.prompts is not None for sample in samples) == 1
         for sample, shown in zip(samples, again.outcomes, strict=True):
             record, number = sample.record, len(sample.line.get("arguments") or ())
-            failed = [one.reason for one in record.failures if one.step == "answer"]
+            failed = [one.reason for one in record.failures if one.step in ("answer", "system")]
             self.requests += number
             self.sent += number if failed or not record.failures else 0
             self.by_likelihood = self.by_likelihood or number > 1

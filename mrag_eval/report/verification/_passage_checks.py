@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from mrag_eval.config import mode_named
 from mrag_eval.core import Passage, Trace
 from mrag_eval.datasets import Held
 from mrag_eval.platform import to_json
@@ -21,7 +22,7 @@ _DECIMALS = 6
 def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Compare passages and rankings that were searched with the texts of the corpus, and with each other.
 
-    Those of a mode that searches nothing are compared with their rows as a whole.
+    Those of a mode that searches nothing are compared with their rows as a whole. Those of a RAG system are its own.
     """
     leaf, rows = here.leaf, here.rows
     if rows is not None and rows.repeated is not None:
@@ -31,6 +32,8 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
             yield Finding(leaf.task, "fault", f"left_out is {dict(leaf.config.block('left_out'))}, {left} by the rows")
         if rows.found is not None:
             return
+    if mode_named(leaf.config.mode).asks_system:
+        return
     of_corpus = Differing(leaf.task, len(samples), "by the corpus")
     of_ranking = Differing(leaf.task, len(samples), "by its ranking")
     of_trace = Differing(leaf.task, len(samples), "by its trace")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.config import HARMLESS, TRANSLATED
+from mrag_eval.config import HARMLESS, TRANSLATED, mode_named
 from mrag_eval.datasets import identity_of
 from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._sample import Sample
@@ -159,6 +159,11 @@ UNCHECKED = (
             *_under("doc.", "ranking", "reranked", "searched_with", "passages.score", "passages.rerank_score"),
             *("rows.languages.searchable", "rows.rerank", "results:configs.*.index"),
         ),
+    ),
+    Unchecked(
+        "the contexts: they are the system's own",
+        lambda run: mode_named(run.here.leaf.config.mode).asks_system,
+        ("doc.passages", "doc.absent_ids"),
     ),
     Unchecked("the texts of passages: the corpus is not here", lambda run: run.shows_unknown_texts, ("doc.passages",)),
     Unchecked(

@@ -142,6 +142,14 @@ SHAPES: tuple[Shape, ...] = (
         reference="ground_truth|ground_truth_answer|expected_answer",
         contexts="|".join(("documents", "retriever.documents", *_in_answers("documents"))),
     ),
+    _shape(
+        "OpenAI",
+        ("choices.0.message.content",),
+        question="question|query",
+        answer="choices.0.message.content",
+        reference="reference",
+        contexts="choices.0.message.context.citations|choices.0.message.contexts|contexts|citations|search_results",
+    ),
     replace(
         _shape(
             "OpenInference",
@@ -183,10 +191,16 @@ def recognised(row: Mapping[str, Any]) -> Shape | None:
     return next((shape for shape in SHAPES if shape.fits(row)), None)
 
 
+def shape_of_reply(columns: Mapping[str, str]) -> Shape:
+    """Return the shape of a reply that a user describes, as :func:`shape_of_columns` does; it has no question."""
+    made = shape_of_columns({"id": "id", **columns})
+    return replace(made, needs=tuple(columns[key] for key in ("answer", "contexts") if key in columns))
+
+
 def shape_of_columns(columns: Mapping[str, str]) -> Shape:
     """Return the shape that a user describes: field -> path, ``contexts.text`` -> the path within a context.
 
-    Raises ConfigError for an unknown field, and without a question or an answer.
+    Raises ConfigError for an unknown field, and without a question or an id.
     """
     fields = {key: value for key, value in columns.items() if "." not in key}
     parts = {key.removeprefix("contexts."): (value,) for key, value in columns.items() if key.startswith("contexts.")}
@@ -277,6 +291,8 @@ _INSIDE = {
     name: tuple(dict.fromkeys(path for shape in SHAPES for path in shape.paths.get(name, ()) if "." not in path))
     for name in ("question", "answer")
 }
+# What programs call the question.
+QUESTIONS = _INSIDE["question"]
 
 
 def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""A RAG system that is asked as it is (``--model rag``), as users write it down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from mrag_eval.config._block import Block, KeyRule
+from mrag_eval.config._model import Variable
+from mrag_eval.config._validation import validated
+from mrag_eval.platform import ConfigError, address_fault, read_yaml
+
+# The model type of a system that is asked as it is.
+RAG = "rag"
+
+
+class SystemSpec(Block):
+    """The arguments of ``--model rag``: where the system is, and what a request and a reply look like.
+
+    ``system`` is a function or an object in a module (``MODULE:NAME``, ``FILE.py:NAME``), or a YAML file with these
+    keys. ``url`` is an HTTP endpoint instead: ``request`` is the body that is sent, in whose texts ``{question}`` and
+    ``{language}`` are filled in, or ``openai`` for chat completions; ``api_key_env`` names the environment variable
+    with its key. ``answer`` and ``contexts`` are paths in the reply, ``context_keys`` those of a context's parts; by
+    default the reply has one of the shapes that ``mrag-eval score`` reads. ``input`` is the key under which a LangChain
+    Runnable takes the question.
+
+    ``model`` names the system in results. ``timeout`` is seconds per attempt, ``max_retries`` attempts follow the
+    first, and ``max_calls`` bounds the questions that one run asks.
+    """
+
+    model: str | None = None
+    system: str | None = None
+    url: Annotated[str | None, KeyRule(refuses={"system": "it is asked in this process"})] = None
+    request: Annotated[dict[str, Any] | Literal["openai"] | None, KeyRule(needs={"url": "the endpoint"})] = None
+    header: Annotated[dict[str, str] | None, KeyRule(needs={"url": "the endpoint"})] = None
+    api_key_env: Annotated[Variable | None, KeyRule(needs={"url": "the endpoint"})] = None
+    answer: str | None = None
+    contexts: Annotated[str | None, KeyRule(needs={"answer": "the path of the answer"})] = None
+    context_keys: Annotated[dict[str, str] | None, KeyRule(needs={"contexts": "the path of the contexts"})] = None
+    input: str | None = None
+    num_concurrent: int = Field(default=1, ge=1)
+    timeout: float = Field(default=120.0, gt=0)
+    max_retries: int = Field(default=3, ge=0)
+    max_calls: int | None = Field(default=None, ge=0)
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @field_validator("url")
+    @classmethod
+    def _can_be_reached(cls, value: str | None) -> str | None:
+        fault = None if value is None else address_fault(value)
+        if fault is not None:
+            raise PydanticCustomError("secret", "its address {fault}", {"fault": fault})
+        return value
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Return where a reply has its parts, as ``--columns`` of ``mrag-eval score`` says it; empty if it is told."""
+        named = {"answer": self.answer, "contexts": self.contexts}
+        inner = {f"contexts.{key}": path for key, path in (self.context_keys or {}).items()}
+        return {key: path for key, path in named.items() if path is not None} | inner
+
+
+def system_spec(arguments: Mapping[str, Any], where: str = "--model_args") -> SystemSpec:
+    """Return the validated arguments of a system, laid over those of the YAML file that ``system`` may name.
+
+    Raises ConfigError naming the key.
+    """
+    given = dict(arguments)
+    file = str(given.get("system") or "")
+    if file.endswith((".yaml", ".yml")):
+        content = read_yaml(Path(file).expanduser())
+        if not isinstance(content, Mapping):
+            raise ConfigError(f"{file}: expected keys and values", "url: http://localhost:8000/ask")
+        del given["system"]
+        given, where = {**content, **given}, file
+    dotted = {key.partition(".")[2]: given.pop(key) for key in list(given) if str(key).startswith("contexts.")}
+    if dotted:
+        given["context_keys"] = {**(given.get("context_keys") or {}), **dotted}
+    return validated(SystemSpec, given, where)

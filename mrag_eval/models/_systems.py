@@ -1,0 +1,234 @@
+"""RAG systems that are asked as they are: over HTTP or in this process, as any model is, with every reply kept."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mrag_eval.config import RAG, ModelBudget, ModelSpec, SystemSpec, system_spec
+from mrag_eval.models._evaluated import ASKED, evaluated
+from mrag_eval.models._lenient_json import storable
+from mrag_eval.models._model import AuxModel
+from mrag_eval.models._outputs import token_counts
+from mrag_eval.models._reply import Call, Reply
+from mrag_eval.platform import (
+    BROKEN_AGAIN,
+    Attempts,
+    ConfigError,
+    DataError,
+    Endpoint,
+    HttpFault,
+    Transport,
+    bearer,
+    cache_dir,
+    json_answer,
+    shared_store,
+)
+from mrag_eval.systems import Ask, Shape, ask_with, loaded, reply_of, shape_of_reply
+
+_HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
+_BODY: Mapping[str, Any] = {"question": "{question}", "language": "{language}"}
+
+
+class RagSystem(AuxModel):
+    """A system, asked with a question and its language; a reply has its contexts.
+
+    Raises ConfigError for a system that cannot be asked, before any question is.
+    """
+
+    def __init__(self, spec: SystemSpec, system: Any = None) -> None:
+        name, file = name_of_system(spec, system), None
+        if system is None and spec.system is not None:
+            system, file = loaded(spec.system, "--model_args system")
+        elif inspect.isfunction(system):
+            file = Path(inspect.unwrap(system).__code__.co_filename)
+        # answers of other code must not be taken for those of this one
+        self._code = sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
+        self._system_spec = spec
+        self._shape: Shape | None = shape_of_reply(spec.paths) if spec.paths else None
+        self._ask_it: Ask | None = None if system is None else ask_with(system, spec.input)
+        made = ModelSpec(
+            model=RAG,
+            budget=ModelBudget(max_calls=spec.max_calls),
+            max_in_flight=spec.num_concurrent,
+            timeout=spec.timeout,
+            retries=spec.max_retries,
+        )
+        super().__init__(made, name=name, cache=shared_store(cache_dir() / "models.sqlite"))
+
+    @property
+    def host(self) -> str | None:
+        """Return the server that is asked; None for a system in this process."""
+        return None if self._system_spec.url is None else urlsplit(self._system_spec.url).netloc.rpartition("@")[2]
+
+    def ask(self, questions: Sequence[tuple[str, str]]) -> list[Reply]:
+        """Return the reply to each question, given with its language; failures are replies with an ``error``."""
+        return self.generate([_conversation(*question) for question in questions])
+
+    def _cached(self, keys: Iterable[str]) -> None:
+        ASKED.update(keys)
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what decides a reply: where it is asked, how it is read, and the file of its code."""
+        ways = {"num_concurrent", "timeout", "max_retries", "max_calls", "api_key_env"}
+        return {"name": self.name, "code": self._code, **self._system_spec.model_dump(mode="json", exclude=ways)}
+
+    def _built(self) -> Any:
+        with self._building:
+            if self._backend is None:
+                if self._ask_it is None:
+                    self._backend = Transport(self._endpoint(), self._body, self._read_body, **self._limits)
+                else:
+                    self._backend = _Calls(self.name, self._ask_it, self._read, **self._limits)
+            return self._backend
+
+    def _endpoint(self) -> Endpoint:
+        spec, name = self._system_spec, f"system '{self.name}'"
+        return Endpoint(name, spec.url or "", {**(spec.header or {}), **bearer(spec.api_key_env, name)})
+
+    def _body(self, call: Call) -> dict[str, Any]:
+        request = self._system_spec.request or _BODY
+        if request == "openai":
+            turn = {"role": "user", "content": "{question}"}
+            request = {"model": self._system_spec.model or "default", "messages": [turn]}
+        question, language = _question_of(call)
+        body: dict[str, Any] = _filled(request, {"{question}": question, "{language}": language})
+        return body
+
+    def _read_body(self, _: Call, text: str) -> Reply:
+        return self._read(json_answer(text))
+
+    def _read(self, value: Any) -> Reply:
+        try:
+            found = reply_of(value, self._shape)
+        except DataError as fault:
+            raise HttpFault("shape", fault.message, again=0) from None
+        text, contexts = storable(found.answer), storable(found.contexts)
+        tokens_in, tokens_out = token_counts(found.usage)
+        outcome = None if text.strip() else "empty"
+        return Reply(text, tokens_in=tokens_in, tokens_out=tokens_out, outcome=outcome, contexts=contexts)
+
+
+def rag_system(arguments: Mapping[str, Any]) -> RagSystem:
+    """Return the system of ``--model rag``: what its arguments name, or the object of the run under way.
+
+    Raises ConfigError for arguments that name none.
+    """
+    run = evaluated()
+    return RagSystem(system_spec(arguments), None if run is None or isinstance(run.model, str) else run.model)
+
+
+def name_of_system(spec: SystemSpec, system: Any = None) -> str:
+    """Return the name of a system in results: the one it is given, else that of its function or its address.
+
+    Raises ConfigError where no system is named, and for an object without a name: what is kept of its replies must not
+    be taken for another's.
+    """
+    if system is None and spec.system is None and spec.url is None:
+        raise ConfigError(f"--model {RAG}: no system is named", _HERE)
+    if spec.model is not None:
+        return spec.model
+    if system is None:
+        parts = urlsplit(spec.url or "")
+        return Path(spec.system).name if spec.system else f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+    name = system.__qualname__ if inspect.isfunction(system) else "<"
+    if "<" in name:
+        # a function within another may be made several times
+        kind = "function within another" if inspect.isfunction(system) else type(system).__name__
+        raise ConfigError(f"a {kind} has no name for the results", 'name it: model_args={"model": "my system, v2"}')
+    return name if system.__module__ == "__main__" else f"{system.__module__}:{name}"
+
+
+def system_arguments(arguments: Mapping[str, Any], system: Any = None) -> dict[str, Any]:
+    """Return the arguments of a system as a run records them: validated, those of its file among them, and its name."""
+    spec = system_spec(arguments)
+    made = spec.model_dump(mode="json", exclude_defaults=True)
+    return {"model": name_of_system(spec, system), **made}
+
+
+def task_settings(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the tasks of a run are told of its model's arguments; of a system, that it retrieves itself."""
+    if model != RAG:
+        return dict(arguments)
+    return {"model": arguments.get("model"), "retrieval.mode": "system"}
+
+
+class _Calls(Attempts[Call, Reply]):
+    """Ask a system in this process: a coroutine function on the process's event loop, any other in a thread."""
+
+    def __init__(self, name: str, ask: Ask, read: Callable[[Any], Reply], **limits: Any) -> None:
+        super().__init__(name, **limits)
+        self._ask, self._read = ask, read
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Yield nothing: calls have nothing in common."""
+        yield
+
+    async def attempt(self, session: None, request: Call) -> Reply:
+        """Return the reply to one question; whatever the system raises is a fault of this question."""
+        try:
+            return self._read(await asyncio.wait_for(self._called(*_question_of(request)), self.timeout))
+        except (TimeoutError, asyncio.TimeoutError):
+            raise HttpFault("timeout", f"no answer within {self.timeout:g} s") from None
+
+    async def _called(self, question: str, language: str) -> Any:
+        value = await _in_thread(lambda: self._ask(question, language))
+        try:
+            return await value if inspect.isawaitable(value) else value
+        except (Exception, SystemExit) as err:
+            raise _raised(err) from None
+
+
+def _raised(error: BaseException) -> HttpFault:
+    """Return the fault of a question for what a system raised, some of which would end the loop of all endpoints."""
+    return HttpFault("raised", " ".join(f"{type(error).__name__}: {error}".split()), again=BROKEN_AGAIN)
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """Return what a function returns in a thread of its own, which the end of the process does not wait for."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(fault: HttpFault | None, value: Any) -> None:
+        if not done.done():
+            done.set_result(value) if fault is None else done.set_exception(fault)
+
+    def run() -> None:
+        try:
+            found: tuple[HttpFault | None, Any] = None, work()
+        except BaseException as err:
+            found = _raised(err), None
+        loop.call_soon_threadsafe(settle, *found)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done
+
+
+def _conversation(question: str, language: str) -> list[dict[str, str]]:
+    """Return a question as a call holds it: the language is part of what identifies a call."""
+    return [{"role": "language", "content": language}, {"role": "user", "content": question}]
+
+
+def _question_of(call: Call) -> tuple[str, str]:
+    language, question = (turn["content"] for turn in call.conversation)
+    return question, language
+
+
+def _filled(template: Any, values: Mapping[str, str]) -> Any:
+    """Return a template with the values in its texts."""
+    if isinstance(template, Mapping):
+        return {key: _filled(inner, values) for key, inner in template.items()}
+    if isinstance(template, list):
+        return [_filled(inner, values) for inner in template]
+    if not isinstance(template, str):
+        return template
+    return re.sub(r"\{(?:question|language)\}", lambda found: values[found[0]], template)

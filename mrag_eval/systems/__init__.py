@@ -1,0 +1,33 @@
+"""RAG systems that are asked as they are: what they reply, in any shape, and how each kind of them is called."""
+
+from mrag_eval.systems._adapters import Ask, ask_with, loaded
+from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
+from mrag_eval.systems._reply import SystemReply, reply_of
+from mrag_eval.systems._shapes import (
+    OWN,
+    SHAPES,
+    Shape,
+    in_own_terms,
+    recognised,
+    shape_of_columns,
+    shape_of_reply,
+)
+
+__all__ = [
+    "OWN",
+    "SHAPES",
+    "Ask",
+    "Shape",
+    "SystemReply",
+    "ask_with",
+    "checked_passages",
+    "hits_of",
+    "in_own_terms",
+    "loaded",
+    "recognised",
+    "reply_of",
+    "shape_of_columns",
+    "shape_of_reply",
+    "text_hash",
+    "told_languages",
+]

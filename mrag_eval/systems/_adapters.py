@@ -1,0 +1,142 @@
+"""Systems by what they can do: each kind is called with a question and its language. No framework is imported."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.platform import ConfigError, did_you_mean
+from mrag_eval.systems._shapes import QUESTIONS
+
+# Takes a question and its language (BCP 47); returns what the system does, or an awaitable of it.
+Ask = Callable[[str, str], Any]
+_LANGUAGES = ("language", "lang")
+_KINDS = "a function, or an object with ask(question, language), invoke (LangChain), query (LlamaIndex), run (Haystack)"
+
+
+def ask_with(system: Any, key: str | None = None) -> Ask:
+    """Return how a system is asked.
+
+    Args:
+        system: a function, or an object of one of the kinds that are known by their methods.
+        key: where a LangChain Runnable takes the question; by default as its schema says, else the question itself.
+
+    Raises:
+        ConfigError: for an object of no known kind.
+    """
+    for method, adapter in _ADAPTERS.items():
+        if callable(getattr(system, method, None)) and not isinstance(system, type):
+            return adapter(system, key)
+    if callable(system):
+        return _function(system)
+    raise ConfigError(f"a {type(system).__name__} is no system that can be asked", f"pass {_KINDS}")
+
+
+def _function(function: Callable[..., Any]) -> Ask:
+    """Call a function with the question, and with the language if it has a parameter for it or takes two."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return lambda question, language: function(question)
+    named = next((name for name in _LANGUAGES if name in parameters), None)
+    if named is not None:
+        return lambda question, language: function(question, **{named: language})
+    needed = [p for p in parameters.values() if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, _PLACED)]
+    return (lambda question, language: function(question, language)) if len(needed) > 1 else lambda q, _: function(q)
+
+
+_PLACED = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _runnable(chain: Any, key: str | None) -> Ask:
+    """Call a Runnable of LangChain; of a message it returns, the content is the answer."""
+    known = chain.get_input_jsonschema().get("properties") or {} if hasattr(chain, "get_input_jsonschema") else {}
+    place = key or next((name for name in ("input", *QUESTIONS) if name in known), None)
+
+    def ask(question: str, language: str) -> Any:
+        told = {name: language for name in _LANGUAGES if name in known}
+        reply = chain.invoke(question if place is None else {place: question, **told})
+        return getattr(reply, "content", reply)
+
+    return ask
+
+
+def _engine(engine: Any, _: str | None) -> Ask:
+    """Call a query engine of LlamaIndex."""
+
+    def ask(question: str, language: str) -> Any:
+        reply = engine.query(question)
+        return {"response": str(reply), "source_nodes": list(reply.source_nodes)}
+
+    return ask
+
+
+def _pipeline(pipeline: Any, _: str | None) -> Ask:
+    """Run a pipeline of Haystack: the question goes to every open input that is named for it, or is a required text."""
+
+    def ask(question: str, language: str) -> Any:
+        told = {component: _inputs(sockets, question, language) for component, sockets in pipeline.inputs().items()}
+        # what a component passes on is not returned otherwise, and the documents are passed on
+        return pipeline.run({name: values for name, values in told.items() if values}, set(pipeline.graph.nodes))
+
+    return ask
+
+
+def _inputs(sockets: dict[str, Any], question: str, language: str) -> dict[str, str]:
+    asked = {
+        name: question
+        for name, socket in sockets.items()
+        if name in QUESTIONS or (socket["is_mandatory"] and socket["type"] is str)
+    }
+    return asked | {name: language for name in _LANGUAGES if name in sockets}
+
+
+_ADAPTERS: dict[str, Callable[[Any, str | None], Ask]] = {
+    "ask": lambda system, _: _function(system.ask),
+    "invoke": _runnable,
+    "query": _engine,
+    "run": _pipeline,
+}
+
+
+def loaded(place: str, where: str) -> tuple[Any, Path | None]:
+    """Return what ``module:name`` or ``file.py:name`` holds, and the file of the module.
+
+    Raises ConfigError, starting with ``where``, if there is no such thing or its module cannot be imported.
+    """
+    module_name, _, name = place.rpartition(":")
+    if not module_name:
+        raise ConfigError(f"{where}: '{place}' names no function in a module", "system=MODULE:NAME, or FILE.py:NAME")
+    try:
+        module = _module(module_name)
+    except Exception as err:  # a module of the user's may raise anything while it is imported
+        said = " ".join(str(err).split())
+        raise ConfigError(
+            f"{where}: {module_name} cannot be imported ({type(err).__name__}: {said})",
+            "run in the folder of the module, or name its file: system=FILE.py:NAME",
+        ) from err
+    if not hasattr(module, name):
+        raise ConfigError(f"{where}: {module_name} has no '{name}'{did_you_mean(name, vars(module))}")
+    file = getattr(module, "__file__", None)
+    return getattr(module, name), None if file is None else Path(file)
+
+
+def _module(name: str) -> Any:
+    path = Path(name).expanduser()
+    if path.suffix != ".py":
+        # a command does not look in the folder that it is run in
+        if "" not in sys.path and str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))
+        return import_module(name)
+    spec = spec_from_file_location(path.stem, path.resolve())
+    if spec is None or spec.loader is None or not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    module = module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,92 @@
+"""The reply of a system to one question, read from whatever it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from mrag_eval.platform import DataError
+from mrag_eval.systems._contexts import checked_passages
+from mrag_eval.systems._shapes import OWN, QUESTIONS, Shape, in_own_terms, path_in, recognised
+
+_PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/systems.md)"
+# What objects call their own dictionary.
+_DUMPS = ("to_dict", "model_dump")
+
+
+@dataclass(frozen=True)
+class SystemReply:
+    """What a RAG system replies to one question.
+
+    Attributes:
+        answer: its text.
+        contexts: what the answer was made from, best first: texts, dictionaries or objects of a framework; None if the
+            system shows none.
+        usage: counts of tokens by the names of providers (``prompt_tokens``, ``completion_tokens``), if it tells any.
+    """
+
+    answer: str
+    contexts: Sequence[Any] | None = None
+    usage: Mapping[str, Any] | None = None
+
+
+def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
+    """Return a reply with its contexts as dictionaries (``text``, ``id``, ``lang``, ``title``, ``score``, ``doc_id``).
+
+    Args:
+        value: a text, a tuple or record of :class:`SystemReply`'s parts, a row of one of the shapes of logs, or an
+            object that has one of these as its dictionary.
+        shape: where the parts are, if the user says so; then each path must be there.
+
+    Raises:
+        DataError: naming the path, or the keys of a reply of no known shape.
+    """
+    if isinstance(value, str):
+        return SystemReply(value)
+    if isinstance(value, tuple) and 0 < len(value) <= len(fields(SystemReply)):
+        value = SystemReply(*value)
+    if isinstance(value, SystemReply):
+        value = {"reply": value.answer, "passages": value.contexts, "usage": value.usage}
+    row = plain(value)
+    if not isinstance(row, Mapping):
+        raise DataError(f"the reply is neither a text nor has keys, found {type(value).__name__}", _PATHS)
+    keys = ", ".join(map(str, row))[:200] or "none"
+    if shape is None:
+        # a log repeats the question, a reply need not
+        shape = recognised(row) or recognised({**dict.fromkeys(QUESTIONS, ""), **row})
+    if shape is None:
+        raise DataError(f"the reply has no shape that is known; its keys: {keys}", _PATHS)
+    for path in shape.needs if shape.passage or shape.encoded else ():
+        if not path_in(row, path):
+            raise DataError(f"the reply has nothing at '{path}'; its keys: {keys}", _PATHS)
+    # our own shape's contexts may be plain texts here, too
+    found = in_own_terms(row, replace(shape) if shape is OWN else shape, "the reply")
+    if "reply" not in found:
+        raise DataError(f"the reply has no answer; its keys: {keys}", _PATHS)
+    listed = checked_passages(found.get("passages"), "the reply")
+    usage = row.get("usage")
+    return SystemReply(
+        found["reply"],
+        None if listed is None else [_stored(item) for item in listed],
+        usage if isinstance(usage, Mapping) else None,
+    )
+
+
+def _stored(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a context as JSON holds it."""
+    return {key: float(part) if key == "score" else str(part) for key, part in item.items() if part is not None}
+
+
+def plain(value: Any) -> Any:
+    """Return a value with dictionaries and lists in place of objects that have them."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, type):
+        return value
+    dump = next((found for name in _DUMPS if callable(found := getattr(value, name, None))), None)
+    if dump is not None:
+        return plain(dump())
+    return plain(vars(value)) if is_dataclass(value) else value

@@ -1,0 +1,253 @@
+"""RAG systems over our transport: over HTTP and in this process, kept, limited, and failing row by row."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval.config import system_spec
+from mrag_eval.models import ASKED, RagSystem, system_arguments, task_settings
+from mrag_eval.platform import ConfigError, remove_ended, run_ended
+from tests.worlds.model_server import Answer, ModelServer, said
+
+Start = Callable[..., ModelServer]
+QUESTIONS = [("When was Varn built?", "en"), ("Wann?", "de"), ("¿Cuándo?", "es")]
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+
+
+def echo(question: str, language: str) -> tuple[str, list[str]]:
+    return f"{language}: {question}", [f"context of {question}"]
+
+
+def system_of(system: Any = None, /, **arguments: Any) -> RagSystem:
+    made = RagSystem(system_spec({"max_retries": 0, **arguments}), system)
+    made._first_backoff = 0.01
+    return made
+
+
+def test_a_function_is_asked_once_a_question_and_language_and_kept() -> None:
+    asked = []
+
+    def system(question: str, language: str) -> tuple[str, list[str]]:
+        asked.append(question)
+        return echo(question, language)
+
+    replies = system_of(system, model="s").ask([*QUESTIONS, ("Wann?", "nl")])
+    assert [one.text for one in replies][1::2] == ["de: Wann?", "nl: Wann?"]
+    assert replies[0].contexts == [{"text": "context of When was Varn built?"}]
+    again = system_of(system, model="s")
+    assert [(one.text, one.contexts) for one in again.ask(QUESTIONS)] == [(r.text, r.contexts) for r in replies[:3]]
+    assert (len(asked), again.ledger.cached) == (4, 3)
+    # once the run has ended, the next one asks anew
+    run_ended(Path(again._cache.path), ASKED)
+    remove_ended()
+    system_of(system, model="s").ask(QUESTIONS)
+    assert len(asked) == 7
+
+
+@pytest.mark.parametrize("change", [{"model": "t"}, {"answer": "0"}, {"input": "q"}])
+def test_what_decides_a_reply_decides_what_is_kept(change: dict[str, Any]) -> None:
+    system_of(echo, model="s").ask(QUESTIONS)
+    other = system_of(lambda question, language: ["x"], **{"model": "s", "answer": "0", **change})
+    assert other.ask(QUESTIONS)[0].cached is False
+
+
+def test_other_code_is_another_system(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    for number, text in enumerate(("def ask(q):\n    return 'a'\n", "def ask(q):\n    return 'b'\n")):
+        file.write_text(text, "utf-8")
+        (reply, *_) = system_of(system=f"{file}:ask").ask(QUESTIONS)
+        assert (reply.text, reply.cached) == ("ab"[number], False)
+        assert system_of(system=f"{file}:ask").ask(QUESTIONS)[0].cached
+
+
+def test_a_coroutine_function_is_awaited_and_questions_run_together() -> None:
+    together = 0
+
+    async def system(question: str) -> str:
+        nonlocal together
+        together += 1
+        while together < 3:
+            await asyncio.sleep(0.001)
+        return question
+
+    replies = system_of(system, model="s", num_concurrent=3, timeout=10).ask(QUESTIONS)
+    assert [one.text for one in replies] == [question for question, _ in QUESTIONS]
+
+
+def test_functions_run_together_in_threads_and_one_at_a_time_by_default() -> None:
+    barrier = threading.Barrier(3, timeout=10)
+
+    def together(question: str) -> str:
+        barrier.wait()
+        return question
+
+    assert not any(one.error for one in system_of(together, model="s", num_concurrent=3).ask(QUESTIONS))
+    now = []
+
+    def alone(question: str) -> str:
+        now.append(question)
+        time.sleep(0.005)
+        together = len(now)
+        now.pop()
+        return str(together)
+
+    assert [one.text for one in system_of(alone, model="t").ask(QUESTIONS)] == ["1", "1", "1"]
+
+
+def raises(question: str) -> str:
+    raise ValueError(f"no index\nfor {question}")
+
+
+def exits(question: str) -> str:
+    raise SystemExit(3)
+
+
+def no_more(question: str) -> str:
+    return next(iter(()))
+
+
+async def exits_later(question: str) -> str:
+    raise SystemExit(4)
+
+
+@pytest.mark.parametrize(
+    ("system", "error"),
+    [
+        (no_more, "raised: StopIteration:"),
+        (exits_later, "raised: SystemExit: 4"),
+        (raises, "raised: ValueError: no index for When was Varn built?"),
+        (exits, "raised: SystemExit: 3"),
+        (lambda question: time.sleep(5), "timeout: no answer within 0.05 s"),
+        (lambda question: None, "shape: the reply is neither a text nor has keys, found NoneType"),
+        (lambda question: {"said": 1}, "shape: the reply has no shape that is known; its keys: said"),
+    ],
+)
+def test_what_a_system_does_instead_of_replying_is_a_failure_of_its_row(system: Any, error: str) -> None:
+    found = system_of(system, model="s", timeout=0.05).ask(QUESTIONS[:1])
+    assert [one.error for one in found] == [error]
+
+
+def test_what_is_raised_is_tried_again_and_failures_are_not_kept() -> None:
+    asked = []
+
+    def system(question: str, language: str) -> tuple[str, list[str]]:
+        asked.append(question)
+        if len(asked) < 2 or language == "es":
+            raise OSError("away")
+        return echo(question, language)
+
+    made = system_of(system, model="s", max_retries=1)
+    assert [one.error for one in made.ask(QUESTIONS)] == [None, None, "raised: OSError: away"]
+    assert (made.ledger.retries, made.ledger.failures) == (2, {"raised": 1})
+    before = len(asked)
+    system_of(system, model="s").ask(QUESTIONS)
+    assert asked[before:] == ["¿Cuándo?"]
+
+
+def test_an_empty_answer_is_an_outcome_and_an_answer_without_contexts_an_answer() -> None:
+    (empty, _, _) = system_of(lambda question: (" ", ["one"]), model="s").ask(QUESTIONS)
+    assert (empty.error, empty.outcome, empty.contexts) == (None, "empty", [{"text": "one"}])
+    (bare, *_) = system_of(lambda question: "a", model="t").ask(QUESTIONS)
+    assert (bare.outcome, bare.contexts) == (None, None)
+
+
+def test_no_more_questions_are_asked_than_the_budget_allows() -> None:
+    replies = system_of(echo, model="s", max_calls=2).ask(QUESTIONS)
+    assert [one.reason for one in replies] == [None, None, "budget"]
+
+
+# ------------------------------------------------------------------ over HTTP
+
+
+def test_an_endpoint_gets_the_template_and_replies_at_the_paths(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "planted-key-0123456789")
+    reply = {"out": {"text": "1841"}, "docs": [{"body": "one", "nr": 1}], "usage": {"prompt_tokens": 9}}
+    server = start(lambda body, n: Answer(body=reply))
+    request = {"inputs": [{"q": "{question} ({language})"}], "k": 3}
+    paths = {"answer": "out.text", "contexts": "docs", "contexts.text": "body", "contexts.id": "nr"}
+    made = system_of(url=server.url, request=request, api_key_env="MY_KEY", header={"X-Route": "b"}, **paths)
+    (first, *_) = made.ask([("Was ist {language}?", "de")])
+    assert (first.text, first.contexts, first.tokens_in) == ("1841", [{"text": "one", "id": "1"}], 9)
+    ((_, headers, body),) = server.requests
+    assert body == {"inputs": [{"q": "Was ist {language}? (de)"}], "k": 3}
+    sent = {name.lower(): value for name, value in headers.items()}
+    assert (sent["authorization"], sent["x-route"]) == ("Bearer planted-key-0123456789", "b")
+    assert made.host == server.url.split("/")[2]
+
+
+def test_chat_completions_with_contexts_need_no_paths(start: Start) -> None:
+    citations = [{"content": "The lighthouse was built in 1841.", "title": "Varn"}]
+    server = start(lambda body, n: said("1841", context={"citations": citations}))
+    (first, *_) = system_of(url=server.url, request="openai", model="varn").ask(QUESTIONS)
+    assert (first.text, first.tokens_in, first.tokens_out) == ("1841", 11, 7)
+    assert first.contexts == [{"text": citations[0]["content"], "title": "Varn"}]
+    assert server.requests[0][2] == {"model": "varn", "messages": [{"role": "user", "content": QUESTIONS[0][0]}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer(body={"text": "a"}), "shape: the reply has nothing at 'answer'; its keys: text"),
+        (Answer(500, "down"), "server: HTTP 500, down"),
+        (Answer(401, "who"), "auth: HTTP 401, who"),
+        (Answer(body="<html>"), "malformed: "),
+    ],
+)
+def test_a_bad_response_is_a_failure_of_its_row(start: Start, answer: Answer, error: str) -> None:
+    server = start(lambda body, n: answer)
+    (found,) = system_of(url=server.url, answer="answer").ask(QUESTIONS[:1])
+    assert found.error is not None
+    assert found.error.startswith(error)
+
+
+# ------------------------------------------------------------------ arguments
+
+
+def test_arguments_may_stand_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("url: http://localhost:8000/ask\nanswer: out\ncontexts: docs\ncontexts.text: body\n", "utf-8")
+    found = system_arguments({"system": str(file), "timeout": 5})
+    keys = {"answer": "out", "contexts": "docs", "context_keys": {"text": "body"}, "timeout": 5.0}
+    assert found == {"model": "localhost:8000/ask", "url": "http://localhost:8000/ask", **keys}
+    # what is recorded is valid again, and is what a program writes into JSON
+    assert system_arguments(json.loads(json.dumps(found))) == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "system", "said"),
+    [
+        ({}, None, "no system is named"),
+        ({"url": "http://h/ask", "system": "m:f"}, None, "'system' cannot be combined with 'url'"),
+        ({"url": "nowhere"}, None, "url: its address"),
+        ({"url": "http://h/ask", "anwser": "a"}, None, "unknown key 'anwser'; did you mean 'answer'"),
+        ({"system": "m:f", "request": "openai"}, None, "'request' requires 'url'"),
+        ({"url": "http://h/ask", "contexts": "docs"}, None, "'contexts' requires 'answer'"),
+        ({"url": "http://h/ask", "num_concurrent": 0}, None, "num_concurrent"),
+        ({}, lambda question: "a", "a function within another has no name for the results"),
+        ({}, object(), "a object has no name for the results"),
+    ],
+)
+def test_arguments_that_name_no_system_are_refused_in_one_line(
+    arguments: dict[str, Any], system: Any, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        system_arguments(arguments, system)
+    assert "\n" not in caught.value.message
+
+
+def test_tasks_are_told_that_the_system_retrieves() -> None:
+    assert task_settings("hf", {"pretrained": "x"}) == {"pretrained": "x"}
+    told = task_settings("rag", system_arguments({"url": "http://h/ask", "request": {"data": {"q": "{question}"}}}))
+    assert told == {"model": "h/ask", "retrieval.mode": "system"}

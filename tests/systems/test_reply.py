@@ -1,0 +1,120 @@
+"""Replies of systems: read in every shape that logs have, and refused in one line that names what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mrag_eval.platform import DataError
+from mrag_eval.systems import SHAPES, SystemReply, hits_of, reply_of, shape_of_reply
+from tests.worlds import logs
+
+TURN = logs.TURNS[0]
+# Where each shape repeats the question of its log, which a reply need not.
+ASKED = ("id", "user_input", "question", "query", "input", "reference", "ground_truth", "expected_output", "answers")
+# Traces are rows of several spans, and a log of BERGEN has no contexts.
+REPLIES = {name: shape for name, shape in logs.SHAPES.items() if not name.startswith("OpenInference")}
+
+
+def texts(reply: SystemReply) -> tuple[str, list[str]]:
+    return reply.answer, [one["text"] for one in reply.contexts or ()]
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_reply_is_read_in_every_shape_of_a_log_without_its_question(name: str) -> None:
+    (row,) = REPLIES[name](TURN)
+    kept = row if name.startswith("Haystack") else {key: part for key, part in row.items() if key not in ASKED}
+    found = reply_of(kept)
+    assert texts(found) == (TURN.answer, [text for _, text in TURN.contexts])
+    assert [one["id"] for one in found.contexts or ()] == [name for name, _ in TURN.contexts]
+
+
+def test_all_other_shapes_are_covered() -> None:
+    assert {shape.name for shape in SHAPES} == {name.partition(", ")[0] for name in REPLIES} | {
+        "BERGEN",
+        "OpenInference",
+    }
+
+
+@dataclass
+class Found:
+    """An object of a framework that is a dataclass."""
+
+    text: str
+    score: float
+
+
+class Dumped:
+    """An object of a framework that writes itself."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"page_content": "one", "metadata": {"lang": "en"}}
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "contexts"),
+    [
+        ("a", "a", None),
+        ("", "", None),
+        (("a", ["one"]), "a", [{"text": "one"}]),
+        (("a", None), "a", None),
+        (("a", []), "a", []),
+        (SystemReply("a", [{"content": "one", "id": 7}]), "a", [{"text": "one", "id": "7"}]),
+        (SystemReply("a", [Found("one", 1)]), "a", [{"text": "one", "score": 1.0}]),
+        (("a", [Dumped()]), "a", [{"text": "one", "lang": "en"}]),
+        ({"answer": {"content": "a"}, "contexts": ["one"]}, "a", [{"text": "one"}]),
+    ],
+)
+def test_texts_tuples_records_and_objects(value: Any, answer: str, contexts: Any) -> None:
+    found = reply_of(value)
+    assert (found.answer, found.contexts) == (answer, contexts)
+
+
+def test_paths_that_the_user_names_are_where_the_parts_are() -> None:
+    value = {"output": {"text": "a"}, "sources": [{"body": "one", "nr": 3}], "usage": {"prompt_tokens": 5}}
+    columns = {"answer": "output.text", "contexts": "sources", "contexts.text": "body", "contexts.id": "nr"}
+    found = reply_of(value, shape_of_reply(columns))
+    assert (found.answer, found.contexts, found.usage) == ("a", [{"text": "one", "id": "3"}], {"prompt_tokens": 5})
+    # an answer alone is asked for
+    assert reply_of(value, shape_of_reply({"answer": "output.text"})).contexts is None
+
+
+@pytest.mark.parametrize(
+    ("value", "columns", "said"),
+    [
+        (None, {}, "the reply is neither a text nor has keys, found NoneType"),
+        (["a"], {}, "neither a text nor has keys, found list"),
+        ({"said": "a", "with": []}, {}, "no shape that is known; its keys: said, with"),
+        ({"said": "a"}, {"answer": "answer.text"}, "nothing at 'answer.text'; its keys: said"),
+        ({"said": "a"}, {"answer": "said", "contexts": "docs"}, "nothing at 'docs'; its keys: said"),
+        ({"said": None}, {"answer": "said"}, "no answer; its keys: said"),
+        ({"said": [1]}, {"answer": "said"}, None),
+        ({"said": {"n": 1}}, {"answer": "said"}, "holds no text, found dict"),
+        (("a", [{"nothing": 1}]), {}, "expected a dictionary with 'id' or 'text'"),
+        (("a", 5), {}, "expected a dictionary with 'id' or 'text'"),
+    ],
+)
+def test_what_is_missing_is_named_in_one_line(value: Any, columns: Mapping[str, str], said: str | None) -> None:
+    shape = shape_of_reply(columns) if columns else None
+    if said is None:
+        assert reply_of(value, shape).answer == "1"
+        return
+    with pytest.raises(DataError, match=said) as caught:
+        reply_of(value, shape)
+    assert "\n" not in caught.value.message
+    assert caught.value.next_step
+
+
+def test_contexts_are_named_by_content_and_their_languages_told() -> None:
+    text = "Die Bäckerei in Olm verkauft seit vielen Jahren Roggenbrot an alle Bewohner der Stadt."
+    rows: list[Any] = [("a", [{"text": text}]), ("b", [{"text": text}, {"id": "x", "lang": "es"}]), ("c", None)]
+    first, second, none = hits_of(rows)
+    assert none is None
+    assert first is not None
+    assert second is not None
+    assert (first[0].lang, second[1].lang) == ("de", "es")
+    assert first[0].id == second[0].id != second[1].id
+    assert [hit.rank for hit in second] == [1, 2]
