@@ -22,7 +22,7 @@ from mrag_eval.metrics._char_ngram import (
     char_ngram_scores,
     char_ngram_scores_batch,
 )
-from mrag_eval.metrics._choices import declines, extract_choice
+from mrag_eval.metrics._choices import declines, extract_choice, reads_refusals
 from mrag_eval.metrics._choices_official import (
     BorderlinesCitation,
     extract_choice_blend_official,
@@ -77,6 +77,7 @@ from mrag_eval.metrics._language_rate import (
 )
 from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
+from mrag_eval.metrics._nomiracl import Presence, nomiracl_reading
 from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
 from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
@@ -145,6 +146,7 @@ __all__ = [
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
+    "Presence",
     "Quotes",
     "RowEvidence",
     "ScriptDetector",
@@ -201,6 +203,7 @@ __all__ = [
     "majority_vote",
     "margin_tests",
     "match",
+    "nomiracl_reading",
     "normalize_answer",
     "paired_ranks",
     "paired_tests",
@@ -214,6 +217,7 @@ __all__ = [
     "rank_documents",
     "ranking_metrics",
     "read_yes_no",
+    "reads_refusals",
     "reply_outcome",
     "segmented_f1",
     "share_between",

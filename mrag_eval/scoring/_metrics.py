@@ -38,6 +38,7 @@ from mrag_eval.metrics import (
     word_recall,
 )
 from mrag_eval.platform import Wait
+from mrag_eval.scoring import _abstention as abstention
 from mrag_eval.scoring import _reply_values as values
 from mrag_eval.scoring._control_kinds import (
     CHOICE,
@@ -88,7 +89,9 @@ _reply = partial(Metric, needs=ANSWERED)
 _chosen, _form = partial(_reply, control=CHOICE), partial(_reply, control=FORM)
 _held, _equal = partial(_reply, control=HOLDS), partial(_reply, control=EQUALS)
 _told = partial(_reply, control=LANGUAGE)
-_quoted = partial(_reply, control=uncontrolled("it compares replies with passages, and controls are shown none"))
+_beside_passages = uncontrolled("it compares replies with passages, and controls are shown none")
+_quoted = partial(_reply, control=_beside_passages)
+_abstains = partial(Metric, needs=way_to("answer", "label"), control=_beside_passages)
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
@@ -231,6 +234,47 @@ METRICS: dict[str, Metric] = {
             "share of the reply in runs of eight words or more from a passage shown, marked as quotes or not",
             None,
         ),
+        _abstains(
+            "abstention_error",
+            abstention.rate("error", abstention.by_words),
+            False,
+            "a passage shown answers, and the reply declines: in words of its language or English, by tag, or empty",
+            False,
+        ),
+        _abstains(
+            "abstention_hallucination",
+            abstention.rate("hallucination", abstention.by_words),
+            False,
+            "no passage shown answers, and the reply does not decline (likewise)",
+            False,
+        ),
+        _abstains(
+            "nomiracl_accuracy",
+            abstention.nomiracl_accuracy,
+            False,
+            "the reply says rightly whether a passage shown answers, in one of NoMIRACL's two sentences",
+        ),
+        _abstains(
+            "nomiracl_error",
+            abstention.rate("error", abstention.by_nomiracl),
+            False,
+            "a passage shown answers, and the reply says that it does not know",
+            False,
+        ),
+        _abstains(
+            "nomiracl_hallucination",
+            abstention.rate("hallucination", abstention.by_nomiracl),
+            False,
+            "no passage shown answers, and the reply says that one does",
+            False,
+        ),
+        _abstains(
+            "nomiracl_invalid",
+            abstention.nomiracl_invalid,
+            False,
+            "the reply has neither of the two sentences, or both",
+            False,
+        ),
         Metric(
             "passages_in_language",
             passages_in_language,
@@ -243,7 +287,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 # Metrics that a reply and its row alone decide.
-REPLY_METRICS = frozenset(METRICS) - {
+REPLY_METRICS = frozenset(name for name, metric in METRICS.items() if metric.control is not _beside_passages) - {
     "char3gram_recall_translated",
     "match_translated",
     "judged_accuracy",
@@ -251,9 +295,6 @@ REPLY_METRICS = frozenset(METRICS) - {
     "context_sufficiency",
     "language_check",
     "answered_in_english",
-    "verbatim_quote",
-    *(f"quote_{source}" for source, *_ in OTHER_QUOTES),
-    "copied",
     "passages_in_language",
     SHOWN,
 }
