@@ -32,6 +32,7 @@ from mrag_eval.metrics._choices_official import (
 )
 from mrag_eval.metrics._citation_preference import CitationPreference, citation_preference, citation_preferences
 from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
+from mrag_eval.metrics._citation_support import CitationSupport, citation_support
 from mrag_eval.metrics._citations import Citations, parse_citations
 from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
 from mrag_eval.metrics._concurrence import (
@@ -119,6 +120,7 @@ __all__ = [
     "Cause",
     "CitationPreference",
     "CitationRates",
+    "CitationSupport",
     "Citations",
     "CodeSwitch",
     "ConcurrenceScores",
@@ -170,6 +172,7 @@ __all__ = [
     "citation_preference",
     "citation_preferences",
     "citation_rates",
+    "citation_support",
     "cluster_interval",
     "code_switch_share",
     "cohen_kappa",

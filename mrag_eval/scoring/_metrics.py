@@ -51,7 +51,7 @@ from mrag_eval.scoring._control_kinds import (
     Control,
     uncontrolled,
 )
-from mrag_eval.scoring._passage_metrics import OTHER_QUOTES, copied, passages_in_language, quotes
+from mrag_eval.scoring._passage_metrics import OTHER_QUOTES, copied, passages_in_language, quotes, supported
 from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
 from mrag_eval.scoring._reasons import UNDEFINED
 from mrag_eval.scoring._reply_values import Batch, LanguageRule, each
@@ -233,6 +233,18 @@ METRICS: dict[str, Metric] = {
             False,
             "share of the reply in runs of eight words or more from a passage shown, marked as quotes or not",
             None,
+        ),
+        _quoted(
+            "citation_support_recall",
+            supported("recall"),
+            False,
+            "share of the reply's statements that the passages cited for them support (ALCE, by shared letters)",
+        ),
+        _quoted(
+            "citation_support_precision",
+            supported("precision"),
+            False,
+            "share of the reply's citations without which the support of a statement would be less (likewise)",
         ),
         _abstains(
             "abstention_error",

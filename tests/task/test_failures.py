@@ -47,7 +47,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 FAILING = {"a", "b"}
 REPLIES = {
-    "Wann": "<answer>“The lighthouse of Varn was built” in 1841, as they say.</answer>",
+    "Wann": "<answer>“The lighthouse of Varn was built” in 1841, as they say [1].</answer>",
     "Wurde": "<answer>ja</answer>",
     "Was": "<answer>Roggenbrot</answer>",
 }
