@@ -24,7 +24,7 @@ from mrag_eval.scoring._metrics import (
 )
 from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
 from mrag_eval.scoring._ranking import judged_ids, published_name
-from mrag_eval.scoring._reasons import BY_RULE, DECLINED, EMPTY, NO_ANSWERS
+from mrag_eval.scoring._reasons import BY_RULE, DECLINED, EMPTY, NO_ANSWERS, OF_ANOTHER_RATE
 from mrag_eval.scoring._relevance_table import label_line
 from mrag_eval.scoring._reply_values import LanguageRule
 from mrag_eval.scoring._resamples import RESAMPLES
@@ -82,6 +82,7 @@ __all__ = [
     "MOST_FAILED_IN_LANGUAGE",
     "MOST_LOST",
     "NO_ANSWERS",
+    "OF_ANOTHER_RATE",
     "REPLY_METRICS",
     "RESAMPLES",
     "TASK_MEASURES",

@@ -30,8 +30,10 @@ NOT_LABELLED = "the passages shown were not labelled"
 QUOTA = "this mode has no ranking; see shown@k"
 # The settings of the run leave nothing to measure, in any row.
 _BY_SETTINGS = frozenset({NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE, QUOTA})
-# No failures: nothing to measure, or a row that counts for another rate.
-BY_RULE = _BY_SETTINGS | {ANSWER_SHOWN, NO_ANSWER_SHOWN}
+# The row counts for another rate.
+OF_ANOTHER_RATE = frozenset({ANSWER_SHOWN, NO_ANSWER_SHOWN})
+# No failures.
+BY_RULE = _BY_SETTINGS | OF_ANOTHER_RATE
 # Reasons for which a row has no value of a metric, whatever happened on the way.
 UNDEFINED = _BY_SETTINGS | {
     *(NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO),
