@@ -70,7 +70,7 @@ class Retrieved:
     ``ranking`` is the search's own; ``reranked`` is that of the second stage, None without one. ``trace`` records how
     an agents' loop reached the passages. ``failures`` are those of its stages; passages and ranking are then what is
     there all the same, and nothing that a failed stage comes before is scored. ``withheld``: whether the relevant
-    passages were left out on purpose (``retrieval.unanswerable``); None if they are of no row.
+    passages were left out on purpose (``retrieval.unanswerable``); None if those of no row are.
     """
 
     passages: tuple[Hit, ...] = ()

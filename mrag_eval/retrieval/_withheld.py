@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mrag_eval.config import Retrieval
-from mrag_eval.core import Hit, Passage, RagDoc, Ranked, Retrieved, is_relevant
+from mrag_eval.core import Hit, Kept, RagDoc, Retrieved, is_relevant
 from mrag_eval.platform import ConfigError, content_key
-from mrag_eval.retrieval._texts import PassageSource, passages_by_id
+from mrag_eval.retrieval._texts import PassageSource, hit_of, passages_by_id
 
 # A hash of 16 hex digits as a share.
 _WHOLE = 16.0**16
@@ -34,13 +34,13 @@ def with_withheld(
     """
     if retrieval.unanswerable is None:
         return list(found)
-    kept = [_others(row, doc) if _drawn(doc, retrieval) else None for row, doc in zip(found, docs, strict=True)]
-    texts = passages_by_id((place.id for own in kept if own is not None for place in own[1]), source)
+    kept = [_others(row, doc) if _drawn(doc, retrieval) else ((), ()) for row, doc in zip(found, docs, strict=True)]
+    texts = passages_by_id((place.id for _, more in kept for place in more), source)
     out = []
-    for row, own in zip(found, kept, strict=True):
-        hits = [] if own is None else [*own[0], *(_hit(row, place, texts) for place in own[1])]
-        passages = tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, 1)) or row.passages
-        out.append(replace(row, passages=passages, withheld=bool(hits)))
+    for row, (left, more) in zip(found, kept, strict=True):
+        hits = [replace(hit, rank=rank) for rank, hit in enumerate(left, 1)]
+        hits += [hit_of(texts[place.id], place, rank) for rank, place in enumerate(more, len(hits) + 1)]
+        out.append(replace(row, passages=tuple(hits) or row.passages, withheld=bool(hits)))
     return out
 
 
@@ -49,26 +49,13 @@ def _drawn(doc: RagDoc, retrieval: Retrieval) -> bool:
     return doc.findable and place < (retrieval.unanswerable or 0.0)
 
 
-def _others(row: Retrieved, doc: RagDoc) -> tuple[list[Hit], list[Ranked]]:
+def _others(row: Retrieved, doc: RagDoc) -> tuple[Sequence[Hit], Sequence[Kept]]:
     """Return the passages shown that are not relevant, and those of the ranking that take the place of the others."""
     hits = [hit for hit in row.passages if not is_relevant(hit, doc)]
+    scores = {place.id: place.score for place in row.ranking}
+    second = {} if row.reranked is None else {place.id: place.score for place in row.reranked.ranking}
     order = (row.reranked.ranking if row.reranked is not None else ()) or row.ranking
     shown = {hit.id for hit in row.passages}
     more = [place for place in order if place.id not in shown and not is_relevant(place, doc)]
-    return hits, more[: len(row.passages) - len(hits)]
-
-
-def _hit(row: Retrieved, place: Ranked, texts: Mapping[str, Passage]) -> Hit:
-    passage = texts[place.id]
-    found = {one.id: one.score for one in row.ranking}
-    reranked = None if row.reranked is None or not row.reranked.ranking else place.score
-    return Hit(
-        passage.id,
-        passage.lang,
-        passage.text,
-        found.get(place.id, place.score),
-        0,
-        passage.title,
-        passage.doc_id,
-        rerank_score=reranked,
-    )
+    free = len(row.passages) - len(hits)
+    return hits, [Kept(place.id, scores[place.id], second.get(place.id)) for place in more[:free]]

@@ -238,33 +238,27 @@ METRICS: dict[str, Metric] = {
             "citation_support_recall",
             supported("recall"),
             False,
-            "share of the reply's statements that the passages cited for them support (ALCE, by shared letters)",
+            "share of statements that their citations support (ALCE)",
         ),
         _quoted(
             "citation_support_precision",
             supported("precision"),
             False,
-            "share of the reply's citations without which the support of a statement would be less (likewise)",
+            "share of citations that a statement needs (ALCE)",
         ),
         _abstains(
             "abstention_error",
             abstention.rate("error", abstention.by_words),
             False,
-            "a passage shown answers, and the reply declines: in words of its language or English, by tag, or empty",
+            "a passage shown answers, and the reply declines (in words, by tag, or without any text)",
             False,
         ),
         _abstains(
             "abstention_hallucination",
             abstention.rate("hallucination", abstention.by_words),
             False,
-            "no passage shown answers, and the reply does not decline (likewise)",
+            "no passage shown answers, and the reply does not decline",
             False,
-        ),
-        _abstains(
-            "nomiracl_accuracy",
-            abstention.nomiracl_accuracy,
-            False,
-            "the reply says rightly whether a passage shown answers, in one of NoMIRACL's two sentences",
         ),
         _abstains(
             "nomiracl_error",
@@ -281,10 +275,13 @@ METRICS: dict[str, Metric] = {
             False,
         ),
         _abstains(
+            "nomiracl_accuracy", abstention.nomiracl_accuracy, False, "it says rightly whether a passage answers"
+        ),
+        _abstains(
             "nomiracl_invalid",
             abstention.nomiracl_invalid,
             False,
-            "the reply has neither of the two sentences, or both",
+            "it has neither sentence of NoMIRACL's, or both",
             False,
         ),
         Metric(
