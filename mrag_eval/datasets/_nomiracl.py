@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -162,17 +162,23 @@ def _doc(
 def _with_texts(rows: Sequence[RagDoc], corpus: Path) -> list[RagDoc]:
     """Return the rows with the texts of their passages; those that lack one are left out."""
     wanted = {passage.id for doc in rows for passage in doc.given_passages}
-    texts: dict[str, dict[str, Any]] = {}
+    texts: dict[str, tuple[str, str]] = {}
     for number, row in iter_jsonl(corpus):
         where = f"{corpus}, line {number}"
         require_columns(row, ("docid", "title", "text"), where)
         if row["docid"] in wanted and row["text"]:
-            texts[row["docid"]] = {key: require_text(row[key], where, key).strip() for key in ("title", "text")}
-    return [
-        replace(doc, given_passages=tuple(replace(p, **texts[p.id]) for p in doc.given_passages))
-        for doc in rows
-        if doc.given_passages and all(p.id in texts for p in doc.given_passages)
-    ]
+            text = require_text(row["text"], where, "text").strip()
+            texts[row["docid"]] = str(row["title"] or "").strip(), text
+    out = []
+    for doc in rows:
+        filled = [
+            replace(passage, title=texts[passage.id][0], text=texts[passage.id][1])
+            for passage in doc.given_passages
+            if passage.id in texts
+        ]
+        if filled and len(filled) == len(doc.given_passages):
+            out.append(replace(doc, given_passages=tuple(filled)))
+    return out
 
 
 def _drawn(docs: Sequence[RagDoc], subset: str, block: NomiraclBlock) -> list[RagDoc]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any, get_args
 
@@ -74,6 +75,16 @@ def test_a_question_without_the_text_of_a_passage_is_left_out_and_counted(tmp_pa
     loaded = load(tmp_path)
     assert "relevant-2#0" not in [doc.id for doc in loaded.docs]
     assert "1 questions left out, without a passage or without the text of one" in loaded.notes
+
+
+def test_a_passage_may_have_no_title(tmp_path: Path) -> None:
+    nomiracl.write(tmp_path)
+    file = tmp_path / "data" / "german" / "corpus.jsonl.gz"
+    lines = gzip.decompress(file.read_bytes()).decode().replace('"T10#0"', "null")
+    file.write_bytes(gzip.compress(lines.encode()))
+    titles = {passage.id: passage.title for doc in load(tmp_path).docs for passage in doc.given_passages}
+    assert titles["10#0"] == ""
+    assert titles["11#0"] == "T11#0"
 
 
 def test_a_copy_without_the_language_names_the_folder(tmp_path: Path) -> None:
