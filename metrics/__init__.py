@@ -22,7 +22,7 @@ from mrag_eval.metrics._char_ngram import (
     char_ngram_scores,
     char_ngram_scores_batch,
 )
-from mrag_eval.metrics._choices import declines, extract_choice
+from mrag_eval.metrics._choices import declines, extract_choice, reads_refusals
 from mrag_eval.metrics._choices_official import (
     BorderlinesCitation,
     extract_choice_blend_official,
@@ -32,6 +32,7 @@ from mrag_eval.metrics._choices_official import (
 )
 from mrag_eval.metrics._citation_preference import CitationPreference, citation_preference, citation_preferences
 from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
+from mrag_eval.metrics._citation_support import CitationSupport, citation_support
 from mrag_eval.metrics._citations import Citations, parse_citations
 from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
 from mrag_eval.metrics._concurrence import (
@@ -77,6 +78,7 @@ from mrag_eval.metrics._language_rate import (
 )
 from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
+from mrag_eval.metrics._nomiracl import Presence, nomiracl_reading
 from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
 from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
 from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
@@ -118,6 +120,7 @@ __all__ = [
     "Cause",
     "CitationPreference",
     "CitationRates",
+    "CitationSupport",
     "Citations",
     "CodeSwitch",
     "ConcurrenceScores",
@@ -145,6 +148,7 @@ __all__ = [
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
+    "Presence",
     "Quotes",
     "RowEvidence",
     "ScriptDetector",
@@ -168,6 +172,7 @@ __all__ = [
     "citation_preference",
     "citation_preferences",
     "citation_rates",
+    "citation_support",
     "cluster_interval",
     "code_switch_share",
     "cohen_kappa",
@@ -201,6 +206,7 @@ __all__ = [
     "majority_vote",
     "margin_tests",
     "match",
+    "nomiracl_reading",
     "normalize_answer",
     "paired_ranks",
     "paired_tests",
@@ -214,6 +220,7 @@ __all__ = [
     "rank_documents",
     "ranking_metrics",
     "read_yes_no",
+    "reads_refusals",
     "reply_outcome",
     "segmented_f1",
     "share_between",

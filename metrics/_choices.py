@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from mrag_eval.languages import language
 from mrag_eval.metrics._choice_options import Mention, opens_line, plain_text
 from mrag_eval.metrics._choice_sentences import SEVERAL, PreparedReply, Sentence
 from mrag_eval.metrics._choice_words import Lexicon, inside, lexicon, normal
@@ -92,6 +93,12 @@ def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) ->
     said = reply.stated()[1]
     mentions = [mention for sentence in reply.sentences() for mention in sentence.mentions]
     return said != SEVERAL and _refuses(reply, mentions)
+
+
+def reads_refusals(lang: str) -> bool:
+    """Return whether the words are known in which replies in a language (BCP 47) decline."""
+    known = language(lang)
+    return known is not None and bool(known.words.refuses)
 
 
 def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:

@@ -80,7 +80,7 @@ def copied_share(reply: str, passages: Iterable[str]) -> float | None:
     A run has at least eight words, or 24 characters of a script without spaces, in the order of the passage; words are
     compared as in :func:`verbatim_quotes`. None for a reply that is shorter.
     """
-    words = _words(reply)
+    words = plain_words(reply)
     weights = [0, *accumulate(map(_weight, words))]
     if weights[-1] < LEAST_COPIED:
         return None
@@ -111,7 +111,7 @@ def held_elsewhere(quotes: Iterable[str], passages: Iterable[str]) -> frozenset[
         wanted.setdefault(pair, []).append(quote)
     found: set[str] = set()
     for passage in passages if wanted else ():
-        words = _words(passage)
+        words = plain_words(passage)
         if pairs := wanted.keys() & set(pairwise(words)):
             held = f" {' '.join(words)} "
             found |= {quote for pair in pairs for quote in wanted[pair] if f" {quote} " in held}
@@ -121,7 +121,7 @@ def held_elsewhere(quotes: Iterable[str], passages: Iterable[str]) -> frozenset[
 def _quoted(reply: str) -> list[list[str]]:
     """Return the words of each quote that is long enough, in order, each once."""
     spans = (next(filter(None, match.groups())) for match in _quotation().finditer(reply))
-    parts = (tuple(_words(part)) for span in spans for part in _OMISSION.split(span))
+    parts = (tuple(plain_words(part)) for span in spans for part in _OMISSION.split(span))
     return [list(words) for words in dict.fromkeys(parts) if sum(map(_weight, words)) >= LEAST_QUOTED]
 
 
@@ -139,7 +139,7 @@ def _character() -> re.Pattern[str]:
     return re.compile(f"[{HAN_KANA}{unspaced_letters()}][{marks()}]*")
 
 
-def _words(text: str) -> list[str]:
+def plain_words(text: str) -> list[str]:
     """Return the words of a text, and characters of scripts without spaces, in one form."""
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_PUNCTUATION)
     if not plain.isascii():
@@ -147,13 +147,18 @@ def _words(text: str) -> list[str]:
     return plain.split()
 
 
+def is_character(word: str) -> bool:
+    """Return whether a word of :func:`plain_words` is a character of a script without spaces."""
+    return _character().match(word) is not None
+
+
 def _weight(word: str) -> int:
-    return 1 if _character().match(word) else _WORD
+    return 1 if is_character(word) else _WORD
 
 
 def _joined(passages: Iterable[str]) -> str:
     # no word is a line end, so that nothing stands across two passages
-    return "\n".join(f" {' '.join(_words(passage))} " for passage in passages)
+    return "\n".join(f" {' '.join(plain_words(passage))} " for passage in passages)
 
 
 def _within(words: Sequence[str], held: str) -> bool:

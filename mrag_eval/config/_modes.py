@@ -162,6 +162,7 @@ MODES: Mapping[str, Mode] = {
             "kind=precomputed": _NO_RUN,
             "corpus=published": _NO_RUN,
             "rerank": "the critic orders the documents",
+            "unanswerable": "the agents have read what would be withheld",
         },
     ),
     "gold_lang": Mode(("gold",), "score", "the gold document's language (language oracle)", "Cross-Lingual Cost"),

@@ -94,6 +94,9 @@ class Retrieval(Block):
     ``rows``), and the rows are taken as they are there.
 
     ``shuffle`` shows the passages in an order drawn by this seed and the row, to see whether their order matters.
+
+    ``unanswerable`` withholds the relevant passages of this share of the rows, drawn by seed and row, to see whether
+    the model then declines. The next passages of the ranking take their places.
     """
 
     mode: str = "no_ir"
@@ -132,6 +135,7 @@ class Retrieval(Block):
     device: Device = "cpu"
     seed: int = Field(default=0, ge=0)
     shuffle: int | None = Field(default=None, ge=0)
+    unanswerable: float | None = Field(default=None, gt=0, le=1)
 
     @field_validator("languages", mode="before")
     @classmethod
@@ -195,6 +199,10 @@ class Retrieval(Block):
             for key in mode.own:
                 if mode is not self.preset and self.sets(key):
                     raise ValueError(f"'{key}' requires mode '{owner}'; this task has mode '{self.mode}'")
+        shown = passages_shown({"mode": self.mode, "given": {"subset": self.given.subset}})
+        if self.unanswerable is not None and shown in ("nothing", "gold"):
+            what = "no passages" if shown == "nothing" else "relevant passages alone"
+            raise ValueError(f"'unanswerable' withholds relevant passages, and mode '{self.mode}' shows {what} here")
         if self.depth is not None and self.depth < self.k:
             raise ValueError(f"'depth' is {self.depth}, less than k = {self.k} passages that go into the prompt")
         if self.query_vectors is not None and self.queries_in != "none":

@@ -22,6 +22,7 @@ from mrag_eval.core._languages import (
 )
 from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
 from mrag_eval.core._passages import (
+    ANSWERABLE,
     CONTROL,
     KEPT_LANGS,
     UNSURE_LANGUAGE,
@@ -47,6 +48,7 @@ from mrag_eval.core._table_text import columns, pipe_table
 from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
 
 __all__ = [
+    "ANSWERABLE",
     "ANY_LANGUAGE",
     "BEFORE",
     "CONTROL",

@@ -116,6 +116,8 @@ class Hit:
 
 # Key in ``RagDoc.extra`` for the languages of drawn documents, set if there are several.
 KEPT_LANGS = "kept_langs"
+# Key in ``RagDoc.extra`` for whether the passages that come with a row answer it; a row without the key leaves it open.
+ANSWERABLE = "answerable"
 # Key for why the detected language of a question is not relied on.
 UNSURE_LANGUAGE = "unsure_language"
 

@@ -69,7 +69,8 @@ class Retrieved:
     is empty without a search, or for an oracle. ``queries`` are the query texts if they are translations or several.
     ``ranking`` is the search's own; ``reranked`` is that of the second stage, None without one. ``trace`` records how
     an agents' loop reached the passages. ``failures`` are those of its stages; passages and ranking are then what is
-    there all the same, and nothing that a failed stage comes before is scored.
+    there all the same, and nothing that a failed stage comes before is scored. ``withheld``: whether the relevant
+    passages were left out on purpose (``retrieval.unanswerable``); None if those of no row are.
     """
 
     passages: tuple[Hit, ...] = ()
@@ -79,6 +80,7 @@ class Retrieved:
     reranked: Reranking | None = None
     trace: Trace | None = None
     failures: tuple[Failure, ...] = ()
+    withheld: bool | None = None
 
 
 def document_of(place: Ranked | Hit, doc: RagDoc) -> str:

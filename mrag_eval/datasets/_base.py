@@ -64,7 +64,7 @@ class Expected:
 
 
 # Dimensions of every summary, if the rows know them.
-_ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last")
+_ALWAYS = ("query_lang", "doc_lang", "pair", "gold_first", "gold_last", "withheld")
 
 
 class DataBlock(Block):

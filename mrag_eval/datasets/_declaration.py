@@ -19,7 +19,7 @@ from mrag_eval.core import normalize_language
 # Requirements for the user: a connection for the first run, own files, an index of a corpus, models that judge.
 Need = Literal["download", "files", "index", "judge"]
 # Keys of a user's own rows that scores are broken down by, unless ``data.breakdowns`` names others.
-OWN_BREAKDOWNS = ("resource_group", "country", "category", "q_type", "a_type", "crossdoc_type")
+OWN_BREAKDOWNS = ("resource_group", "country", "category", "q_type", "a_type", "crossdoc_type", "subset")
 _COMMIT = r"^[0-9a-f]{40}$"
 _REPOSITORY = r"^[\w.-]+/[\w.-]+$"
 

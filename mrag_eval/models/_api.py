@@ -35,7 +35,9 @@ def model_class(spec: ModelSpec, name: str) -> type[Any]:
     try:
         return harness.model_class(spec.model)
     except (KeyError, ValueError) as err:
-        raise ConfigError(f"model '{name}': {type_fault(spec) or err}") from None
+        raise ConfigError(
+            f"model '{name}': {type_fault(spec) or err}", "mrag-eval doctor   checks every model"
+        ) from None
     except ImportError as err:
         raise ConfigError(
             f"model '{name}': model type '{spec.model}' cannot be loaded: {err}",

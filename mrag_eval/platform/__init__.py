@@ -42,7 +42,7 @@ from mrag_eval.platform._files import (
     whole,
     write_whole,
 )
-from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function
+from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module
 from mrag_eval.platform._http import Endpoint, Transport, bearer
 from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
 from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
@@ -197,6 +197,7 @@ __all__ = [
     "one_of",
     "optional_beside",
     "own_function",
+    "own_module",
     "path_fault",
     "placed",
     "present_device",

@@ -62,10 +62,10 @@ def own_function(named: Any, group: str, where: str) -> OwnFunction:
     try:
         if isinstance(named, FunctionName):
             module, _, name = named.rpartition(".")
-            return _described(getattr(_module(module, named.folder), name), name, {}, where)
+            return _described(getattr(own_module(module, named.folder), name), name, {}, where)
         if ":" in str(named):
             module, _, name = str(named).partition(":")
-            return _described(getattr(_module(module, Path.cwd()), name), name, {}, where)
+            return _described(getattr(own_module(module, Path.cwd()), name), name, {}, where)
         found = entry_point(str(named), group)
         if found is not None:
             package = {} if found.dist is None else {"package": f"{found.dist.name} {found.dist.version}"}
@@ -83,22 +83,33 @@ def entry_point(name: str, group: str) -> EntryPoint | None:
     return next(iter(entry_points(group=group, name=name)), None)
 
 
-def _module(name: str, folder: Path) -> Any:
-    """Return the module in that folder, loaded again if its file has changed, else the installed one."""
-    file = (folder / f"{name.replace('.', '/')}.py").resolve()
-    if not name or not file.is_file():
+def own_module(name: str, folder: Path) -> Any:
+    """Return a module: that file of the folder, whether ``name`` or ``file.py``, else the installed one of that name.
+
+    It is loaded again if its text has changed.
+    """
+    path = name if name.endswith(".py") else f"{name.replace('.', '/')}.py"
+    file = (folder / path).resolve()
+    if not name or not (file.is_file() or path == name):
         return importlib.import_module(name)
+    # not by way of bytecode, which may be that of a text of the same second and length
+    text = file.read_bytes()
     # as the harness names what it loads for a task's YAML
-    key, changed = str(file.with_suffix("")), file.stat().st_mtime_ns
-    if getattr(sys.modules.get(key), "__mtime__", None) == changed:
-        return sys.modules[key]
+    key, read = str(file.with_suffix("")), sha256(text).hexdigest()
+    before = sys.modules.get(key)
+    if getattr(before, "__text__", None) == read:
+        return before
     spec = importlib.util.spec_from_file_location(key, file)
-    assert spec is not None
-    assert spec.loader is not None, file
+    assert spec is not None, file
     module = importlib.util.module_from_spec(spec)
-    module.__dict__["__mtime__"] = changed
-    spec.loader.exec_module(module)
+    module.__dict__["__text__"] = read
+    # a dataclass looks its module up while it is made
     sys.modules[key] = module
+    try:
+        exec(compile(text, str(file), "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[key]
+        raise
     return module
 
 

@@ -13,6 +13,8 @@ from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.models import Translator, build_translator
 from mrag_eval.platform import content_key
 from mrag_eval.retrieval._shown_translation import with_translated_passages
+from mrag_eval.retrieval._texts import PassageSource
+from mrag_eval.retrieval._withheld import check_withholding, with_withheld
 from mrag_eval.retrieval.sources import source_for
 
 
@@ -38,16 +40,24 @@ def retrieve(
     source = source_for(retrieval, benchmark, agent, use_cache=use_cache)
     if translator is None:
         translator = translator_for(retrieval, docs)
-    return as_shown(source.retrieve(docs, translator), docs, retrieval, translator)
+    check_withholding(docs, retrieval)
+    return as_shown(source.retrieve(docs, translator), docs, retrieval, translator, source)
 
 
 def as_shown(
-    found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: Translator | None
+    found: Sequence[Retrieved],
+    docs: Sequence[RagDoc],
+    retrieval: Retrieval,
+    translator: Translator | None,
+    source: PassageSource,
 ) -> list[Retrieved]:
-    """Return the rows with their passages as the prompt contains them, translated and shuffled if the block says so."""
+    """Return the rows with their passages as the prompt contains them: withheld, translated and shuffled if the block
+    says so.
+    """
+    found = with_withheld(found, docs, retrieval, source)
     if translator is not None and (retrieval.documents_in != "none" or translates_given(docs)):
         found = with_translated_passages(found, docs, retrieval, translator)
-    return list(found) if retrieval.shuffle is None else _shuffled(found, docs, retrieval.shuffle)
+    return found if retrieval.shuffle is None else _shuffled(found, docs, retrieval.shuffle)
 
 
 def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> list[Retrieved]:

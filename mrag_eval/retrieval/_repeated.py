@@ -43,7 +43,7 @@ def repeated(benchmark: Benchmark, retrieval: Retrieval, agent: Agent) -> Repeat
     by_model = retrieval.translates or translates_given(docs)
     found = None
     if source.repeatable(docs) and not by_model:
-        shown = as_shown(source.retrieve(docs), docs, retrieval, None)
+        shown = as_shown(source.retrieve(docs), docs, retrieval, None, source)
         found = {doc.id: row for doc, row in zip(docs, shown, strict=True)}
     own = benchmark.corpus if retrieval.corpus == "benchmark" else None
     if own is None:

@@ -15,6 +15,7 @@ from mrag_eval.models import EvaluatedModel, Translator, build_translator, total
 from mrag_eval.platform import DataError, present_device
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
+from mrag_eval.retrieval._withheld import check_withholding
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._manifest import ManifestEntry
@@ -65,6 +66,7 @@ class TaskRows:
         self._source.check(selection.docs, self._missing)
         if "corpus" not in self._missing.names:
             self._mark_absent()
+        check_withholding(list(self.docs.values()), retrieval)
         with self._missing.allowed("translator"):
             self.translator = self._translator()
         self._retrieved: dict[str, Retrieved] = {}
@@ -179,7 +181,7 @@ class TaskRows:
     def retrieved(self, docs: Sequence[RagDoc]) -> list[Retrieved]:
         """Retrieve for these rows, or take them from the run folder; the result is not kept here."""
         found = self._source.retrieve(docs, self.translator)
-        return found if self.taken else as_shown(found, docs, self.blocks.retrieval, self.translator)
+        return found if self.taken else as_shown(found, docs, self.blocks.retrieval, self.translator, self._source)
 
     def relevant(self, docs: Sequence[RagDoc], *, own: bool = False) -> Relevant | None:
         """Return the passages that answer the rows' questions; None without a corpus to look in.
@@ -230,6 +232,8 @@ class TaskRows:
             parts.append(f"{retrieval.k} passages from '{source}'")
             if retrieval.rerank is not None:
                 parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")
+        if retrieval.unanswerable is not None:
+            parts.append(f"relevant passages withheld from {100 * retrieval.unanswerable:g}% of the rows that have any")
         if self.skipped:
             parts.append(f"{len(self.skipped)} rows skipped ({self._why_skipped})")
         if self.without:
@@ -282,4 +286,6 @@ def logged_row(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
         row["reranked"] = ranking_dict(found.reranked.ranking)
     if found.trace is not None:
         row["trace"] = found.trace.to_dict()
+    if found.withheld is not None:
+        row["withheld"] = found.withheld
     return row

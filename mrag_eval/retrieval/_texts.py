@@ -29,7 +29,7 @@ def with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retriev
     texts = passages_by_id((kept.id for row in found for kept in row.kept), source)
     return [
         Retrieved(
-            tuple(_hit(texts[kept.id], kept, rank) for rank, kept in enumerate(row.kept, 1)),
+            tuple(hit_of(texts[kept.id], kept, rank) for rank, kept in enumerate(row.kept, 1)),
             row.ranking,
             row.searchable,
             reranked=row.reranked,
@@ -39,7 +39,8 @@ def with_texts(found: Sequence[Searched], source: PassageSource) -> list[Retriev
     ]
 
 
-def _hit(p: Passage, kept: Kept, rank: int) -> Hit:
+def hit_of(p: Passage, kept: Kept, rank: int) -> Hit:
+    """Return a passage as it is shown at a rank."""
     return Hit(p.id, p.lang, p.text, kept.score, rank, p.title, p.doc_id, kept.rerank_score)
 
 

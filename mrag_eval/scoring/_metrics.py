@@ -38,6 +38,7 @@ from mrag_eval.metrics import (
     word_recall,
 )
 from mrag_eval.platform import Wait
+from mrag_eval.scoring import _abstention as abstention
 from mrag_eval.scoring import _reply_values as values
 from mrag_eval.scoring._control_kinds import (
     CHOICE,
@@ -50,7 +51,7 @@ from mrag_eval.scoring._control_kinds import (
     Control,
     uncontrolled,
 )
-from mrag_eval.scoring._passage_metrics import OTHER_QUOTES, copied, passages_in_language, quotes
+from mrag_eval.scoring._passage_metrics import OTHER_QUOTES, copied, passages_in_language, quotes, supported
 from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
 from mrag_eval.scoring._reasons import UNDEFINED
 from mrag_eval.scoring._reply_values import Batch, LanguageRule, each
@@ -90,7 +91,9 @@ _reply = partial(Metric, needs=ANSWERED)
 _chosen, _form = partial(_reply, control=CHOICE), partial(_reply, control=FORM)
 _held, _equal = partial(_reply, control=HOLDS), partial(_reply, control=EQUALS)
 _told = partial(_reply, control=LANGUAGE)
-_quoted = partial(_reply, control=uncontrolled("it compares replies with passages, and controls are shown none"))
+_beside_passages = uncontrolled("it compares replies with passages, and controls are shown none")
+_quoted = partial(_reply, control=_beside_passages)
+_abstains = partial(Metric, needs=way_to("answer", "label"), control=_beside_passages)
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
@@ -233,6 +236,56 @@ METRICS: dict[str, Metric] = {
             "share of the reply in runs of eight words or more from a passage shown, marked as quotes or not",
             None,
         ),
+        _quoted(
+            "citation_support_recall",
+            supported("recall"),
+            False,
+            "share of statements that their citations support (ALCE)",
+        ),
+        _quoted(
+            "citation_support_precision",
+            supported("precision"),
+            False,
+            "share of citations that a statement needs (ALCE)",
+        ),
+        _abstains(
+            "abstention_error",
+            abstention.rate("error", abstention.by_words),
+            False,
+            "a passage shown answers, and the reply declines (in words, by tag, or without any text)",
+            False,
+        ),
+        _abstains(
+            "abstention_hallucination",
+            abstention.rate("hallucination", abstention.by_words),
+            False,
+            "no passage shown answers, and the reply does not decline",
+            False,
+        ),
+        _abstains(
+            "nomiracl_error",
+            abstention.rate("error", abstention.by_nomiracl),
+            False,
+            "a passage shown answers, and the reply says that it does not know",
+            False,
+        ),
+        _abstains(
+            "nomiracl_hallucination",
+            abstention.rate("hallucination", abstention.by_nomiracl),
+            False,
+            "no passage shown answers, and the reply says that one does",
+            False,
+        ),
+        _abstains(
+            "nomiracl_accuracy", abstention.nomiracl_accuracy, False, "it says rightly whether a passage answers"
+        ),
+        _abstains(
+            "nomiracl_invalid",
+            abstention.nomiracl_invalid,
+            False,
+            "it has neither sentence of NoMIRACL's, or both",
+            False,
+        ),
         Metric(
             "passages_in_language",
             passages_in_language,
@@ -245,7 +298,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 # Metrics that a reply and its row alone decide.
-REPLY_METRICS = frozenset(METRICS) - {
+REPLY_METRICS = frozenset(name for name, metric in METRICS.items() if metric.control is not _beside_passages) - {
     "char3gram_recall_translated",
     "match_translated",
     "judged_accuracy",
@@ -253,9 +306,6 @@ REPLY_METRICS = frozenset(METRICS) - {
     "context_sufficiency",
     "language_check",
     "answered_in_english",
-    "verbatim_quote",
-    *(f"quote_{source}" for source, *_ in OTHER_QUOTES),
-    "copied",
     "passages_in_language",
     SHOWN,
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from mrag_eval.core import UNSURE_LANGUAGE, Scored, Value, same_language
-from mrag_eval.metrics import Quotes, Source, copied_share, held_elsewhere, verbatim_quotes
-from mrag_eval.scoring._reasons import NO_PASSAGES, NO_QUOTE, TOO_SHORT_TO_COPY
+from mrag_eval.metrics import Quotes, Source, citation_support, copied_share, held_elsewhere, verbatim_quotes
+from mrag_eval.scoring._reasons import EMPTY, NO_CITATION, NO_PASSAGES, NO_QUOTE, OTHER_LANGUAGE, TOO_SHORT_TO_COPY
 
 # Places of quotes besides the passages shown: place, in words, whether more is better.
 OTHER_QUOTES: tuple[tuple[Source, str, bool | None], ...] = (
@@ -78,6 +79,26 @@ def copied(rows: Sequence[Scored]) -> list[Value]:
         share = copied_share(row.answer, _texts(row)) if _texts(row) else None
         out.append(_why_none(row, TOO_SHORT_TO_COPY) if share is None else share)
     return out
+
+
+def supported(side: Literal["recall", "precision"]) -> Callable[[Sequence[Scored]], list[Value]]:
+    """Return the share of a reply's statements that their citations support, or of its citations that are needed."""
+
+    def score(rows: Sequence[Scored]) -> list[Value]:
+        return where_told(rows, [value(row) for row in rows])
+
+    def value(row: Scored) -> Value:
+        # BordIRlines asks for explanations in English
+        lang = "en" if row.form == "citation" else row.doc.query_lang
+        if not _texts(row):
+            return NO_PASSAGES
+        found = citation_support(row.answer, [hit.text for hit in row.passages], lang)
+        if not all(same_language(row.passages[number].lang, lang) for number in found.cited):
+            return OTHER_LANGUAGE
+        share = found.recall if side == "recall" else found.precision
+        return share if share is not None else EMPTY if not found.statements else NO_CITATION
+
+    return score
 
 
 def passages_in_language(rows: Sequence[Scored]) -> list[Value]:

@@ -11,6 +11,10 @@ NOT_YES_NO = "the reference answer is neither yes nor no"
 DECLINED = "the model declined to answer"
 EMPTY = "the answer is empty"
 NO_PASSAGES = "no passage was shown"
+ANSWER_SHOWN = "a passage shown answers the question"
+NO_ANSWER_SHOWN = "no passage shown answers the question"
+NO_CITATION = "the reply cites no passage"
+OTHER_LANGUAGE = "a passage cited is not in the language of the question"
 NO_QUOTE = "the reply quotes nothing"
 TOO_SHORT_TO_COPY = "the reply is shorter than a copy"
 NO_PANEL = "no panel judged the row"
@@ -25,9 +29,13 @@ NOT_HELD = "the corpus holds no relevant document"
 NOT_LABELLED = "the passages shown were not labelled"
 QUOTA = "this mode has no ranking; see shown@k"
 # The settings of the run leave nothing to measure, in any row.
-BY_SETTINGS = frozenset({NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE, QUOTA})
+_BY_SETTINGS = frozenset({NO_CHECK, NO_TAG, NO_WAY_TO_DECLINE, QUOTA})
+# The row counts for another rate.
+OF_ANOTHER_RATE = frozenset({ANSWER_SHOWN, NO_ANSWER_SHOWN})
+# No failures.
+BY_RULE = _BY_SETTINGS | OF_ANOTHER_RATE
 # Reasons for which a row has no value of a metric, whatever happened on the way.
-UNDEFINED = BY_SETTINGS | {
+UNDEFINED = _BY_SETTINGS | {
     *(NO_ANSWERS, NO_VOTES, NO_ALIASES, NO_CHOICES, NOT_YES_NO),
     *(NO_RELEVANT, NOT_HELD, NOT_LABELLED, NO_PASSAGES),
 }

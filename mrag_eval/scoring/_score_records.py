@@ -10,7 +10,7 @@ from mrag_eval.core import can_be_score, not_finite
 from mrag_eval.metrics import ErrorAttribution, Estimate, LanguageCitations
 from mrag_eval.models import Ledger
 from mrag_eval.platform import OPTIONAL, check_version, from_json, with_version
-from mrag_eval.scoring._reasons import BY_SETTINGS
+from mrag_eval.scoring._reasons import BY_RULE
 from mrag_eval.scoring._row_records import PromptCounts
 
 Counts = Mapping[str, int]
@@ -408,11 +408,11 @@ class TaskScores:
     def unscored_share(self) -> float:
         """Return the largest share of rows that a metric could not score.
 
-        Rows that a rule leaves out are no failures, and do not count: short replies for ``correct_language``, and
-        every row where the run's settings leave nothing to measure (:data:`BY_SETTINGS`).
+        Rows that a rule leaves out are no failures, and do not count: short replies for ``correct_language``, rows
+        that count for another rate, and every row where the run's settings leave nothing to measure (:data:`BY_RULE`).
         """
         counts = (
-            sum(rows for reason, rows in reasons.items() if reason not in BY_SETTINGS)
+            sum(rows for reason, rows in reasons.items() if reason not in BY_RULE)
             for name, reasons in self.unscored.items()
             if name != "correct_language"
         )

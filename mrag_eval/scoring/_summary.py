@@ -69,6 +69,8 @@ def row_record(
     gold = tuple(hit.rank for hit in found.passages if hit.is_gold)
     if gold:
         cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}
+    if found.withheld is not None:
+        cell["withheld"] = "yes" if found.withheld else "no"
     second = found.reranked
     listed = second is not None and (second.windows or second.fault)
     record = RowRecord(
@@ -89,7 +91,8 @@ def row_record(
         return record
     languages = SearchedLanguages(dict(Counter(place.lang for place in found.ranking)), dict(found.searchable))
     record = replace(record, languages=languages)
-    if unknown_relevance(doc, labels) is not None:
+    # what was withheld says nothing of search and selection
+    if unknown_relevance(doc, labels) is not None or found.withheld:
         return record
     kept = any(answers(hit, doc, labels) for hit in found.passages)
     # quotas over fewer places may take a passage that those over the whole list leave out

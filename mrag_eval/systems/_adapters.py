@@ -6,11 +6,10 @@ import inspect
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, did_you_mean, own_module
 from mrag_eval.systems._shapes import QUESTIONS
 
 # Takes a question and its language (BCP 47); returns what the system does, or an awaitable of it.
@@ -113,7 +112,11 @@ def loaded(place: str, where: str) -> tuple[Any, Path | None]:
     if not module_name:
         raise ConfigError(f"{where}: '{place}' names no function in a module", "system=MODULE:NAME, or FILE.py:NAME")
     try:
-        module = _module(module_name)
+        # modules beside it are found as well
+        if "" not in sys.path and str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))
+        is_file = module_name.endswith(".py") or "." not in module_name
+        module = own_module(module_name, Path.cwd()) if is_file else import_module(module_name)
     except Exception as err:  # a module of the user's may raise anything while it is imported
         said = " ".join(str(err).split())
         raise ConfigError(
@@ -124,19 +127,3 @@ def loaded(place: str, where: str) -> tuple[Any, Path | None]:
         raise ConfigError(f"{where}: {module_name} has no '{name}'{did_you_mean(name, vars(module))}")
     file = getattr(module, "__file__", None)
     return getattr(module, name), None if file is None else Path(file)
-
-
-def _module(name: str) -> Any:
-    path = Path(name).expanduser()
-    if path.suffix != ".py":
-        # a command does not look in the folder that it is run in
-        if "" not in sys.path and str(Path.cwd()) not in sys.path:
-            sys.path.append(str(Path.cwd()))
-        return import_module(name)
-    spec = spec_from_file_location(path.stem, path.resolve())
-    if spec is None or spec.loader is None or not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
-    module = module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
-    return module

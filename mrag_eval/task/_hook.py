@@ -42,7 +42,7 @@ from mrag_eval.prompts import (
 from mrag_eval.retrieval import FIRST, TaskRows
 from mrag_eval.scoring import (
     ANSWERED,
-    BY_SETTINGS,
+    BY_RULE,
     METRIC_NAMES,
     AnswerRecord,
     ControlRecord,
@@ -415,7 +415,7 @@ class RagTask(HarnessTask):
         for why, names in left_out.items():
             log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):
-            level = logging.INFO if reason in BY_SETTINGS else logging.WARNING
+            level = logging.INFO if reason in BY_RULE else logging.WARNING
             log.log(level, "[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
         self._say_failures(scores)
         return scores.unscored_share

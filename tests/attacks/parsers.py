@@ -13,10 +13,12 @@ from mrag_eval.building.xrag._entities import _read as read_entities
 from mrag_eval.judging._rubrics import Case, relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.metrics import (
     VotedAnswer,
+    citation_support,
     copied_share,
     declines,
     extract_choice,
     extract_choice_blend_official,
+    nomiracl_reading,
     parse_borderlines_citation,
     parse_borderlines_direct,
     parse_borderlines_freetext,
@@ -62,7 +64,9 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._choices_official.parse_borderlines_direct": (partial(parse_borderlines_direct, options=OPTIONS),),
     "metrics._choices_official.parse_borderlines_freetext": (partial(parse_borderlines_freetext, options=OPTIONS),),
     "metrics._choices_official.parse_borderlines_citation": (partial(parse_borderlines_citation, options=OPTIONS),),
+    "metrics._citation_support.citation_support": (partial(citation_support, passages=PASSAGES, lang="en"),),
     "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
+    "metrics._nomiracl.nomiracl_reading": (nomiracl_reading,),
     "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
     "metrics._choices.declines": (declines,),
     "metrics._verbatim.copied_share": (partial(copied_share, passages=PASSAGES),),
@@ -110,6 +114,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
 # Found by the test as parsers, but not measured, and why.
 EXEMPT = {
     "metrics._choices._check": "looks at the type only",
+    "metrics._citation_support.cited_statements": "measured as citation_support",
     "metrics._choices._prepared": "measured as extract_choice",
     "metrics._choices_official._check": "looks at the type only",
     "metrics._verbatim._quoted": "measured as verbatim_quotes",

@@ -102,6 +102,7 @@ def test_a_missing_path_is_named(name: str, tmp_path: Path) -> None:
     extra = {
         "xrag": {"setting": "mono", "language": "de"},
         "mkqa": {"language": "de"},
+        "nomiracl": {"language": "de"},
         "xor_tydi": {"language": "ko"},
     }.get(name, {})
     with pytest.raises(DataError, match="nowhere"):

@@ -34,6 +34,7 @@ from mrag_eval.datasets._declaration import OWN_BREAKDOWNS
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.scoring import METRICS, row_record, summarize
 from tests.worlds import mkqa as mkqa_rows
+from tests.worlds import nomiracl as nomiracl_files
 from tests.worlds import xlcost as xlcost_files
 from tests.worlds import xrag as xrag_rows
 
@@ -150,6 +151,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
 BLOCKS: dict[str, dict[str, Any]] = {
     "bordirlines": {"embedder": "m3"},
     "mkqa": {"language": "de"},
+    "nomiracl": {"language": "de"},
     "xor_tydi": {"language": "ko"},
     "xrag": {"setting": "mono", "language": "de"},
 }
@@ -209,6 +211,7 @@ def rows_of(test_data: Path, tmp_path: Path) -> Any:
     """Return the ``data:`` blocks that give rows of a benchmark, with everything that breakdowns may need."""
     xrag_rows.write(tmp_path)
     mkqa_rows.write_all(tmp_path)
+    nomiracl_files.write(tmp_path)
     xlcost_files.write(tmp_path)
     lines = str(test_data / "borderlines")
     small = str(tmp_path)
@@ -219,6 +222,7 @@ def rows_of(test_data: Path, tmp_path: Path) -> Any:
         "click": [{"path": str(test_data / "click")}],
         "demo": [{}],
         "mkqa": [{"path": small, "language": code, "subset": "all"} for code in ("fr", "ja")],
+        "nomiracl": [{"path": small, "language": code} for code in nomiracl_files.FOLDERS],
         "tydiqa": [{"path": small}],
         "xlcost": [{"path": small, "tokenizer": "model_free"}],
         "xor_tydi": [{"path": small, "language": code} for code in ("ko", "ru")],

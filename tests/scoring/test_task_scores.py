@@ -98,12 +98,14 @@ REASONS = {name: value for name, value in vars(_reasons).items() if name.isupper
 
 
 @pytest.mark.parametrize("reason", REASONS.values(), ids=REASONS)
-def test_only_what_the_settings_leave_out_is_not_unscored(reason: str) -> None:
-    """Three rows of four lack a value: 0.75 of them are unscored, unless the settings leave nothing to measure."""
+def test_only_what_a_rule_leaves_out_is_not_unscored(reason: str) -> None:
+    """Three rows of four lack a value: 0.75 of them are unscored, unless the settings leave nothing to measure, or the
+    rows count for another rate.
+    """
     rows = [RowRecord(str(i), {"query_lang": "en"}, {"f1": 1.0}, unscored={"declined": reason}) for i in range(3)]
     scores = summarize([*rows, RowRecord("3", {"query_lang": "en"}, {"f1": 0.0})])
-    settings = {"NO_CHECK", "NO_TAG", "NO_WAY_TO_DECLINE", "QUOTA"}
-    assert scores.unscored_share == (0.0 if reason in {REASONS[name] for name in settings} else 0.75)
+    left_out = {"NO_CHECK", "NO_TAG", "NO_WAY_TO_DECLINE", "QUOTA", "ANSWER_SHOWN", "NO_ANSWER_SHOWN"}
+    assert scores.unscored_share == (0.0 if reason in {REASONS[name] for name in left_out} else 0.75)
     # the reason is told either way
     assert scores.unscored == {"declined": {reason: 3}}
 

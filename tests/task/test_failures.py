@@ -47,7 +47,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 FAILING = {"a", "b"}
 REPLIES = {
-    "Wann": "<answer>“The lighthouse of Varn was built” in 1841, as they say.</answer>",
+    "Wann": "<answer>“The lighthouse of Varn was built” in 1841, as they say [1].</answer>",
     "Wurde": "<answer>ja</answer>",
     "Was": "<answer>Roggenbrot</answer>",
 }
@@ -110,7 +110,7 @@ def seat(monkeypatch: pytest.MonkeyPatch, failing: Callable[[str], str | None]) 
         if failing(prompt) == step:
             return Reply("", error="server: HTTP 500")
         if step == "label":
-            return "[1]"
+            return "[]" if "Wurde" in prompt else "[1]"
         return verdict("correct") if "<generated_answer>" in prompt else '{"justification": "so", "sufficient": "yes"}'
 
     judge: Any = ScriptedJudge(script)

@@ -121,6 +121,7 @@ _WITHOUT_A_SEARCH = {
     "document_translation",
     "seed",
     "shuffle",
+    "unanswerable",
     "given.subset",
     "given.n",
     "run_may_differ",

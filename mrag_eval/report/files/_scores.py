@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.scoring import better_side, more_is_better, scale_of
+from mrag_eval.scoring import OF_ANOTHER_RATE, better_side, more_is_better, scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -181,10 +181,11 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
 def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **columns: Any) -> Score:
     """Return a row of the table from the columns of its task and its own; ``unscored`` counts rows by reason."""
     scale, more = scale_of(metric), more_is_better(metric)
+    lacking = sum(n for reason, n in unscored.items() if reason not in OF_ANOTHER_RATE)
     parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in unscored.items()]
     return Score(
         **task,
-        **_cases(columns, sum(unscored.values()) if scale.unit == "share" else 0),
+        **_cases(columns, lacking if scale.unit == "share" else 0),
         metric=metric,
         unscored=", ".join(parts) or None,
         unscored_rows=None if columns.get("dimension") else sum(unscored.values()),
@@ -198,7 +199,7 @@ def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **
 
 
 def _cases(columns: Mapping[str, Any], unscored: int) -> dict[str, Any]:
-    """Return the score with every unscored row at 0 and at 1 (Manski 1989); empty if all rows are scored."""
+    """Return the score with every unscored row of its own at 0 and at 1 (Manski 1989); empty if all rows are scored."""
     value, n = columns.get("value"), columns.get("n")
     if not unscored or columns.get("dimension"):
         return {}

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from mrag_eval.config import mode_named
-from mrag_eval.core import Passage, Trace
+from mrag_eval.core import Hit, Passage, Trace, is_relevant
 from mrag_eval.datasets import Held
 from mrag_eval.platform import to_json
 from mrag_eval.report.files._sample import Sample
@@ -53,6 +53,8 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
             if here.retrieval is not None and here.retrieval.shuffle is None and passage.get("rank") != place:
                 of_ranking.add(row, "doc.passages.rank", passage.get("rank"), place)
             _compare_place(of_ranking, row, passage, lists, by_agents="trace" in doc)
+            if doc.get("withheld") and is_relevant(Hit.from_dict(passage), sample.doc):
+                of_ranking.add(row, "doc.passages.id", passage["id"], "withheld")
         for key, places in lists.items():
             for name, found in places.items():
                 if name in texts:
@@ -147,7 +149,7 @@ def _compare_order(
     """Compare the passages shown with the head of the list that they were taken from, and its order with its scores."""
     retrieval = here.retrieval
     first = lists["reranked"] or lists["ranking"]
-    if retrieval is None or not first or not retrieval.has_single_ranking:
+    if retrieval is None or not first or not retrieval.has_single_ranking or doc.get("withheld"):
         return
     shown = [passage["id"] for passage in doc.get("passages") or ()]
     head = list(first)[: retrieval.k]

@@ -252,6 +252,7 @@ def _found(here: TaskHere, sample: Sample) -> Retrieved:
         reranked=second,
         trace=sample.trace,
         failures=tuple(failure for failure in record.failures if failure.step in _RETRIEVAL),
+        withheld=doc.get("withheld"),
     )
 
 

@@ -16,7 +16,7 @@ from mrag_eval.report.verification._task_here import RowsHere, TaskHere
 from mrag_eval.scoring import TASK_MEASURES, halved_metrics, option_texts, reference_of
 
 # Keys of the row in a sample that retrieval adds to the benchmark's own.
-RETRIEVED = ("absent_ids", "passages", "ranking", "searched_with", "reranked", "trace")
+RETRIEVED = ("absent_ids", "passages", "ranking", "searched_with", "reranked", "trace", "withheld")
 # Keys that are compared with nothing here: the replies, and the record, which is made again from them.
 _OWN = ("resps", "rows", "votes")
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")

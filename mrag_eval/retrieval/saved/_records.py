@@ -53,6 +53,8 @@ def as_record(doc: RagDoc, found: Retrieved) -> dict[str, Any]:
         out["trace"] = found.trace.to_dict()
     if found.failures:
         out["failures"] = to_json(found.failures)
+    if found.withheld is not None:
+        out["withheld"] = found.withheld
     return out
 
 
@@ -73,6 +75,7 @@ def from_record(record: Mapping[str, Any]) -> Retrieved:
         reranked,
         Trace.from_dict(record["trace"], f"trace of row '{record['id']}'") if "trace" in record else None,
         from_json(tuple[Failure, ...], record.get("failures", ()), f"failures of row '{record['id']}'", _FIX),
+        None if record.get("withheld") is None else bool(record["withheld"]),
     )
 
 

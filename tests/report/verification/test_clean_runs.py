@@ -71,6 +71,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[ScriptedLM]]] = {
     },
     "no search": ({"retrieval": {"mode": "no_ir"}, "metrics": ["match"]}, {}, ScriptedLM),
     "shuffled": ({"retrieval": {**ALL, "k": 4, "depth": 8, "shuffle": 3}}, {}, ScriptedLM),
+    "withheld": (
+        {
+            "retrieval": {**ALL, "depth": 8, "unanswerable": 0.5},
+            "metrics": ["abstention_error", "abstention_hallucination", "shown@k"],
+        },
+        {},
+        ScriptedLM,
+    ),
     "merged by rank": ({"retrieval": {**ALL, "merge": "rrf"}}, {}, ScriptedLM),
     "--samples": ({}, {"samples": {"task": [11, 3, 7]}}, ScriptedLM),
     "--limit as a share": ({}, {"limit": 0.4}, ScriptedLM),

@@ -1,0 +1,95 @@
+"""Support by citations: statements, marks, recall and precision by hand, and right from shifted citations on XQuAD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mrag_eval.metrics import citation_support
+from mrag_eval.metrics._citation_support import LEAST_SHARED, cited_statements, shared_content
+from scripts.citation_support import area, measure
+
+LIGHTHOUSE = "The lighthouse of Varn was built in 1841 by Ilse Brandt. It stands on a white cliff."
+BAKERY = "The bakery of Olm sells rye bread every morning. Its oven is 90 years old."
+HARBOUR = "Fishing boats left the harbour of Kess at night. Storms kept them away for weeks."
+PASSAGES = [LIGHTHOUSE, BAKERY, HARBOUR]
+
+
+@pytest.mark.parametrize(
+    ("reply", "statements"),
+    [
+        ("A tower. [1] A mill [2][3].", [("A tower.", (0,)), ("A mill .", (1, 2))]),
+        ("A tower [1, 3]. A mill.", [("A tower .", (0, 2)), ("A mill.", ())]),
+        ("A tower <doc0,2>. <doc1>", [("A tower .", (0, 2, 1))]),
+        ("A tower [1] [1].", [("A tower .", (0,))]),
+        # the year is no citation, nor is a mark with words
+        ("In [1841] a [sic] tower. [0]", [("In a [sic] tower.", (1840,))]),
+        ("[1] A tower.", [("A tower.", (0,))]),
+        ("塔很高。[1]磨坊很旧。[2]", [("塔很高。", (0,)), ("磨坊很旧。", (1,))]),
+        ("Chosen Option: A) Nord\nExplanation: because a tower <doc0>.", [("because a tower .", (0,))]),
+        (" \n [1]", []),
+    ],
+)
+def test_a_reply_is_read_as_statements_with_their_citations(
+    reply: str, statements: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    assert cited_statements(reply, "en") == statements
+
+
+def test_recall_counts_statements_and_precision_citations() -> None:
+    """Two statements of three are supported. Of four citations, [2] beside [1] is not needed, nor is the wrong [3]."""
+    reply = "The lighthouse of Varn was built in 1841 [1][2]. The bakery sells rye bread [2]. Boats are blue [3]."
+    found = citation_support(reply, PASSAGES, "en")
+    assert (found.statements, found.supported, found.citations, found.needed) == (3, 2, 4, 2)
+    assert found.recall == pytest.approx(2 / 3)
+    assert found.precision == 0.5
+    assert found.cited == {0, 1, 2}
+
+
+def test_two_passages_may_support_a_statement_together() -> None:
+    reply = "The lighthouse of Varn was built in 1841, and the oven of the bakery is 90 years old [1][2]."
+    both = citation_support(reply, PASSAGES, "en")
+    assert (both.supported, both.needed) == (1, 2)
+    assert citation_support(reply.replace("[2]", ""), PASSAGES, "en").supported == 0
+
+
+def test_statements_without_a_citation_or_with_one_out_of_range_are_not_supported() -> None:
+    bare = citation_support("The lighthouse of Varn was built in 1841.", PASSAGES, "en")
+    assert (bare.recall, bare.precision) == (0.0, None)
+    beyond = citation_support("The lighthouse of Varn was built in 1841 [9].", PASSAGES, "en")
+    assert (beyond.recall, beyond.precision, beyond.cited) == (0.0, 0.0, frozenset())
+    assert citation_support("", PASSAGES, "en").recall is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage", "held"),
+    [
+        ("Built in 1841", LIGHTHOUSE, True),
+        ("Built in 1842", LIGHTHOUSE, False),
+        ("Gebaut 1.500", "Gebaut mit 1,500 Steinen", True),
+        ("Gebaut 1500", "Gebaut mit 1 500 Steinen", False),
+        ("बना 1841 में", "यह १८४१ में बना", True),
+        ("", LIGHTHOUSE, False),
+    ],
+)
+def test_every_number_of_a_statement_must_be_there(statement: str, passage: str, held: bool) -> None:
+    assert (shared_content(statement, passage) > 0) is held
+
+
+def test_it_does_not_tell_a_true_statement_from_a_false_one() -> None:
+    assert citation_support("The lighthouse was built by Varn [1].", PASSAGES, "en").recall == 1.0
+
+
+@pytest.mark.parametrize("lang", ["ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh"])
+def test_right_citations_are_told_from_shifted_ones_in_every_language_of_xquad(lang: str, test_data: Path) -> None:
+    """The area under the ROC curve on the articles that the bound was not chosen on."""
+    cases = measure(test_data / "xquad" / f"xquad.{lang}.json.gz")
+    assert len(cases.right) == 578
+    assert area(cases.right, cases.wrong["shifted"]) > 0.98
+    assert area(cases.right, cases.wrong["far"]) > 0.99
+    # another answer from the same paragraph is as well supported: the documented limit
+    assert area(cases.right, cases.wrong["other answer"]) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(np.asarray(cases.right) >= LEAST_SHARED) > 0.89
+    assert np.mean(np.asarray(cases.wrong["shifted"]) >= LEAST_SHARED) < 0.17
