@@ -124,6 +124,7 @@ def loaded(place: str, where: str) -> tuple[Any, Path | None]:
             "run in the folder of the module, or name its file: system=FILE.py:NAME",
         ) from err
     if not hasattr(module, name):
-        raise ConfigError(f"{where}: {module_name} has no '{name}'{did_you_mean(name, vars(module))}")
+        named = [there for there in vars(module) if not there.startswith("_")]
+        raise ConfigError(f"{where}: {module_name} has no '{name}'{did_you_mean(name, named)}")
     file = getattr(module, "__file__", None)
     return getattr(module, name), None if file is None else Path(file)
