@@ -12,6 +12,7 @@ _FIRST = {
     "timeout": "raise timeout in --model_args, or lower num_concurrent",
     "rate_limit": "lower num_concurrent in --model_args",
     "server": "see the server's own log",
+    "broken_off": "see the server's own log",
     "malformed": "check that base_url in --model_args is the address that --model speaks to",
     "stopped": "mend what the calls before it failed with",
 }
