@@ -14,7 +14,17 @@ from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import CUT, Reply, closes_thinking, split_thinking
 from mrag_eval.platform import BROKEN_AGAIN, HttpFault, error_fault, json_answer, redact
 
-_FILTERS = ("content_filter", "safety", "sensitive", "prohibited_content", "blocklist", "recitation")
+# Ends in lower case, as providers name them: by a filter (with anything after), and by the model itself. Any other end
+# that is no limit broke the reply off.
+_FILTERS = (
+    "content_filter", "safety", "sensitive", "prohibited_content", "blocklist", "recitation", "guardrail",
+    "error_toxic", "spii",
+)  # fmt: skip
+_BY_MODEL = frozenset(
+    {"complete", "completed", "end", "end_id", "end_of_text", "end_turn", "endoftext", "eos", "eos_token", "finished",
+     "function_call", "refusal", "stop", "stop_sequence", "stop_words", "stopped", "tool_call", "tool_calls",
+     "tool_use"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ def _outcome(text: str, finish: str | None = None, *, thinking: str = "", ends_t
 
     Args:
         text: the reply, with thinking that it may hold.
-        finish: the provider's word for its end, None if it is not known.
+        finish: the provider's word for its end in lower case, None if it is not known.
         thinking: thinking that came apart from the text.
         ends_thinking: the token that ends this model's thinking, if it is known and stands in the text.
     """
@@ -106,6 +116,10 @@ def _reply_or_fault(lm: Any, outputs: Any, part: _Part | HttpFault) -> Reply | H
         return HttpFault("content_filter", f"finish reason '{part.finish}'", again=0)
     if finish == "error":
         return error_fault(outputs)
+    if finish and finish not in _BY_MODEL | CUT:
+        return HttpFault("broken_off", f"finish reason '{part.finish}'", again=BROKEN_AGAIN)
+    if not (finish or part.written.strip() or part.refusal):
+        return malformed("no text in the answer, and no finish reason")
     try:
         (text,) = lm.parse_generations(part.outputs)
     except Exception as err:  # any failure of a provider's parser is a fault of this one response
@@ -121,7 +135,7 @@ def _reply_or_fault(lm: Any, outputs: Any, part: _Part | HttpFault) -> Reply | H
         return Reply(said, part.finish, thinking=thinking, outcome="refusal")
     # the harness's reader leaves out what stands before the end of the thinking
     whole = part.written if ends else text
-    outcome = _outcome(whole, part.finish, thinking=part.thinking, ends_thinking=ends)
+    outcome = _outcome(whole, finish or None, thinking=part.thinking, ends_thinking=ends)
     if not outcome and not text.strip():
         outcome = "empty"
     return Reply(text, part.finish, thinking=thinking, outcome=outcome or None)
@@ -157,7 +171,7 @@ def _choice_part(outputs: Mapping[str, Any], choice: Any) -> _Part | HttpFault:
         return error_fault(choice["error"])
     message = choice.get("message")
     whole = message if isinstance(message, dict) else choice
-    if whole is choice and "text" not in choice:
+    if not whole or (whole is choice and "text" not in choice):
         return malformed(f"no text in the answer: {str(choice)[:80]}")
     # some servers leave out a content that is null
     read = _flat(whole.get("content" if whole is message else "text"))

@@ -12,6 +12,7 @@ _FIRST = {
     "timeout": "raise timeout in --model_args, or lower num_concurrent",
     "rate_limit": "lower num_concurrent in --model_args",
     "server": "see the server's own log",
+    "broken_off": "see the server's own log",
     "raised": "mend what the system raises",
     "shape": "say where the reply has its parts: answer=PATH,contexts=PATH in --model_args",
     "malformed": "check that base_url in --model_args is the address that --model speaks to",

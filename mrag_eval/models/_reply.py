@@ -10,8 +10,11 @@ from typing import Any
 from mrag_eval.config import Generation
 from mrag_eval.prompts import Conversation
 
-# Ends of a reply at its limit, as providers name them.
-CUT = ("length", "max_tokens", "model_context_window_exceeded")
+# Ends of a reply at its limit, as providers name them, in lower case.
+CUT = frozenset(
+    {"length", "max_length", "max_output_tokens", "max_tokens", "model_context_window_exceeded", "model_length",
+     "token_limit"}
+)  # fmt: skip
 # Fields that are stored where they say something.
 _LATER = ("outcome", "answered_by", "likelihood", "contexts")
 
@@ -59,7 +62,7 @@ class Reply:
     @property
     def cut_off(self) -> bool:
         """Return whether the reply ended because it reached ``max_tokens``."""
-        return self.finish_reason in CUT
+        return (self.finish_reason or "").lower() in CUT
 
     def stored(self) -> dict[str, Any]:
         """Return the value to cache."""

@@ -127,9 +127,10 @@ def _are_counts(value: Any) -> bool:
 
 def _is_vector(value: Any, dimension: int) -> bool:
     try:
-        return _decoded(value).shape == (dimension,)
+        vector = _decoded(value)
     except (TypeError, ValueError):
         return False
+    return vector.shape == (dimension,) and bool(np.isfinite(vector).all() and vector.any())
 
 
 def _searchable(

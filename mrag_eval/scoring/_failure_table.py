@@ -66,6 +66,13 @@ def bounds_with(total: float, n: int, failed: int, metric: str) -> tuple[float, 
     return (total + failed * low) / (n + failed), (total + failed * high) / (n + failed)
 
 
+def vote_lines(scores: TaskScores) -> list[str]:
+    """Return the votes that failed by judge, one line for each panel that has any."""
+    return [
+        f"failed votes on {what}: {table.failed_votes}" for what, table in scores.panels.items() if table.failed_votes
+    ]
+
+
 def failure_line(scores: TaskScores) -> str:
     """Return the failures in one line: rows, steps, reasons; and the languages in which many rows failed."""
     steps = [

@@ -174,6 +174,7 @@ def panel_line(table: PanelTable, what: str = "answers") -> str:
         f"{asked:,} {what}",
         ", ".join(votes),
         *([f"not asked: {', '.join(settled)}"] if settled else []),
+        *([f"failed votes: {table.failed_votes}"] if table.failed_votes else []),
         *([f"many rows without a verdict in {', '.join(table.marked_languages)}"] if table.marked_languages else []),
         total(table.ledger.values()).line(),
         *([table.language_check] if table.language_check else []),

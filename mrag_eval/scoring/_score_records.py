@@ -216,6 +216,20 @@ class JudgeColumn:
     self_preference: Estimate | None = field(default=None, metadata=OPTIONAL)
     no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
 
+    @property
+    def failed(self) -> str | None:
+        """Return how many of its votes failed, of all, and why; None if none did."""
+        if not self.abstained:
+            return None
+        failed = sum(self.abstained.values())
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.abstained.items())
+        return f"{failed:,} of {failed + self.correct.n:,} ({reasons})"
+
+    @property
+    def silent(self) -> bool:
+        """Return whether all of its votes failed, so that it judged nothing."""
+        return bool(self.abstained) and not self.correct.n
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
@@ -261,8 +275,16 @@ class PanelTable:
 
     @property
     def models(self) -> list[str]:
-        """Return the seats' models, by name."""
-        return [judge.model or seat for seat, judge in self.judges.items()]
+        """Return the models of the seats that judged, by name: of those with a vote, if any of theirs failed."""
+        return [judge.model or seat for seat, judge in self.judges.items() if not judge.silent]
+
+    @property
+    def failed_votes(self) -> str | None:
+        """Return the votes that failed, judge by judge, and who has no vote at all; None if none failed."""
+        found = [f"{seat} {judge.failed}" for seat, judge in self.judges.items() if judge.failed]
+        if silent := [seat for seat, judge in self.judges.items() if judge.silent]:
+            found.append(f"without any vote, so no judge of this run: {', '.join(silent)}")
+        return "; ".join(found) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,6 +449,17 @@ class TaskScores:
     def failed_everywhere(self) -> str | None:
         """Return the first step at which every row failed; None if some rows passed each."""
         return next((step for step, why in self.failures.items() if sum(why.values()) == self.rows), None)
+
+    @property
+    def panels(self) -> dict[str, PanelTable]:
+        """Return the tables of the panels by what they judged."""
+        found = {"answers": self.judge, "contexts": self.sufficiency}
+        return {what: table for what, table in found.items() if table is not None}
+
+    @property
+    def silent_judges(self) -> list[JudgeColumn]:
+        """Return the judges that were asked and gave no vote."""
+        return [judge for table in self.panels.values() for judge in table.judges.values() if judge.silent]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as JSON."""

@@ -72,6 +72,7 @@ from mrag_eval.scoring import (
     territory_values,
     unscored_lines,
     value_names,
+    vote_lines,
 )
 from mrag_eval.task._measured import measured
 from mrag_eval.task._system import check_asked, prompt_for_system
@@ -135,8 +136,9 @@ class RagTask(HarnessTask):
 
     @property
     def complete(self) -> bool:
-        failures = {} if self._summary is None else self._summary.failures
-        return not any(may_pass(reason) for reasons in failures.values() for reason in reasons)
+        scores = TaskScores() if self._summary is None else self._summary
+        failures = [*scores.failures.values(), *(judge.abstained for judge in scores.silent_judges)]
+        return not any(may_pass(reason) for reasons in failures for reason in reasons)
 
     # ------------------------------------------------------------------ rows
 
@@ -421,23 +423,28 @@ class RagTask(HarnessTask):
         return scores.unscored_share
 
     def _say_failures(self, scores: TaskScores) -> None:
-        """Log a line with the command that repeats only what failed; let the command fail if a step failed for all."""
-        if not scores.failures:
+        """Log a line with the command that repeats only what failed.
+
+        Let the command fail if a step failed for all rows, or all votes of a judge.
+        """
+        silent = scores.silent_judges
+        if not scores.failures and not silent:
             return
         again = command_line() or "the same call"
         if self._supply.retrieve_again and scores.failures.keys() & way_to("translation of documents"):
             again = f"{self._supply.retrieve_again} && {again}"
         next_step = LASTING if self.complete else f"what succeeded is kept; this repeats the rest: {again}"
-        everywhere = scores.failed_everywhere
+        everywhere = scores.failed_everywhere is not None
+        parts = [*([failure_line(scores)] if scores.failures else []), *(vote_lines(scores) if silent else [])]
         log.log(
-            logging.WARNING if everywhere is None else logging.ERROR,
+            logging.ERROR if everywhere or silent else logging.WARNING,
             "[%s] failed%s: %s; %s",
             self._name,
-            "" if everywhere is None else " in every row",
-            failure_line(scores),
+            " in every row" if everywhere else "",
+            "; ".join(parts),
             next_step,
         )
-        if everywhere is not None:
+        if everywhere or silent:
             end_with_1()
 
     def task_score_names(self) -> dict[str, bool | None]:

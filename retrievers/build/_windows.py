@@ -134,7 +134,8 @@ def made(
     vectors = np.empty((len(texts), model.dim), dtype=np.float32)
     for number, content in kept.items():
         vectors[places[number]] = np.frombuffer(content, "<f4").reshape(-1, model.dim)
-    for nth, fresh in vectors_arriving(model, asked):
+    ids = [[passages[position].id for position in places[number]] for number in left]
+    for nth, fresh in vectors_arriving(model, asked, ids=ids):
         vectors[places[left[nth]]] = fresh
         if ahead is not None:
             ahead.keep(left[nth], fresh.astype("<f4", copy=False).tobytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -27,6 +28,8 @@ _CONNECT_TIMEOUT, _TIMEOUT = 10.0, 130.0
 # Bytes of the longest answer: 128 vectors of 4,096 numbers are about 12 MB of text.
 _LONGEST = 64 << 20
 _CONCURRENT = 4
+# Characters of a text in a message.
+LONGEST_NAME = 80
 # Words of messages for a fault without an HTTP status.
 _PROBLEMS = {"connection": "ConnectionError", "timeout": "Timeout"}
 
@@ -40,6 +43,14 @@ class FailedBatch(NamedTuple):
 
 # Receives the number of a batch that was not embedded, and why.
 OnFailed = Callable[[int, FailedBatch], None]
+
+
+def _uneven(vectors: Sequence[Sequence[float]], texts: Sequence[str]) -> str:
+    """Return which text has a vector of another width than most; empty if all have one width."""
+    widths = [len(vector) for vector in vectors]
+    usual, _ = max(Counter(widths).items(), key=lambda item: (item[1], item[0]))
+    odd = next((at for at, width in enumerate(widths) if width != usual), None)
+    return "" if odd is None else f": {widths[odd]} numbers instead of {usual} for '{texts[odd][:LONGEST_NAME]}'"
 
 
 class ApiEmbedder:
@@ -141,7 +152,7 @@ class ApiEmbedder:
             vectors = response.answer
             if self.normalize:
                 norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-                vectors /= np.where(norms > 0, norms, 1.0)
+                vectors /= np.where((norms > 0) & np.isfinite(norms), norms, 1.0)
             yield number, vectors
         if first is not None and failed is None:
             raise self._fault(first)
@@ -153,14 +164,17 @@ class ApiEmbedder:
         return {self._api.header: f"{self._api.scheme}{key_in(variable, f'embedder {self.name}')}"}
 
     def _read(self, call: EmbeddingCall, body: str) -> Vectors:
-        answer = json_answer(body)
+        answer, why = json_answer(body), ""
         try:
-            vectors = np.asarray(self._api.vectors(answer), dtype=np.float32)
-            complete = vectors.ndim == 2 and len(vectors) == len(call.texts)
+            found = self._api.vectors(answer)
+            complete = len(found) == len(call.texts)
+            why = _uneven(found, call.texts) if complete else ""
+            vectors = np.asarray(found, dtype=np.float32)
+            complete &= vectors.ndim == 2
         except (ValueError, KeyError, TypeError):
             complete = False
         if not complete:
-            fault = f"{self._url} did not return {len(call.texts)} embeddings"
+            fault = f"{self._url} did not return {len(call.texts)} embeddings{why}"
             raise HttpFault("malformed", fault, again=0)
         return vectors
 

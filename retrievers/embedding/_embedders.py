@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.platform import CorpusError, Wait, missing_extra, present_device
-from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder, OnFailed
+from mrag_eval.retrievers.embedding._api_embeddings import LONGEST_NAME, ApiEmbedder, FailedBatch, OnFailed
 from mrag_eval.retrievers.embedding._apis import APIS
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._recent_queries import remembered
@@ -158,7 +158,7 @@ def _load(asked: SpecKey, device: str) -> Embedder:
 
 def query_vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """Embed queries, each distinct text once; recent ones are remembered within the process."""
-    found = remembered(embedder, texts, lambda new: checked(embedder, embedder.embed_queries(new), len(new)))
+    found = remembered(embedder, texts, lambda new: checked(embedder, embedder.embed_queries(new), new))
     return np.stack(found) if found else np.empty((0, embedder.dim), dtype=np.float32)
 
 
@@ -173,11 +173,13 @@ def vectors_arriving(
     *,
     queries: bool = False,
     failed: OnFailed | None = None,
+    ids: Sequence[Sequence[str]] | None = None,
 ) -> Iterator[tuple[int, Vectors]]:
     """Embed batches of passages (or queries); yield the number and vectors of each as soon as it is embedded.
 
     An endpoint embeds several at a time, in any order; other embedders one after the other. ``failed`` receives the
-    batches that an endpoint does not embed; without it, the first one's fault is raised after the others.
+    batches that an endpoint does not embed, and those with a vector that cannot be compared; without it, the first
+    one's fault is raised, that of an endpoint after the others. A fault names the text, or the passage by its id.
     """
     if isinstance(embedder, ApiEmbedder):
         found = embedder.arriving(batches, queries=queries, failed=failed)
@@ -185,22 +187,38 @@ def vectors_arriving(
         embed = embedder.embed_queries if queries else embedder.embed_passages
         found = ((number, embed(batch)) for number, batch in enumerate(batches))
     for number, vectors in found:
-        yield number, checked(embedder, vectors, len(batches[number]))
+        try:
+            named = (batches[number], "text") if ids is None else (ids[number], "passage")
+            fit = checked(embedder, vectors, *named)
+        except CorpusError as fault:
+            if failed is None:
+                raise
+            failed(number, FailedBatch(f"malformed: {fault.message}", fault))
+            continue
+        yield number, fit
 
 
-def checked(embedder: Embedder, vectors: Any, count: int) -> Vectors:
-    """Return the vectors as contiguous float32; raise CorpusError for a wrong shape or values that are not finite."""
+def checked(embedder: Embedder, vectors: Any, names: Sequence[str], of: str = "text") -> Vectors:
+    """Return the vectors of texts as contiguous float32, texts × dim.
+
+    Raises CorpusError for another number of them, and for one that cannot be compared with others: of another width,
+    not finite, or all zeros, which is as near to any passage. ``names`` are those of the texts, or passages (``of``).
+    """
     array = np.ascontiguousarray(vectors, dtype=np.float32)
-    if array.shape != (count, embedder.dim):
+    if array.ndim != 2 or len(array) != len(names):
         raise CorpusError(
-            f"embedder {embedder.name} returned an array of shape {array.shape} for {count} texts, "
-            f"expected ({count}, {embedder.dim})",
+            f"embedder {embedder.name} returned an array of shape {array.shape} for {len(names)} texts, "
+            f"expected ({len(names)}, {embedder.dim})",
             "return one row per text, of width dim",
         )
-    if not np.isfinite(array).all():
-        row = int(np.nonzero(~np.isfinite(array).all(axis=1))[0][0])
+    if array.shape[1] == embedder.dim:
+        finite = np.isfinite(array).all(axis=1)
+        why = np.where(finite, np.where(array.any(axis=1), "", "only zeros"), "numbers that are not finite")
+    else:
+        why = np.full(len(array), f"{array.shape[1]} numbers instead of {embedder.dim}")
+    for row in np.flatnonzero(why)[:1]:
         raise CorpusError(
-            f"embedder {embedder.name} returned a vector that is not finite (text {row} of the batch)",
-            "try float32 instead of float16, or another embedder",
+            f"embedder {embedder.name} returned no usable vector for {of} '{names[row][:LONGEST_NAME]}': {why[row]}",
+            "leave out that text, try float32 instead of float16, or use another embedder",
         )
     return array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.core import Judgement, RagDoc, Scored, Vote
+from mrag_eval.harness import _command
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _answers as judging
 from mrag_eval.models import Ledger
@@ -112,6 +114,49 @@ def test_unjudged_rows_are_left_out_of_the_mean_counted_and_shown(
     assert scores["judge"]["judges"]["j3"]["correct"]["value"] is None
     assert scores["judge"]["agreement"]["fleiss"]["value"] is None
     assert any("14 unanimous or majority, 0 ties, 1 unjudged (timeout)" in r.getMessage() for r in caplog.records)
+
+
+@pytest.mark.parametrize("fault", ["connection", "auth", "stopped", "timeout"])
+@pytest.mark.parametrize("dead", [0, 1, 2, 3])
+def test_a_judge_whose_votes_all_failed_ends_the_command_with_1(
+    judged_tasks: Path,
+    seat: Callable[..., Judges],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    dead: int,
+    fault: str,
+) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(_command, "exit_with_1_at_the_end", lambda: ended.append("1"))
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/mrag-eval", "run", "--tasks", "judged"])
+    caplog.set_level("INFO")
+    seat(*[failing(fault)] * dead, *[exact] * (3 - dead))
+    scores = scores_of(run(judged_tasks, "judged", lm=ScriptedLM(tagged)))
+    # the others decide as ever
+    assert scores["metrics"].get("judge_correct", {}).get("n") == (15 if dead < 2 else 0)
+    assert ended == ["1"] * (dead > 0)
+    said = [record for record in caplog.records if "failed votes" in record.getMessage()]
+    assert {record.levelname for record in said} == ({"INFO", "ERROR"} if dead else set())
+    for record in said:
+        for nth in (1, 2, 3):
+            assert (f"j{nth} 15 of 15 (15 {fault})" in record.getMessage()) == (nth <= dead)
+        assert f"no judge of this run: {', '.join(f'j{nth}' for nth in range(1, dead + 1))}" in record.getMessage()
+    errors = [record.getMessage() for record in said if record.levelname == "ERROR"]
+    assert all(line.endswith("this repeats the rest: mrag-eval run --tasks judged") for line in errors)
+
+
+def test_a_judge_with_one_vote_left_ends_no_command(
+    judged_tasks: Path, seat: Callable[..., Judges], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(_command, "exit_with_1_at_the_end", lambda: ended.append("1"))
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/mrag-eval", "run", "--tasks", "judged"])
+    caplog.set_level("INFO")
+    seat(exact, exact, lambda p: exact(p) if "bakery" in p else failing()(p))
+    run(judged_tasks, "judged", lm=ScriptedLM(tagged))
+    (said,) = [record.getMessage() for record in caplog.records if "failed votes" in record.getMessage()]
+    assert "j3 14 of 15 (14 timeout)" in said
+    assert ended == []
 
 
 def test_a_panel_that_abstains_altogether_leaves_no_score_and_breaks_nothing(

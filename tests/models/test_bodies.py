@@ -51,7 +51,9 @@ def answer(body: dict[str, Any], attempt: int) -> Answer:
         one = {"text": reply_text(prompts), "meta_info": {"finish_reason": {"type": "stop"}}}
         return Answer(body=one)
     if "stop_sequences" in body:
-        return Answer(body={"content": [{"type": "text", "text": reply_text(body["messages"])}], "stop_reason": "x"})
+        return Answer(
+            body={"content": [{"type": "text", "text": reply_text(body["messages"])}], "stop_reason": "end_turn"}
+        )
     if "messages" in body:
         said = {"message": {"role": "assistant", "content": reply_text(body["messages"])}}
         return Answer(body={"choices": [{"index": 0, "finish_reason": "stop", **said}]})

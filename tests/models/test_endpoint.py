@@ -20,7 +20,7 @@ from tests.worlds.model_server import Answer, ModelServer, said
 
 CHAT, TEXT, BLOCKS = "local-chat-completions", "local-completions", "anthropic-chat-completions"
 SCORED, EMPTY, CUT, REFUSAL = "scored", "empty", "thinking cut", "refusal"
-FILTER = "failed: content_filter"
+FILTER, BROKEN, MALFORMED_REPLY = "failed: content_filter", "failed: broken_off", "failed: malformed"
 
 # ------------------------------------------------------------------ content x end x format
 
@@ -31,11 +31,11 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
     "text after thinking": (SCORED, SCORED, SCORED),
     "text after thinking apart": (SCORED, SCORED, SCORED),
     "parts": (SCORED, SCORED, SCORED),
-    "nothing": (EMPTY, EMPTY, CUT),
-    "null": (EMPTY, EMPTY, CUT),
-    "left out": (EMPTY, EMPTY, CUT),
-    "blank": (EMPTY, EMPTY, EMPTY),
-    "thinking apart": (EMPTY, EMPTY, CUT),
+    "nothing": (MALFORMED_REPLY, EMPTY, CUT),
+    "null": (MALFORMED_REPLY, EMPTY, CUT),
+    "left out": (MALFORMED_REPLY, EMPTY, CUT),
+    "blank": (MALFORMED_REPLY, EMPTY, EMPTY),
+    "thinking apart": (MALFORMED_REPLY, EMPTY, CUT),
     "thinking without end": (CUT, EMPTY, CUT),
     "thinking and no more": (EMPTY, EMPTY, CUT),
     "refusal apart": (REFUSAL, REFUSAL, REFUSAL),
@@ -73,7 +73,30 @@ ENDS: dict[str, tuple[str | None, str | None, str | None]] = {
     BLOCKS: (None, "end_turn", "max_tokens"),
 }
 # Ends that say more than where the reply ends, whatever it holds.
-SAYING = {"content_filter": FILTER, "SAFETY": FILTER, "refusal": REFUSAL, "error": "failed: server"}
+SAYING = {
+    **dict.fromkeys(("content_filter", "SAFETY", "ERROR_TOXIC", "SPII", "guardrail_intervened"), FILTER),
+    # one that no provider has yet stands for all that the list does not know
+    **dict.fromkeys(
+        (
+            "abort",
+            "cancelled",
+            "failed",
+            "insufficient_system_resource",
+            "network_error",
+            "OTHER",
+            "timeout",
+            "a new one",
+        ),
+        BROKEN,
+    ),
+    "refusal": REFUSAL,
+    "error": "failed: server",
+}
+# The words of providers for a whole reply, and for one at its limit.
+WHOLE = (
+    "stop", "eos", "eos_token", "end_turn", "stop_sequence", "COMPLETE", "completed", "tool_calls", "tool_use",
+)  # fmt: skip
+LIMITS = ("length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded")
 
 
 @dataclass(frozen=True)
@@ -105,7 +128,14 @@ def contents() -> Iterator[tuple[str, Case]]:
                 Case(kind, Answer(body=bodied(kind, name, ends[nth])), CONTENTS[name][nth]),
             )
         for name, (end, becomes) in itertools.product(("text", "nothing"), SAYING.items()):
-            yield f"{kind}, {name}, end {end}", Case(kind, Answer(body=bodied(kind, name, end)), becomes)
+            for said_so in {end, end.upper(), end.lower()}:
+                body = bodied(kind, name, said_so)
+                yield f"{kind}, {name}, end {said_so}", Case(kind, Answer(body=body), becomes)
+        for end, name in itertools.product((*WHOLE, *LIMITS), ("text", "nothing")):
+            becomes = SCORED if name == "text" else CUT if end in LIMITS else EMPTY
+            for said_so in {end, end.upper(), end.lower()}:
+                body = bodied(kind, name, said_so)
+                yield f"{kind}, {name}, end {said_so}", Case(kind, Answer(body=body), becomes)
 
 
 CASES = dict(contents())
@@ -215,6 +245,7 @@ MALFORMED: dict[str, Any] = {
     "null choices": {"choices": None},
     "two choices": {"choices": [{"index": i, "message": {"content": "42"}} for i in (0, 1)]},
     "another's choice": {"choices": [{"index": 3, "message": {"content": "42"}}]},
+    "an empty message": {"choices": [{"index": 0, "finish_reason": "stop", "message": {}}]},
     "no message": {"choices": [{"index": 0, "finish_reason": "stop"}]},
     "another format": {"choices": [{"index": 0, "text": "42"}]},
     "a number": said(7).body,
@@ -279,6 +310,14 @@ def test_what_servers_add_or_leave_out_is_read(start: Callable[..., ModelServer]
     }
     reply, _, _ = one(start, lambda body, attempt: Answer(body=bodies[name]))
     assert (str(reply), became(reply)) == ("42", SCORED)
+
+
+def test_a_reply_that_broke_off_is_asked_for_again_and_names_its_end(start: Callable[..., ModelServer]) -> None:
+    reply, state, server = one(start, lambda body, attempt: said("4", finish="abort"))
+    assert (became(reply), len(server.requests), state.outcomes) == (BROKEN, 3, {})
+    assert "finish reason 'abort'" in reply.failure.detail
+    whole, _, _ = one(start, lambda body, n: said("4", finish="abort") if n == 1 else said("42"))
+    assert (str(whole), became(whole)) == ("42", SCORED)
 
 
 def test_an_empty_answer_is_not_asked_for_again(start: Callable[..., ModelServer]) -> None:

@@ -19,7 +19,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from mrag_eval.config import deep_merge
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import EXPORTS, Options, TaskConfig, export
+from mrag_eval.report import EXPORTS, Options, TaskConfig, export, render, score_tables
 from mrag_eval.report.exports import _push as push
 from mrag_eval.report.exports._latex import escaped, latex_table
 from mrag_eval.report.exports._licences import source_of
@@ -414,6 +414,24 @@ def test_judges_are_named_where_they_judged(tmp_path: Path) -> None:
     (judge_info,) = (one["model_info"] for one in scoring["judges"])
     assert (judge_info["id"], judge_info["developer"]) == ("acme/judge", "acme")
     assert "llm_scoring" not in by["rag_de:match"]
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+@pytest.mark.parametrize("about", ["judge", "sufficiency"])
+def test_the_votes_that_failed_are_in_every_format_and_the_text_report(form: str, about: str, tmp_path: Path) -> None:
+    dead = {"model": "acme/dead", "correct": cell(None, 0), "abstained": {"connection": 3, "stopped": 1}}
+    judges = {"alive": {"model": "acme/alive", "correct": cell(1.0, 4)}, "gone": dead}
+    run = write_run(tmp_path / "run", scores={about: {"judges": judges}})
+    (tmp_path / "out").mkdir()
+    made = EXPORTS[form].file
+    where = tmp_path / "out" if made is None else tmp_path / "out" / made
+    files = export([run], form, Options(output=where, metrics=("match",))).files
+    text = " ".join(" ".join(file.read_text("utf-8").split()) for file in files)
+    assert "gone 4 of 4 (3 connection, 1 stopped)" in text
+    assert "no judge of this run: gone" in text
+    assert "acme/dead" not in text
+    assert ("acme/alive" in text) == (about == "judge" and form != "latex")
+    assert "gone 4 of 4 (3 connection, 1 stopped)" in render(score_tables([run]))
 
 
 # ------------------------------------------------------------------ texts

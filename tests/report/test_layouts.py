@@ -304,6 +304,47 @@ def test_rows_left_out_and_the_judges_are_named(tmp_path: Path) -> None:
     assert any("judged by one, two, three (the paper: GPT-4o-2024-08-06" in note for note in notes)
 
 
+def votes(model: str, cast: int, **failed: int) -> dict[str, Any]:
+    """Return a judge with this many votes that count, and of others the reasons for which they failed."""
+    share = {"value": 1.0 if cast else None, "n": cast}
+    return {"model": model, "correct": share, "abstained": failed, "no_verdict": {}}
+
+
+@pytest.mark.parametrize("dead", range(4))
+@pytest.mark.parametrize("reasons", [{"connection": 10, "stopped": 2}, {"unreadable": 12}])
+def test_a_judge_without_a_vote_is_no_judge_of_the_paper_s_three(
+    dead: int, reasons: dict[str, int], tmp_path: Path
+) -> None:
+    names = ("one", "two", "three")
+    seats = {
+        name: votes(name, 0 if nth < dead else 12, **(reasons if nth < dead else {})) for nth, name in enumerate(names)
+    }
+    path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.5, judges=seats)})
+    table = tables(path)["4"]
+    sources = {row.source for row in table.rows if row.labels == ("org/model",)}
+    differs = {f"this run, other settings: judges={3 - dead}, not 3"} if dead else set()
+    assert differs <= sources
+    assert any("other settings" in source for source in sources) == bool(dead)
+    counted = [note for note in table.notes if "failed votes" in note]
+    assert len(counted) == bool(dead)
+    for nth, name in enumerate(names):
+        assert all(
+            (f"{name} 12 of 12 ({', '.join(f'{n} {why}' for why, n in reasons.items())})" in note) == (nth < dead)
+            for note in counted
+        )
+    judged = ", ".join(names[dead:])
+    assert any(f"judged by {judged} (the paper: GPT-4o" in note for note in table.notes)
+
+
+def test_a_judge_with_one_vote_is_one_and_its_failed_votes_are_counted(tmp_path: Path) -> None:
+    seats = {name: votes(name, 1, timeout=11) for name in ("one", "two", "three")}
+    path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.5, judges=seats)})
+    table = tables(path)["4"]
+    assert not any("other settings" in row.source for row in table.rows)
+    assert any("failed votes: one 11 of 12 (11 timeout); two 11 of 12" in note for note in table.notes)
+    assert not any("no judge" in note for note in table.notes)
+
+
 def test_answers_in_english(tmp_path: Path) -> None:
     english = {"answered_in_english": {"value": 0.125, "low": 0.0, "high": 0.3, "n": 8}}
     path = write(tmp_path / "results_1.json", {"xrag_mono_zh": leaf(0.5, metrics=english)})

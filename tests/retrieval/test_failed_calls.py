@@ -13,6 +13,7 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Failure, Retrieved
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.models import Reply
+from mrag_eval.platform import CorpusError
 from mrag_eval.retrieval import TaskRows, open_folder, retrieve, retrieve_into
 from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
 from mrag_eval.retrievers import build_index
@@ -179,7 +180,75 @@ def test_an_endpoint_that_embeds_no_query_says_why_and_is_not_asked_for_each(
     assert "did not return 5 embeddings" in said
 
 
-def embedded(index: Path, encoder: str) -> Retrieval:
+NAN = float("nan")
+UNUSABLE: dict[str, list[float]] = {
+    "all zero": [0.0] * 4,
+    "not a number": [NAN] * 4,
+    "one not a number": [1.0, NAN, 1.0, 1.0],
+    "infinite": [float("inf")] * 4,
+    "half as long": [1.0] * 2,
+    "twice as long": [1.0] * 8,
+    "empty": [],
+}
+
+
+def answering_for(at_fault: set[str], vector: list[float], whole: Any) -> Any:
+    """Return embeddings with this vector for the texts at fault."""
+
+    def embeddings(payload: dict[str, Any]) -> Any:
+        body = whole(payload)
+        for item in body["data"]:
+            if payload["input"][item["index"]] in at_fault:
+                item["embedding"] = vector
+        return body
+
+    return embeddings
+
+
+@pytest.mark.parametrize("batch", [1, 4, 64])
+@pytest.mark.parametrize("what", UNUSABLE)
+@pytest.mark.parametrize("normalize", [None, True])
+def test_a_vector_that_cannot_be_compared_is_a_failure_of_its_row_alone(
+    benchmark_: Benchmark,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batch: int,
+    what: str,
+    normalize: bool | None,
+) -> None:
+    at_fault = (2, 7)
+    monkeypatch.setattr("mrag_eval.retrieval._search._BATCH", batch)
+    with serving() as endpoint:
+        encoder: Any = {"model": f"openai:org/encoder@{endpoint.url}", "normalize": normalize}
+        build_index(benchmark_.corpus or [], tmp_path / "index", embedder=encoder, progress=False)
+        down = {benchmark_.docs[i].query for i in at_fault}
+        whole = endpoint.embeddings
+        endpoint.embeddings = answering_for(down, UNUSABLE[what], whole)  # type: ignore[method-assign]
+        found = retrieve(benchmark_.docs, embedded(tmp_path / "index", encoder))
+        assert failures_of(found) == {i: ["search failed (malformed)"] for i in at_fault}
+        assert all(found[i].ranking == found[i].passages == () for i in at_fault)
+        assert all(len(row.passages) == 2 for i, row in enumerate(found) if i not in at_fault)
+        # nothing of the fault is kept
+        endpoint.embeddings = whole  # type: ignore[method-assign]
+        assert failures_of(retrieve(benchmark_.docs, embedded(tmp_path / "index", encoder))) == {}
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_a_vector_that_cannot_be_compared_ends_a_build_and_names_the_passage(
+    benchmark_: Benchmark, tmp_path: Path, batch: int, what: str
+) -> None:
+    passages = list(benchmark_.corpus or [])
+    with serving() as endpoint:
+        encoder: Any = {"model": f"openai:org/encoder@{endpoint.url}", "batch_size": batch, "dimensions": 4}
+        down = {passages[5].text}
+        endpoint.embeddings = answering_for(down, UNUSABLE[what], endpoint.embeddings)  # type: ignore[method-assign]
+        with pytest.raises(CorpusError) as caught:
+            build_index(passages, tmp_path / "index", embedder=encoder, progress=False)
+    assert f"passage '{passages[5].id}'" in caught.value.message or passages[5].text[:40] in caught.value.message
+
+
+def embedded(index: Path, encoder: Any) -> Retrieval:
     return validated(Retrieval, {"mode": "all", "k": 2, "corpus": str(index), "embedder": encoder}, "test")
 
 

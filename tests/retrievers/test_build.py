@@ -233,9 +233,10 @@ def test_bad_arguments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("vectors", "expected"),
     [
-        (lambda n: np.ones((n, 3), dtype=np.float32), r"shape \(2, 3\) for 2 texts, expected \(2, 4\)"),
+        (lambda n: np.ones((n, 3), dtype=np.float32), "no usable vector for passage '00000': 3 numbers instead of 4"),
         (lambda n: np.ones((n - 1, 4), dtype=np.float32), r"shape \(1, 4\) for 2 texts"),
-        (lambda n: np.full((n, 4), np.inf, dtype=np.float32), "not finite"),
+        (lambda n: np.full((n, 4), np.inf, dtype=np.float32), "passage '00000': numbers that are not finite"),
+        (lambda n: np.eye(n, 4, -1, dtype=np.float32), "passage '00000': only zeros"),
     ],
 )
 def test_an_embedder_that_misbehaves(tmp_path: Path, vectors: Callable[[int], np.ndarray], expected: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
+from unicodedata import category
 
 from mrag_eval.languages import name_in_prompts
 from mrag_eval.models._asking import Answered, generate_parsed
@@ -21,6 +22,7 @@ from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, packed, w
 from mrag_eval.models.translate._reply_size import expected_tokens, longest_piece, longest_sentence
 from mrag_eval.platform import Wait
 from mrag_eval.prompts import Conversation, load_template
+from mrag_eval.text import estimated_tokens
 
 _TAG = "translation"
 # Pieces asked for at a time: their texts are on disk before the next ones.
@@ -29,6 +31,10 @@ _BATCH = 512
 _SAMPLE = Text("text", "de", "en")
 # A piece that needs less than this part of the longest reply did not fill it: the model strayed, and is asked again.
 _SHORT = 8
+# Tokens of a refusal at most, signs that close a text, and the ends of one that goes on or asks.
+_LONGEST_REFUSAL = 40
+_CLOSING = "\"'”’»」』)）*"
+_NO_END = "?？؟;\u037e՞፧:：,،、"
 
 
 class LmBackend:
@@ -36,7 +42,7 @@ class LmBackend:
 
     Variables of a template, besides those of every prompt: ``text``, ``source_language`` and ``target_language`` (in
     English). The translation is the content of the last ``<translation>`` tag of the reply; a reply without one is
-    requested once more.
+    requested once more. A refusal in the tag is no translation.
 
     A reply ends at ``max_tokens``, so a text whose translation may be longer is cut into pieces of whole sentences,
     which are asked for at the same time. A piece whose reply is cut off nevertheless is asked for in two halves. A text
@@ -100,14 +106,14 @@ class LmBackend:
     def _translated(self, pieces: Sequence[Text], wait: Wait) -> list[Translated]:
         """Return the outcome of every piece, after a second attempt in halves at those that were cut off."""
         answers = self._answers(pieces, lambda _, reply: wait.add(before=reply.cached))
-        outcomes = [self._outcome(answer) for answer in answers]
+        outcomes = [self._outcome(piece, answer) for piece, answer in zip(pieces, answers, strict=True)]
         cut = {
             i: [replace(piece, text=half) for half in halves(piece.text, piece.source)]
             for i, (piece, answer) in enumerate(zip(pieces, answers, strict=True))
             if answer.value is None and self._may_be_halved(piece, answer.replies[-1])
         }
-        again = self._answers([half for parts in cut.values() for half in _stripped(parts)])
-        found = iter([self._outcome(answer) for answer in again])
+        left = [half for parts in cut.values() for half in _stripped(parts)]
+        found = iter([self._outcome(half, answer) for half, answer in zip(left, self._answers(left), strict=True)])
         for i, parts in cut.items():
             outcomes[i] = whole([half.text for half in parts], [next(found) for _ in parts], pieces[i].target)
         return outcomes
@@ -132,7 +138,9 @@ class LmBackend:
         self._ledger += Ledger.of(replies, time.perf_counter() - began)
         return answers
 
-    def _outcome(self, answer: Answered[str]) -> Translated:
+    def _outcome(self, piece: Text, answer: Answered[str]) -> Translated:
+        if answer.value is not None and _refuses(piece, answer.value):
+            return Translated(None, f"refusal: {answer.value}")
         if answer.value is None and answer.replies[-1].cut_off:
             return Translated(None, f"failed: length: a reply was cut off at max_tokens={self._max_tokens}")
         return Translated(answer.value, None if answer.value is not None else f"failed: {answer.error}")
@@ -146,6 +154,20 @@ class LmBackend:
         system, user = self._template.render({"query": "", "query_lang": text.target}, (), texts)
         turns = [{"role": "system", "content": system}] if system else []
         return [*turns, {"role": "user", "content": user}]
+
+
+def _refuses(text: Text, translation: str) -> bool:
+    """Return whether a reply in place of a translation is a refusal, in its language or English, and its text is none.
+
+    A refusal is a short sentence and no question: words such as "unknown" are in titles and questions, too. Of 128,700
+    pairs of the same text in XQuAD's ten languages, questions and paragraphs, none is taken for one.
+    """
+    from mrag_eval.metrics import declines
+
+    said = translation.strip().rstrip(_CLOSING)
+    if category(said[-1:] or " ") != "Po" or said[-1] in _NO_END or estimated_tokens(said) > _LONGEST_REFUSAL:
+        return False
+    return declines(said, text.target) and not declines(text.text, text.source)
 
 
 def _batches(cut: Sequence[Sequence[Text]]) -> Iterator[tuple[int, int]]:

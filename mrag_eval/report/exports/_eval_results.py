@@ -101,6 +101,7 @@ def _settings_line(score: Score) -> str:
         _passages(shown["passages"]) if "passages" in shown else "",
         shown.get("embedder", shown.get("index", "")),
         f"judged by {shown['judges']}" if "judges" in shown else "",
+        shown.get("failed_votes", ""),
         f"mean over {len(shown['tasks'].split(', '))} tasks" if "tasks" in shown else "",
         f"mrag-eval {shown['mrag_eval_version']}",
         f"fingerprint {shown['fingerprint'][:12]}" if "fingerprint" in shown else "",

@@ -221,7 +221,7 @@ def _metric(task: ExportedTask, score: Score) -> dict[str, Any]:
         # the schema has no continuous score without both ends
         out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}
     panel = None if task.leaf is None else task.leaf.scores.judge
-    if panel is not None and panel.judges and name.startswith(JUDGED):
+    if panel is not None and panel.models and name.startswith(JUDGED):
         block, text = task.config.judge, task.config.setting("measurement.setting.texts.judge")
         out["llm_scoring"] = {
             "judges": [{"model_info": {**_named(model), "additional_details": _UNKNOWN}} for model in panel.models],

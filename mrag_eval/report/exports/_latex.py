@@ -67,16 +67,18 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
                     below.setdefault((metric, f"no headline, {score.no_headline}"), {})[", ".join(labels)] = None
                 if score is not None and score.mean is not None:
                     below.setdefault((metric, score.mean), {})[", ".join(labels)] = None
-            if part := next(iter(scores.values())).part:
-                below.setdefault(("run in part", part), {})[", ".join(labels)] = None
+            first = next(iter(scores.values()))
+            for about, said in (("run in part", first.part), ("judges", first.failed_votes)):
+                if said:
+                    below.setdefault((about, said), {})[", ".join(labels)] = None
     counts = sorted({int(n) for n in frame["n"].dropna() if n})
     span = f"n = {counts[0]:,}" if len(counts) == 1 else f"n from {counts[0]:,} to {counts[-1]:,}" if counts else ""
     lines += ["\\bottomrule", "\\end{tabular}"]
     blanks = [f"{metric}, {why}: {'; '.join(places)}" for (metric, why), places in below.items()]
     percent = "Percent" if all(scale_of(metric).percent for metric in metrics) else "Percent unless a unit is named,"
     notes = map(escaped, (*direction_lines(metrics), *blanks))
-    said = "; ".join([rf"{percent} with 95\% intervals", *([span] if span else []), *notes])
-    lines.append(f"\\par\\smallskip{{\\footnotesize {said}.}}")
+    foot = "; ".join([rf"{percent} with 95\% intervals", *([span] if span else []), *notes])
+    lines.append(f"\\par\\smallskip{{\\footnotesize {foot}.}}")
     return "\n".join(lines) + "\n"
 
 

@@ -33,7 +33,17 @@ _NAMED = 3
 # Flags of the command in a record.
 _FLAGS = ("run", "gen_kwargs")
 # Settings that a group has if its tasks share them.
-_OF_A_GROUP = ("benchmark", "passages", "corpus", "index", "embedder", "index_content", "judges", "prompt")
+_OF_A_GROUP = (
+    "benchmark",
+    "passages",
+    "corpus",
+    "index",
+    "embedder",
+    "index_content",
+    "judges",
+    "failed_votes",
+    "prompt",
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.scoring import OF_ANOTHER_RATE, better_side, more_is_better, scale_of
+from mrag_eval.scoring import OF_ANOTHER_RATE, better_side, more_is_better, scale_of, vote_lines
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TYPES = {"float | None": "Float64", "int | None": "Int64", "bool | None": "boolean"}
 # Columns that describe how a task was run, in the order of exports.
 _SETTINGS = ("part", "mrag_eval_version", "retrieval_mode", "passages", "index", "embedder", "index_content", "judges",
-             "prompt", "task_version", "fingerprint", "tasks")  # fmt: skip
+             "failed_votes", "prompt", "task_version", "fingerprint", "tasks")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,7 @@ class Score:
     embedder: str | None = None
     index_content: str | None = None
     judges: str | None = None
+    failed_votes: str | None = None
     prompt: str | None = None
     task_version: str | None = None
     fingerprint: str | None = None
@@ -169,6 +170,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
         "embedder": config.index.get("embedder"),
         "index_content": config.index_content,
         "judges": ", ".join(judge.models) if judge is not None else "",
+        "failed_votes": "; ".join(vote_lines(leaf.scores)),
         "prompt": config.prompt,
         "task_version": config.version,
         "fingerprint": None if leaf.measurement is None else leaf.measurement.sha256,

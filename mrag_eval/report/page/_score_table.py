@@ -12,7 +12,7 @@ from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
 from mrag_eval.report.tables._controls import TaskControls, control_tables
 from mrag_eval.report.tables._losses import loss_table
-from mrag_eval.scoring import direction_lines, failure_line, scale_of
+from mrag_eval.scoring import direction_lines, failure_line, scale_of, vote_lines
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
@@ -120,6 +120,7 @@ def _failures(leaves: Iterable[Leaf]) -> Iterator[str]:
         scores = leaf.result.scores
         if scores.failures:
             yield f"{leaf.run}, {leaf.label}: failed: {failure_line(scores)}"
+        yield from (f"{leaf.run}, {leaf.label}: {line}" for line in vote_lines(scores))
         if scores.outcomes:
             said = ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items())
             yield f"{leaf.run}, {leaf.label}: no answer by the model, counted as wrong: {said}"

@@ -88,7 +88,8 @@ def _row(
             counts = ", ".join(f"{n} ({reason})" for reason, n in whole.unscored_reasons.items())
             notes.append(f"{whole.name}: {whole.unscored_rows} rows without {whole.metric}: {counts}")
         if (panel := judges[whole.path, whole.name]) is not None:
-            notes.append(f"{whole.name}: judged by {', '.join(panel.models)}")
+            notes.append(f"{whole.name}: judged by {', '.join(panel.models) or 'nobody'}")
+            notes += [f"{whole.name}: failed votes: {panel.failed_votes}"] if panel.failed_votes else []
     sizes = {cell.n for cell in cells if cell.value is not None}
     if len(sizes) > 1:
         notes.append(f"{label}: the figures rest on different questions (see n), and do not compare")

@@ -195,8 +195,11 @@ def _remarks(cell: Cell, leaf: LeafResult, layout: Layout) -> list[str]:
     scores = leaf.scores
     if scores.relevance is not None and _rests_on_relevance(metric):
         out.append(_labelled_by(scores.relevance, layout.judged_by))
-    if layout.judged_by and cell.metric.startswith("judge") and scores.judge is not None:
-        out.append(f"judged by {', '.join(scores.judge.models)} (the paper: {layout.judged_by})")
+    if scores.judge is not None and cell.metric.startswith("judge"):
+        if layout.judged_by:
+            out.append(f"judged by {', '.join(scores.judge.models)} (the paper: {layout.judged_by})")
+        if scores.judge.failed_votes:
+            out.append(f"{leaf.task}: failed votes: {scores.judge.failed_votes}")
     return out
 
 

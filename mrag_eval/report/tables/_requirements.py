@@ -125,9 +125,11 @@ def chunker_name(block: Mapping[str, Any] | None) -> str | None:
 
 
 def _judges(leaf: LeafResult) -> int | None:
-    """Return the number of different judges, by what they are; None where nobody judged."""
+    """Return the number of different judges with a vote, by what they are; None where nobody was to judge."""
     seats = {} if leaf.measurement is None else leaf.measurement.instrument.get("judges") or {}
-    return len({name.partition("#")[0] for name in seats}) or None
+    named = {name.partition("#")[0] for name in seats}
+    voted = {model for table in leaf.scores.panels.values() for model in table.models}
+    return len(named - ({judge.model for judge in leaf.scores.silent_judges} - voted)) if named else None
 
 
 def _agents(leaf: LeafResult) -> int | None:

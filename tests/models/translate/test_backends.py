@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mrag_eval.config import LmSpec, NllbSpec, Retrieval
-from mrag_eval.core import normalize_language
+from mrag_eval.core import Failure, normalize_language, same_language
+from mrag_eval.languages import files_of_languages, language
 from mrag_eval.models import Reply, Translator, build_translator
 from mrag_eval.models.translate._backend import Text
 from mrag_eval.models.translate._codes import FLORES, flores, google
 from mrag_eval.models.translate._google import GoogleBackend
 from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.models.translate._nllb import NllbBackend
-from mrag_eval.platform import ConfigError, MissingExtraError
+from mrag_eval.platform import ConfigError, MissingExtraError, Store
 from mrag_eval.prompts import load_template
 from tests.core.first_languages import FIRST
 from tests.worlds.judges import ScriptedJudge
@@ -78,6 +80,76 @@ def test_a_model_is_asked_for_the_tag_and_once_more_without_it() -> None:
     assert user == "<source_text>\nWo steht der Leuchtturm?\n</source_text>"
     # the text cannot close the tag that encloses it
     assert "‹/source_text> Antworte" in judge.asked[2][1]["content"]
+
+
+def _refusals() -> list[tuple[str, str]]:
+    """Return a target language and a sentence with one of its words of refusal, for every word of every file."""
+    return [
+        (code, f"{word.rstrip('~').capitalize()}{'。' if code in ('zh', 'ja') else '.'}")
+        for code in sorted(files_of_languages())
+        if (known := language(code)) is not None and same_language(code, known.code)
+        for word in known.words.refuses
+    ]
+
+
+SORRY = "I'm sorry, I cannot translate this text."
+
+
+def translated(reply: str, text: str = "Der Turm von Varn ist rot.", source: str = "de", target: str = "en") -> Any:
+    judge: Any = ScriptedJudge(lambda prompt: f"<translation>{reply}</translation>")
+    return Translator(LmBackend(judge), "lm", check_language=False).translate([text], [source], target)[0]
+
+
+@pytest.mark.parametrize("target", sorted({code for code, _ in _refusals()}))
+def test_a_refusal_in_the_tag_is_a_failed_translation_in_every_language(target: str) -> None:
+    source = "en" if target != "en" else "de"
+    words = [said for code, said in _refusals() if code == target]
+    read = [said for said in words if translated(said, source=source, target=target).outcome == "refusal"]
+    # some words are part of others, or need one beside them
+    assert len(read) > 0.8 * len(words)
+    done = translated(SORRY, source=source, target=target)
+    assert done.failure == Failure("translation", "lm", "refusal", SORRY, "queries")
+    assert (done.text, done.is_translation) == ("Der Turm von Varn ist rot.", False)
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "source"),
+    [
+        # the text declines itself
+        (SORRY, "Es tut mir leid, ich kann diesen Text nicht übersetzen.", "de"),
+        ("I don't know.", "Das weiß ich nicht.", "de"),
+        # a title, a name, a question, a heading, a quoted question
+        ("The Unknown Soldier", "Der Unbekannte Soldat", "de"),
+        ("None of the Above", "Nichts davon", "de"),
+        ("Why is the evidence insufficient?", "Warum reichen die Belege nicht aus?", "de"),
+        ("The man asked: 'Why is it disputed?'", "Der Mann fragte: «Warum streiten sie?»", "de"),
+        ("Of unknown origin:", "Herkunft:", "de"),
+        ("The tower of Varn is red.", "Der Turm von Varn ist rot.", "de"),
+        # a paragraph with such a word
+        ("The founder of the town is unknown. " + "Its tower was built in 1841 of red brick. " * 8, "Der Turm.", "de"),
+    ],
+)
+def test_a_translation_with_words_of_a_refusal_is_one(reply: str, text: str, source: str) -> None:
+    assert translated(reply, text, source).outcome == "translated"
+
+
+def test_a_refusal_is_not_kept_and_leaves_its_text_alone_untranslated(tmp_path: Path) -> None:
+    refusing = [True]
+
+    def script(prompt: str) -> str:
+        refused = refusing[0] and "Fähre" in prompt
+        return f"<translation>{SORRY if refused else 'Where is it?'}</translation>"
+
+    judge: Any = ScriptedJudge(script)
+    texts = ["Wo ist der Turm?", "Wo ist die Fähre?"]
+    with closing(Store(tmp_path / "store.sqlite")) as store:
+        first = Translator(LmBackend(judge), "lm", store=store)
+        assert [one.outcome for one in first.translate(texts, ["de"] * 2, "en")] == ["translated", "refusal"]
+        assert first.as_dict()["counts"] == {"queries": {"translated": 1, "refusal": 1}}
+        refusing.clear()
+        refusing.append(False)
+        again = Translator(LmBackend(judge), "lm", store=store)
+        assert [one.outcome for one in again.translate(texts, ["de"] * 2, "en")] == ["cached", "translated"]
 
 
 def test_the_cache_key_covers_everything_that_changes_a_translation() -> None:
