@@ -70,11 +70,13 @@ from mrag_eval.platform._locking import build_lock
 from mrag_eval.platform._paths import (
     cache_dir,
     name_of_model,
+    names_of_models,
     task_and_date,
     tasks_folder,
     user_path,
     visible_to_harness,
 )
+from mrag_eval.platform._places import content_of_folder, place_by_content
 from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
 from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
 from mrag_eval.platform._secrets import HIDDEN, hidden, hide
@@ -142,6 +144,7 @@ __all__ = [
     "close_stores",
     "config_path",
     "content_key",
+    "content_of_folder",
     "csv_cell",
     "did_you_mean",
     "ending_within",
@@ -184,6 +187,7 @@ __all__ = [
     "missing_extra",
     "name_fault",
     "name_of_model",
+    "names_of_models",
     "names_secret",
     "naming",
     "nested_too_deeply",
@@ -191,6 +195,7 @@ __all__ = [
     "one_of",
     "optional_beside",
     "path_fault",
+    "place_by_content",
     "placed",
     "present_device",
     "read_array",

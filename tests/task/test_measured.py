@@ -24,17 +24,20 @@ from mrag_eval.config import (
     Agent,
     Judge,
     Measurement,
+    ModelSpec,
     Prompt,
     Retrieval,
     TaskBlocks,
     differences,
     harmless,
+    judges_of,
     read_task_yaml,
     setting_of,
     split_config,
 )
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.judging import prompt_texts
+from mrag_eval.models import portable_identity
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import tasks_folder
 from mrag_eval.report.files._measured import measurement_of
@@ -287,7 +290,7 @@ def test_a_chat_template_is_known_by_its_text(tasks: Path) -> None:
     ("one", "other", "expected"),
     [
         ({"model_args": {"pretrained": "a/b"}}, {"model_args": "pretrained=a/c"}, {"model_args.pretrained"}),
-        ({"model_args": {"pretrained": "/here/m"}}, {"model_args": "pretrained=/there/m"}, set()),
+        ({"model_args": {"pretrained": "/here/m"}}, {"model_args": "pretrained=/there/m"}, {"model_args.pretrained"}),
         ({"model_args": "dtype=float16,batch_size=2"}, {"model_args": {"dtype": "float16"}}, set()),
         ({"model_args": {"max_length": 512}}, {"model_args": "max_length=1024"}, {"model_args.max_length"}),
         ({"model": "hf"}, {"model": "vllm"}, {"model"}),
@@ -327,6 +330,78 @@ def test_judges_are_known_by_what_they_are(tasks: Path, monkeypatch: pytest.Monk
     assert keys(first, record("other", "a/b", 2)) == set()
     assert keys(first, record("gpt", "a/c", 1)) == {"judges"}
     assert "localhost" not in json.dumps(first.to_dict())
+
+
+# ------------------------------------------------------------------ texts and places
+
+# Pairs of texts that are easily taken for one: of paths, of a home, of an address, of a switch of thinking.
+_TWO_TEXTS = [
+    ("/ckpt/a/final", "/ckpt/b/final"),
+    ("/no_think Answer in one word", "/think Answer in one word"),
+    ("~ be brief/word", "~ be long/word"),
+    ("Cite as name@http://a", "Cite as name@http://b"),
+    ("See http://a?key=1", "See http://a?key=2"),
+    ("1", 1),
+]
+
+
+def _texts_in(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        key = f"{above}{name}"
+        if isinstance(value, Mapping):
+            yield from _texts_in(value, f"{key}.")
+        elif isinstance(value, str):
+            yield key
+
+
+def _with(values: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    name, _, rest = key.partition(".")
+    return {**values, name: _with(values[name], rest, value) if rest else value}
+
+
+@pytest.mark.parametrize("pair", _TWO_TEXTS)
+def test_two_texts_are_never_one(tasks: Path, pair: tuple[Any, Any]) -> None:
+    """Of every field of a record that holds a text, a field of tomorrow among them."""
+    arguments = dict.fromkeys(("model", "pretrained", "peft", "tokenizer"), "x")
+    rerank = {"kind": "cross_encoder", "model": "x", "prompt": "x"}
+    record = record_of(tasks, lm=_lm(), limit=1, system_instruction="x")
+    record = record.adding("subject", {"model_args": arguments})
+    record = record.adding("instrument", {"judges": {"j": {"model": "x", "args": arguments}}, "planner": arguments})
+    record = record.adding("setting", {"retrieval": {**record.setting["retrieval"], "rerank": rerank}})
+    walked = 0
+    for role in DECIDING:
+        for key in _texts_in(getattr(record, role)):
+            one, other = (replace(record, **{role: _with(getattr(record, role), key, text)}) for text in pair)
+            if harmless(key) is None:
+                assert keys(one, other) == {key}, key
+                assert one.sha256 != other.sha256, key
+                assert keys(*(Measurement.from_dict(each.portable(), "here") for each in (one, other))) == {key}
+                walked += 1
+    assert walked > 20
+
+
+def test_a_place_is_what_it_holds(tmp_path: Path) -> None:
+    """A model or a file of the user's is the same wherever it lies, and another one under its name is not."""
+    model = {"a": "one", "b": "one", "c": "two"}
+    for name, content in model.items():
+        (tmp_path / name / "final").mkdir(parents=True)
+        (tmp_path / name / "final" / "weights.bin").write_text(content, "utf-8")
+
+    def setting(place: str) -> Measurement:
+        retrieval = Retrieval(mode="all", embedder=str(tmp_path / place / "final"))
+        blocks = TaskBlocks(retrieval, Agent(), Prompt(), Judge(), {"benchmark": "x"}, ())
+        return Measurement("t", setting=setting_of(blocks, {}, {}, {}))
+
+    def judge(place: str) -> Measurement:
+        args = {"pretrained": str(tmp_path / place / "final"), "peft": str(tmp_path / place / "final")}
+        seat = portable_identity(ModelSpec(model="hf", model_args=args))
+        return Measurement("t", instrument={"judges": judges_of({"seat": seat})})
+
+    for made, changed in ((setting, {"retrieval.embedder"}), (judge, {"judges.final.files.pretrained",
+                                                                      "judges.final.files.peft"})):  # fmt: skip
+        assert keys(made("a"), made("b")) == set()
+        assert keys(made("a"), made("c")) == changed
+        assert keys(made("a"), made("not here"))
 
 
 # ------------------------------------------------------------------ the task as shipped

@@ -12,7 +12,7 @@ from mrag_eval.metrics import UNKNOWN_CONTROLLER
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
     config_beside,
-    model_beside,
+    models_beside,
     part_beside,
     read_samples,
     sample_files,
@@ -58,14 +58,14 @@ class AnswerSheet:
 def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
     """Return the answers in every sample file at ``paths``. Raise DataError for a file without answers."""
     out = []
-    for path in sample_files(paths):
+    for path, model in models_beside(sample_files(paths)).items():
         config, task = config_beside(path), task_of(path)
         # an answer that failed is none
         given = (s for s in read_samples(path) if failed_in(s.record.failures, ANSWERED) is None)
         answers = tuple(map(_given, given))
         benchmark = config.benchmark or task
         mode, part = config.mode or "?", part_beside(path)
-        out.append(AnswerSheet(model_beside(path), task, mode, benchmark, path, answers, part))
+        out.append(AnswerSheet(model, task, mode, benchmark, path, answers, part))
     return sorted(out, key=lambda sheet: (sheet.model, mode_named(sheet.mode).shows_passages, sheet.task))
 
 

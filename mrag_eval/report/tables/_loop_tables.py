@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import DECIDING, UNKNOWN, dotted, harmless, is_named, portable, shown
+from mrag_eval.config import UNKNOWN, dotted, harmless, is_named, shown
 from mrag_eval.planning import deviations
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
@@ -77,9 +77,9 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
     if record is None:
         there = dotted({UNKNOWN: "unknown", **{name: raw[name] for name in ("retrieval", "agent") if name in raw}})
     else:
-        there = {key: value for key, (_, value) in record.flat(DECIDING).items()}
+        there = record.deciding()
     found = {
-        key: portable(value)
+        key: value
         for key, value in there.items()
         if harmless(key) is None and not is_named(key, (*_OF_A_TASK, *_OF_JUDGES))
     }
