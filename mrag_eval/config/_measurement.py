@@ -83,7 +83,7 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.translator": "an alias or a place; instrument.translator says what it is",
     # what only opens the door of an endpoint
     "*.api_key_env": "the name of a variable",
-    "*.base_url": "the address of a server; the model is named beside it",
+    "*.base_url": "the address of a server; it counts where no model is named beside it",
     "*.header": "what a server asks for before it answers",
     "*.header.*": "what a server asks for before it answers",
     # how work is done, not what comes of it
@@ -94,7 +94,7 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.rerank.retries": "how a failed request is repeated; what stays failed is counted",
     "retrieval.rerank.timeout": "how long a request waits; what stays failed is counted",
     "retrieval.rerank.trust_remote_code": "a permission",
-    "retrieval.rerank.url": "the address of a server; the model is named beside it",
+    "retrieval.rerank.url": "the address of a server; it counts where no model is named beside it",
     "metrics": "a further metric changes no other",
     "model_args.batch_size": "how many prompts are answered at once",
     "model_args.ca_cert_path": "a file of the machine's",
@@ -131,6 +131,9 @@ HARMLESS: Mapping[str, str] = {
     "use_cache": "replies of the same requests",
 }  # fmt: skip
 _EMBEDDER = "retrieval.embedder"
+# Addresses of servers, and the keys beside them that name the model there.
+_ADDRESSES = ("base_url", "url")
+_MODELS = ("model", "pretrained", "engine")
 # Settings that may be a folder or a file of the user's.
 _PLACES = (_EMBEDDER, f"{_EMBEDDER}.model", "retrieval.rerank.model", "*.prompt", "*.prompts.*", "*.template",
            "*.files.*")  # fmt: skip
@@ -214,7 +217,11 @@ class Measurement:
     def deciding(self, roles: Collection[Role] = DECIDING) -> dict[str, Any]:
         """Return dotted key -> what is compared of everything that is set, harmless keys left out."""
         found = self.flat(roles)
-        return {key: _compared(key, value) for key, (_, value) in found.items() if harmless(key) is None}
+        return {
+            key: _compared(key, value)
+            for key, (_, value) in found.items()
+            if harmless(key) is None or _is_the_only_name(key, found)
+        }
 
     def portable(self) -> dict[str, Any]:
         """Return the record as JSON that may leave this machine: without the folders of what is never compared."""
@@ -345,8 +352,16 @@ def is_named(key: str, names: Sequence[str]) -> bool:
     return any(key == name or key.startswith(f"{name}.") for name in names)
 
 
+def _is_the_only_name(key: str, found: Collection[str]) -> bool:
+    """Return whether a key is the address of a server beside which no model is named: another one is another model."""
+    block, _, name = key.rpartition(".")
+    return name in _ADDRESSES and not any(f"{block}.{model}" in found for model in _MODELS)
+
+
 def _compared(key: str, value: Any) -> Any:
     """Return what is compared of a value: all of it, but for the address of an embedder whose model is named."""
+    if key.rpartition(".")[2] in _ADDRESSES and isinstance(value, str):
+        return bare_address(value)
     if key == _EMBEDDER and isinstance(value, str):
         model, at, _ = value.partition("@http")
         return model if at and not model.endswith(":") else value

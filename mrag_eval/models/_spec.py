@@ -95,8 +95,12 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
 
 
 def portable_identity(spec: ModelSpec) -> dict[str, Any]:
-    """Return everything that affects answers, valid on any machine: no addresses, and local folders by content."""
-    args = {key: value for key, value in asked_args(spec).items() if key != "base_url"}
+    """Return everything that affects answers, valid on any machine: local folders by content, and an address only
+    where no model is named.
+    """
+    args = asked_args(spec)
+    if any(args.get(key) for key in _FOLDERS[:2]):
+        args.pop("base_url", None)
     found: dict[str, Any] = {"model": spec.model, "generation": spec.generation.model_dump(mode="json")}
     files: dict[str, str] = {}
     for key in _FOLDERS:

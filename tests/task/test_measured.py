@@ -142,7 +142,9 @@ def test_settings_of_a_search_count_for_an_oracle_that_searched(path: str) -> No
         one, two = (Measurement("t", setting=setting_of(each, {}, {}, {})) for each in (blocks, other))
     key = f"retrieval.{path}"
     for data in ({"index": {"kind": "bm25"}}, {"source": {"corpus": {"place": "here"}}}):
-        assert (key in keys(replace(one, data=data), replace(two, data=data))) == (harmless(key) is None)
+        # the blocks name no model beside the address
+        counts = harmless(key) is None or path == "rerank.url"
+        assert (key in keys(replace(one, data=data), replace(two, data=data))) == counts
     left = keys(one, two)
     assert (key in left) == (path in _WITHOUT_A_SEARCH and harmless(key) is None)
     assert (one.sha256 == two.sha256) == (not left)
@@ -378,6 +380,36 @@ def test_two_texts_are_never_one(tasks: Path, pair: tuple[Any, Any]) -> None:
                 assert keys(*(Measurement.from_dict(each.portable(), "here") for each in (one, other))) == {key}
                 walked += 1
     assert walked > 20
+
+
+@pytest.mark.parametrize("name", ["base_url", "url"])
+@pytest.mark.parametrize(
+    ("role", "above"),
+    [("subject", ("model_args",)), ("setting", ("retrieval", "rerank")), ("setting", ("retrieval", "embedder")),
+     ("instrument", ("planner", "args"))],
+)  # fmt: skip
+def test_an_address_counts_where_no_model_is_named_beside_it(role: Any, above: tuple[str, ...], name: str) -> None:
+    def served(host: str, **named: str) -> Measurement:
+        block: Any = {name: f"http://{host}/x", **named}
+        for part in reversed(above):
+            block = {part: block}
+        return Measurement("t").adding(role, block)
+
+    key = ".".join((*above, name))
+    assert keys(served("a"), served("b")) == {key}
+    assert served("a").sha256 != served("b").sha256
+    assert keys(served("user:pass@a"), served("a")) == set()
+    if harmless(key) is not None:
+        assert keys(served("a", model="m"), served("b", model="m")) == set()
+
+
+def test_judges_without_a_name_are_told_apart_by_their_address() -> None:
+    def judge(host: str, **named: str) -> Measurement:
+        spec = ModelSpec(model="local-chat-completions", model_args={"base_url": f"http://{host}/v1", **named})
+        return Measurement("t", instrument={"judges": judges_of({"seat": portable_identity(spec)})})
+
+    assert keys(judge("a"), judge("b")) == {"judges.local-chat-completions.args.base_url"}
+    assert keys(judge("a", model="m"), judge("b", model="m")) == set()
 
 
 def test_a_place_is_what_it_holds(tmp_path: Path) -> None:
