@@ -128,7 +128,7 @@ HARMLESS: Mapping[str, str] = {
     "device": "the machine's",
     "gen_kwargs": "merged into generation_kwargs",
     "limit": "the rows that it leaves are in the record",
-    "use_cache": "replies of the same requests",
+    "use_cache": "a file; answered_by says whether other models may have filled it",
 }  # fmt: skip
 _EMBEDDER = "retrieval.embedder"
 # Addresses of servers, and the keys beside them that name the model there.
