@@ -12,7 +12,7 @@ from mrag_eval.cli._first import First
 from mrag_eval.cli._flags import check_flags, check_for_tasks, check_given_once, check_model, pairs_of, samples_of
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
 from mrag_eval.config import RAG, listed_by, load_config, unknown_name
-from mrag_eval.models import evaluating, register_model_types, system_arguments, task_settings
+from mrag_eval.models import evaluating, own_replies, register_model_types, system_arguments, task_settings
 from mrag_eval.platform import ConfigError, check_output, check_output_file, tasks_folder, visible_to_harness
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     samples = samples_of(asked)
     if asked.get("output_path"):
         check_output(Path(asked["output_path"]), "--output_path")
-    if asked.get("use_cache"):
-        # the harness adds the rank to the name
-        check_output_file(Path(f"{asked['use_cache']}_rank0.db"), "--use_cache")
     with evaluating(asked.get("model", "hf"), pairs_of(asked.get("model_args"))):
+        if asked.get("use_cache"):
+            args.use_cache = asked["use_cache"] = own_replies(asked["use_cache"])
+            # the harness adds the rank to the name
+            check_output_file(Path(f"{args.use_cache}_rank0.db"), "--use_cache")
         _run(args, asked, samples, first)
 
 

@@ -24,6 +24,7 @@ from mrag_eval.platform import (
     content_key,
     from_json,
     name_of_model,
+    place_by_content,
     to_json,
     with_version,
 )
@@ -84,7 +85,7 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.translator": "an alias or a place; instrument.translator says what it is",
     # what only opens the door of an endpoint
     "*.api_key_env": "the name of a variable",
-    "*.base_url": "the address of a server; the model is named beside it",
+    "*.base_url": "the address of a server; it counts where no model is named beside it",
     "*.header": "what a server asks for before it answers",
     "*.header.*": "what a server asks for before it answers",
     # how work is done, not what comes of it
@@ -99,7 +100,7 @@ HARMLESS: Mapping[str, str] = {
     "retrieval.rerank.retries": "how a failed request is repeated; what stays failed is counted",
     "retrieval.rerank.timeout": "how long a request waits; what stays failed is counted",
     "retrieval.rerank.trust_remote_code": "a permission",
-    "retrieval.rerank.url": "the address of a server; the model is named beside it",
+    "retrieval.rerank.url": "the address of a server; it counts where no model is named beside it",
     "metrics": "a further metric changes no other",
     "model_args.batch_size": "how many prompts are answered at once",
     "model_args.ca_cert_path": "a file of the machine's",
@@ -133,8 +134,15 @@ HARMLESS: Mapping[str, str] = {
     "device": "the machine's",
     "gen_kwargs": "merged into generation_kwargs",
     "limit": "the rows that it leaves are in the record",
-    "use_cache": "replies of the same requests",
+    "use_cache": "a file; answered_by says whether other models may have filled it",
 }  # fmt: skip
+_EMBEDDER = "retrieval.embedder"
+# Addresses of servers, and the keys beside them that name the model there.
+_ADDRESSES = ("base_url", "url")
+_MODELS = ("model", "pretrained", "engine")
+# Settings that may be a folder or a file of the user's.
+_PLACES = (_EMBEDDER, f"{_EMBEDDER}.model", "retrieval.rerank.model", "*.prompt", "*.prompts.*", "*.template",
+           "*.files.*")  # fmt: skip
 # Keys that change nothing in a mode that searches no corpus.
 _OF_A_SEARCH = frozenset(
     {"candidates", "depth", "embedder", "k", "kind", "languages", "merge", "pool", "query_text", "query_translation",
@@ -210,9 +218,21 @@ class Measurement:
     @property
     def sha256(self) -> str:
         """Return the hash of everything that decides the numbers, harmless keys left out."""
-        deciding, idle = self.flat(DECIDING), self.idle
-        kept = {k: value for k, (_, value) in deciding.items() if harmless(k) is None and not is_named(k, idle)}
-        return content_key(portable(kept))
+        return content_key({k: value for k, value in self.deciding().items() if not is_named(k, self.idle)})
+
+    def deciding(self, roles: Collection[Role] = DECIDING) -> dict[str, Any]:
+        """Return dotted key -> what is compared of everything that is set, harmless keys left out."""
+        found = self.flat(roles)
+        return {
+            key: _compared(key, value)
+            for key, (_, value) in found.items()
+            if harmless(key) is None or _is_the_only_name(key, found)
+        }
+
+    def portable(self) -> dict[str, Any]:
+        """Return the record as JSON that may leave this machine: without the folders of what is never compared."""
+        record = self.to_dict()
+        return record | {role: _shortened(record[role]) for role in ROLES if role in record}
 
     def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
         """Return the record with further entries of a role."""
@@ -286,6 +306,7 @@ def differences(
         one, other = ("unknown" if record is None else "known" for record in (first, second))
         return [] if UNKNOWN in allowed else [Differs(None, UNKNOWN, one, other)]
     a, b = first.flat(roles), second.flat(roles)
+    mine, theirs = first.deciding(roles), second.deciding(roles)
     alone = {name for name in {*first.instrument, *second.instrument} - {_ALWAYS}
              if not (first.instrument.get(name) and second.instrument.get(name))}  # fmt: skip
     # a search of one of them has settings that the other one does not follow
@@ -293,16 +314,15 @@ def differences(
     # the settings of judges are compared if they are the same judges
     other_judges = a.get(JUDGES) != b.get(JUDGES)
     found = []
-    for key in sorted({*a, *b}):
-        role, mine = a.get(key, (None, None))
-        other_role, theirs = b.get(key, (None, None))
-        which = role or other_role
+    for key in sorted({*mine, *theirs}):
+        role, _ = a.get(key) or b[key]
         block = key.partition(".")[0]
-        if which == "instrument" and (block in alone or (other_judges and block == JUDGES != key)):
+        if role == "instrument" and (block in alone or (other_judges and block == JUDGES != key)):
             continue
-        same = content_key(portable(mine)) == content_key(portable(theirs))
-        if not same and harmless(key) is None and not is_named(key, (*idle, *allowed)):
-            found.append(Differs(which, key, mine, theirs))
+        same = content_key(mine.get(key)) == content_key(theirs.get(key))
+        if not same and not is_named(key, (*idle, *allowed)):
+            values = (record.get(key, (role, None))[1] for record in (a, b))
+            found.append(Differs(role, key, *values))
     return found
 
 
@@ -338,19 +358,57 @@ def is_named(key: str, names: Sequence[str]) -> bool:
     return any(key == name or key.startswith(f"{name}.") for name in names)
 
 
-def portable(value: Any) -> Any:
-    """Return a value as it is on any machine: of a path, and of an embedder with an address, only the name."""
+def _is_the_only_name(key: str, found: Collection[str]) -> bool:
+    """Return whether a key is the address of a server beside which no model is named: another one is another model."""
+    block, _, name = key.rpartition(".")
+    return name in _ADDRESSES and not any(f"{block}.{model}" in found for model in _MODELS)
+
+
+def _compared(key: str, value: Any) -> Any:
+    """Return what is compared of a value: all of it, but for the address of an embedder whose model is named."""
+    if key.rpartition(".")[2] in _ADDRESSES and isinstance(value, str):
+        return bare_address(value)
+    if key == _EMBEDDER and isinstance(value, str):
+        model, at, _ = value.partition("@http")
+        return model if at and not model.endswith(":") else value
+    return _with_whole_numbers(value)
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """Return a value with 1.0 as 1, which a file and a flag may write either way."""
     if isinstance(value, Mapping):
-        return {key: portable(inner) for key, inner in value.items()}
+        return {key: _with_whole_numbers(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [portable(inner) for inner in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if not isinstance(value, str):
-        return value
-    if value.startswith(("/", "~")):
-        return name_of_model(value)
-    return bare_address(value.partition("@http")[0])
+        return [_with_whole_numbers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _shortened(block: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Return a role of a record with the last part of each path that is never compared, and bare addresses."""
+    out: dict[str, Any] = {}
+    for name, value in block.items():
+        key = f"{above}{name}"
+        if isinstance(value, Mapping):
+            out[name] = _shortened(value, f"{key}.")
+        elif isinstance(value, str) and harmless(key) is not None:
+            out[name] = name_of_model(value) if value.startswith(("/", "~")) else bare_address(value)
+        else:
+            out[name] = value
+    return out
+
+
+def by_content(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Return settings with each model, prompt and file that lies here named by what it holds, wherever it lies."""
+    out: dict[str, Any] = {}
+    for name, value in settings.items():
+        key = f"{above}{name}"
+        if isinstance(value, Mapping):
+            out[name] = by_content(value, f"{key}.")
+        elif isinstance(value, str) and harmless(key) is None and any(fnmatchcase(key, place) for place in _PLACES):
+            out[name] = place_by_content(value) or value
+        else:
+            out[name] = value
+    return out
 
 
 def setting_of(
@@ -370,14 +428,17 @@ def setting_of(
         retrieval["depth"] = blocks.retrieval.search_depth
     else:
         retrieval = {key: value for key, value in retrieval.items() if key not in _OF_A_SEARCH}
-    return {
-        **{key: to_json(value) for key, value in harness.items() if key not in _NAMES},
-        "version": (harness.get("metadata") or {}).get("version"),
+    own = {
         "retrieval": retrieval,
         **({"agent": blocks.agent.model_dump(mode="json")} if mode.source == "agents" else {}),
         **({"contexts": OWN_CONTEXTS} if mode.asks_system else {}),
         "prompt": blocks.prompt.model_dump(mode="json"),
         "judge": blocks.judge.model_dump(mode="json"),
+    }
+    return {
+        **{key: to_json(value) for key, value in harness.items() if key not in _NAMES},
+        "version": (harness.get("metadata") or {}).get("version"),
+        **by_content(own),
         "data": dict(data),
         "metrics": list(blocks.metrics),
         "texts": dict(texts),

@@ -2,9 +2,9 @@
 
 from mrag_eval.models._answering import LOCAL as LOCAL_TRANSPORT
 from mrag_eval.models._answering import OURS as ANSWERED_BY_US
-from mrag_eval.models._answering import Answering, answering
+from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answering
 from mrag_eval.models._asking import Answered, generate_parsed
-from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating
+from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating, own_replies
 from mrag_eval.models._kept import NOT_KEPT, KeptReplies
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
@@ -46,6 +46,7 @@ __all__ = [
     "LOCAL_TRANSPORT",
     "LONGEST_REPLY",
     "NOT_KEPT",
+    "UNKNOWN_MODEL",
     "Answered",
     "Answering",
     "AuxModel",
@@ -75,6 +76,7 @@ __all__ = [
     "may_pass",
     "name_of",
     "named_spec",
+    "own_replies",
     "parse_json",
     "parse_list",
     "parse_order",

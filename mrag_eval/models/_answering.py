@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from mrag_eval.core import Failure, ModelReply, Stage
 from mrag_eval.models._api import endpoint_of
 from mrag_eval.models._bodies import Body, bodies_of, replaced
-from mrag_eval.models._evaluated import ASKED
+from mrag_eval.models._evaluated import ASKED, are_own_replies
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._outputs import read_likelihoods, read_replies
@@ -30,6 +30,8 @@ from mrag_eval.platform import ConfigError, Response, Transport, Wait, cache_dir
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
+# Who answered where the harness's cache of replies did, whose keys hold no model.
+UNKNOWN_MODEL = "unknown (--use_cache)"
 OURS, LOCAL = "mrag_eval", "local"
 # Methods of a model of the harness.
 _ASKED_BY = ("generate_until", "loglikelihood")
@@ -45,7 +47,8 @@ class Answering:
             its own. All else is empty unless it is ours.
         host: where it is asked.
         ledger: calls, cached ones, further attempts, tokens, and failures by reason.
-        answered_by: the models that responses named, with the number of replies.
+        answered_by: the models that responses named, with the number of replies; :data:`UNKNOWN_MODEL` for those of a
+            cache whose file does not say whose replies it holds.
         finish_reasons: the provider's words for the end of replies, with the number of replies.
         outcomes: replies that are no answer, by what the model did instead.
         keys: the cache's keys of what was asked.
@@ -125,7 +128,8 @@ def answering(
             }
             stack.enter_context(replaced(lm, **methods))
         if cached:
-            stack.enter_context(replaced(asked, dbdict=_AnswersOnly(asked.dbdict)))
+            unnamed = None if are_own_replies(asked.cache_db) else state.answered_by
+            stack.enter_context(replaced(asked, dbdict=_AnswersOnly(asked.dbdict, unnamed)))
         yield state
 
 
@@ -171,15 +175,20 @@ def _sparing(answer: Callable[..., list[Any]], in_vain: Callable[[Any], bool]) -
 
 
 class _AnswersOnly:
-    """The harness's file of replies, which keeps no failure, and an answer as plain text."""
+    """The harness's file of replies, which keeps no failure, and an answer as plain text.
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
+    ``unnamed`` counts the replies that are taken from a file that other models may have filled.
+    """
+
+    def __init__(self, store: Any, unnamed: Counter[str] | None) -> None:
+        self._store, self._unnamed = store, unnamed
 
     def __contains__(self, key: str) -> bool:
         return key in self._store
 
     def __getitem__(self, key: str) -> Any:
+        if self._unnamed is not None:
+            self._unnamed[UNKNOWN_MODEL] += 1
         return self._store[key]
 
     def __setitem__(self, key: str, value: Any) -> None:

@@ -14,8 +14,8 @@ from mrag_eval.models._api import around_api
 from mrag_eval.models._bodies import api_identity
 from mrag_eval.models._local import LocalModel, around
 from mrag_eval.models._model import AuxModel
-from mrag_eval.models._spec import behind_api, name_of
-from mrag_eval.platform import ConfigError, cache_dir, shared_store
+from mrag_eval.models._spec import behind_api, identity, name_of
+from mrag_eval.platform import ConfigError, cache_dir, content_key, shared_store
 
 # Model types whose replies cannot be a plan.
 _NO_PLANNERS = ("dummy", "oracle_answer")
@@ -30,6 +30,25 @@ class Evaluated:
 
     model: Any
     args: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Return a short key of what answers: the model's type, arguments and local files."""
+        spec = ModelSpec.model_construct(model=str(self.model), model_args=dict(self.args))
+        lengths = {name: self.args[name] for name in ("max_gen_toks", "seed") if name in self.args}
+        return content_key(identity(spec), lengths)[:12]
+
+
+def own_replies(path: str) -> str:
+    """Return the path of the file of replies (``--use_cache``) of the run's model alone: the given one with its key."""
+    run = _RUN.get()
+    return path if run is None else f"{path}-{run.key}"
+
+
+def are_own_replies(path: str) -> bool:
+    """Return whether a file of replies holds those of the run's model alone: its name says so."""
+    run = _RUN.get()
+    return run is not None and f"-{run.key}_rank" in path
 
 
 # Cache keys of what the evaluated model behind an API was asked in this run, besides for its answers.

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec, load_config, validated
-from mrag_eval.platform import ConfigError, config_path, did_you_mean, key_variable_of
+from mrag_eval.platform import ConfigError, config_path, content_of_folder, did_you_mean, key_variable_of
 
 EXAMPLE = """models:
       gpt:
         model: openai-chat-completions
         model_args: {model: gpt-4o-2024-08-06}"""
 
+# Arguments that may be folders of this machine.
+_FOLDERS = ("pretrained", "model", "peft", "delta", "tokenizer")
 # Arguments of transport, which do not affect the answer.
 _TRAVEL = frozenset(
     {
@@ -93,12 +95,16 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
 
 
 def portable_identity(spec: ModelSpec) -> dict[str, Any]:
-    """Return everything that affects answers, valid on any machine: no addresses, and the files of a local folder."""
-    args = {key: value for key, value in asked_args(spec).items() if key != "base_url"}
+    """Return everything that affects answers, valid on any machine: local folders by content, and an address only
+    where no model is named.
+    """
+    args = asked_args(spec)
+    if any(args.get(key) for key in _FOLDERS[:2]):
+        args.pop("base_url", None)
     found: dict[str, Any] = {"model": spec.model, "generation": spec.generation.model_dump(mode="json")}
-    for key in ("pretrained", "model"):
+    files: dict[str, str] = {}
+    for key in _FOLDERS:
         folder = Path(str(args.get(key) or "")).expanduser()
         if args.get(key) and folder.is_dir():
-            args[key] = folder.resolve().name
-            found["files"] = {file.name: file.stat().st_size for file in sorted(folder.iterdir()) if file.is_file()}
-    return {**found, "args": args}
+            args[key], files[key] = folder.resolve().name, content_of_folder(folder)
+    return {**found, **({"files": files} if files else {}), "args": args}

@@ -15,9 +15,7 @@ from mrag_eval.config import (
     Measurement,
     RunTasks,
     differences,
-    harmless,
     overlaid,
-    portable,
     read_task_yaml,
     setting_of,
     split_config,
@@ -152,4 +150,4 @@ def _corpus(record: Measurement) -> Iterator[Differs]:
 
 def setting_hash(record: Measurement) -> str:
     """Return the SHA-256 of a record's settings, the harmless ones left out."""
-    return content_key({k: portable(value) for k, (_, value) in record.flat(["setting"]).items() if not harmless(k)})
+    return content_key(record.deciding(["setting"]))

@@ -72,11 +72,13 @@ from mrag_eval.platform._locking import build_lock
 from mrag_eval.platform._paths import (
     cache_dir,
     name_of_model,
+    names_of_models,
     task_and_date,
     tasks_folder,
     user_path,
     visible_to_harness,
 )
+from mrag_eval.platform._places import content_of_folder, place_by_content
 from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
 from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
 from mrag_eval.platform._secrets import HIDDEN, hidden, hide
@@ -147,6 +149,7 @@ __all__ = [
     "close_stores",
     "config_path",
     "content_key",
+    "content_of_folder",
     "csv_cell",
     "did_you_mean",
     "ending_within",
@@ -190,6 +193,7 @@ __all__ = [
     "missing_extra",
     "name_fault",
     "name_of_model",
+    "names_of_models",
     "names_secret",
     "naming",
     "nested_too_deeply",
@@ -199,6 +203,7 @@ __all__ = [
     "own_function",
     "own_module",
     "path_fault",
+    "place_by_content",
     "placed",
     "present_device",
     "read_array",

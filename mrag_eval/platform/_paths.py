@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -42,6 +44,13 @@ def name_of_model(model: str) -> str:
         return Path(folder).resolve().name
     except (OSError, ValueError):  # no path of this or any machine, in results from elsewhere
         return model
+
+
+def names_of_models(models: Iterable[str]) -> dict[str, str]:
+    """Return each model's name as results have it; of several with one name, all that each was called by."""
+    names = {model: name_of_model(model) for model in models}
+    count = Counter(names.values())
+    return {model: name if count[name] == 1 else model for model, name in names.items()}
 
 
 def harness_tasks_folder() -> Path | None:

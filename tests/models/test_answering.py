@@ -21,7 +21,7 @@ from lm_eval.tasks import TaskManager
 from sqlitedict import SqliteDict
 
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.models import Answering, answering
+from mrag_eval.models import UNKNOWN_MODEL, Answering, answering, evaluating, own_replies
 from mrag_eval.models._remedies import remedy
 from mrag_eval.platform import MragError
 from mrag_eval.task import RagTask
@@ -167,6 +167,47 @@ def test_the_harness_keeps_answers_and_nothing_else(start: Start, tmp_path: Path
     assert type(again[0]) is str
     assert [getattr(reply, "outcome", None) for reply in again] == [None, None, "empty", "refusal"]
     assert Counter(asked(body) for _, _, body in server.requests) == {"good": 1, "bad": 3, "silent": 1, "refusing": 1}
+
+
+def test_a_reply_of_a_file_that_any_model_may_have_filled_is_of_an_unknown_one(start: Start, tmp_path: Path) -> None:
+    server = start(lambda body, n: said(body["model"]))
+
+    def run(name: str, file: str) -> tuple[str, Answering]:
+        lm = model(server, model=name)
+        outer = CachingLM(lm, f"{file}_rank0.db")
+        replies, state = ask(outer, rows(lm, "a"))
+        outer.dbdict.close()
+        return str(replies[0]), state
+
+    file = str(tmp_path / "shared")
+    assert run("one", file)[1].answered_by[UNKNOWN_MODEL] == 0
+    reply, state = run("two", file)
+    assert (reply, state.answered_by) == ("one", {UNKNOWN_MODEL: 1})
+    # a run that names its model has a file for it alone
+    found = {}
+    for name in ("one", "two", "one"):
+        with evaluating("local-chat-completions", {"model": name}):
+            reply, state = run(name, own_replies(file))
+            assert (reply, state.answered_by[UNKNOWN_MODEL]) == (name, 0)
+            assert run(name, file)[1].answered_by[UNKNOWN_MODEL] == 1
+            found[own_replies(file)] = name
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "same"),
+    [
+        ({"model": "n"}, False), ({"base_url": "http://other/v1"}, False), ({"tokenizer": "t"}, False),
+        ({"max_gen_toks": 9}, False), ({"num_concurrent": 9}, True), ({"timeout": 9}, True),
+    ],
+)  # fmt: skip
+def test_a_file_of_replies_is_one_per_model_and_settings(changed: dict[str, Any], same: bool) -> None:
+    names = []
+    for more in ({}, changed):
+        with evaluating("local-chat-completions", {"model": "m", "base_url": "http://here/v1", **more}):
+            names.append(own_replies("replies"))
+    assert (names[0] == names[1]) is same
+    assert names[0].startswith("replies-")
 
 
 # ------------------------------------------------------------------ other models

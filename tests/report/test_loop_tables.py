@@ -167,7 +167,7 @@ def test_cost_by_setting_the_cheapest_first(tmp_path: Path) -> None:
         ({"rewrite": False}, "agent.rewrite False"),
         ({"filter": "none"}, "agent.filter none"),
         ({"corpora": "own"}, "agent.corpora own"),
-        ({"prompts": {"plan": "/mine.jinja"}}, "agent.prompts.plan mine.jinja"),
+        ({"prompts": {"plan": "/mine.jinja"}}, "agent.prompts.plan /mine.jinja"),
         ({"pool": ["en", "ko"]}, "agent.pool en ko"),
     ],
 )

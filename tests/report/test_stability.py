@@ -11,6 +11,7 @@ import pytest
 from mrag_eval.platform import DataError
 from mrag_eval.report import consistency, flips, shown_consistency, shown_flips
 from tests.tables import single_spaced
+from tests.worlds.measured import recorded
 
 
 def sample(row: str, lang: str, answer: str, *, group: str | None = None, right: bool | None = None) -> dict[str, Any]:
@@ -57,6 +58,69 @@ def test_questions_on_one_paragraph_are_not_versions_of_each_other(tmp_path: Pat
         consistency([tmp_path])
     (found,) = consistency([tmp_path], by="row")
     assert (found.questions, found.answers.value) == (1, 1.0)
+
+
+# What runs may differ in besides their mode, by role.
+_UNLIKE: list[tuple[str, dict[str, Any], str]] = [
+    ("subject", {"model_args": {"peft": "/ckpt/b/final"}}, "model_args.peft"),
+    ("setting", {"run": {"system_instruction": "/no_think Be brief."}}, "run.system_instruction"),
+    ("setting", {"prompt": {"template": "another"}}, "prompt.template"),
+    ("instrument", {"reranker": {"model": "another"}}, "reranker.model"),
+]
+
+
+def measured(folder: Path, task: str, **roles: dict[str, Any]) -> None:
+    """Add a record of what was measured to the results of a task."""
+    file = folder / "results_2026-01-01.json"
+    content = json.loads(file.read_text("utf-8"))
+    content["config"]["model_args"] |= roles.pop("subject", {}).get("model_args", {})
+    content["configs"][task]["measurement"] = recorded(task, content["configs"][task], **roles)
+    file.write_text(json.dumps(content), "utf-8")
+
+
+@pytest.mark.parametrize(("role", "values", "key"), _UNLIKE)
+def test_runs_that_differ_are_not_pooled(tmp_path: Path, role: str, values: dict[str, Any], key: str) -> None:
+    usual = {"instrument": {"reranker": {"model": "usual"}}} if role == "instrument" else {}
+    for name, changes in (("one", usual), ("two", {role: values})):
+        for lang in ("en", "de"):
+            write(tmp_path / name, f"mkqa_{lang}", [sample(f"{lang}1", lang, "1" if lang == "en" else name, group="q")])
+            measured(tmp_path / name, f"mkqa_{lang}", **changes)
+    found = consistency([tmp_path])
+    assert [(entry.questions, entry.ambiguous, entry.languages) for entry in found] == [(1, 0, ("de", "en"))] * 2
+    assert len({entry.variant for entry in found}) == 2
+    assert any(key.rpartition(".")[2] in entry.variant for entry in found)
+    assert len({line for line in shown_consistency(found).splitlines() if "org/tiny" in line}) == 2
+    (changed,) = [entry for entry in flips([tmp_path]) if entry.before == entry.after == "mkqa_de"]
+    assert key in changed.differs
+    assert f"differ in {key}" in shown_flips([changed])
+    with pytest.raises(DataError, match=r"by one of org/tiny, qlang"):
+        consistency([tmp_path / "one" / "samples_mkqa_en_2026-01-01.jsonl",
+                     tmp_path / "two" / "samples_mkqa_de_2026-01-01.jsonl"])  # fmt: skip
+
+
+def test_prompts_in_words_of_their_own_are_pooled_and_named(tmp_path: Path) -> None:
+    for lang, system in (("en", "Be brief."), ("de", "Be long.")):
+        write(tmp_path, f"mkqa_{lang}", [sample(lang, lang, "1", group="q")])
+        measured(tmp_path, f"mkqa_{lang}", setting={"prompt": {"system": system}})
+    (found,) = consistency([tmp_path])
+    assert found.differs == {"prompt.system": "Be long. | Be brief."}
+    assert "differ in prompt.system: Be long. | Be brief." in shown_consistency([found])
+
+
+def test_rows_without_an_answer_are_counted_with_the_reason(tmp_path: Path) -> None:
+    def lost(row: str, lang: str) -> dict[str, Any]:
+        found = sample(row, lang, "", group=row)
+        found["rows"]["failures"] = [{"stage": "answer", "model": "m", "reason": "server", "detail": "HTTP 500"}]
+        return found
+
+    write(tmp_path, "mkqa_en", [sample("q1", "en", "1", group="q1"), sample("q2", "en", "1", group="q2")])
+    write(tmp_path, "mkqa_de", [sample("q1", "de", "1", group="q1"), lost("q2", "de")])
+    (found,) = consistency([tmp_path])
+    assert (found.failed, found.single) == ({"answer failed (server)": 1}, 1)
+    assert "1 rows without an answer (answer failed (server))" in shown_consistency([found])
+    (pair,) = flips([tmp_path])
+    assert (pair.rows, pair.failed) == (1, {"answer failed (server)": 1})
+    assert "1 without an answer (answer failed (server))" in shown_flips([pair])
 
 
 def test_flips_of_one_territory_count_as_one(tmp_path: Path) -> None:

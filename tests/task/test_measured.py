@@ -24,17 +24,20 @@ from mrag_eval.config import (
     Agent,
     Judge,
     Measurement,
+    ModelSpec,
     Prompt,
     Retrieval,
     TaskBlocks,
     differences,
     harmless,
+    judges_of,
     read_task_yaml,
     setting_of,
     split_config,
 )
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.judging import prompt_texts
+from mrag_eval.models import portable_identity
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import tasks_folder
 from mrag_eval.report.files._measured import measurement_of
@@ -140,7 +143,9 @@ def test_settings_of_a_search_count_for_an_oracle_that_searched(path: str) -> No
         one, two = (Measurement("t", setting=setting_of(each, {}, {}, {})) for each in (blocks, other))
     key = f"retrieval.{path}"
     for data in ({"index": {"kind": "bm25"}}, {"source": {"corpus": {"place": "here"}}}):
-        assert (key in keys(replace(one, data=data), replace(two, data=data))) == (harmless(key) is None)
+        # the blocks name no model beside the address
+        counts = harmless(key) is None or path == "rerank.url"
+        assert (key in keys(replace(one, data=data), replace(two, data=data))) == counts
     left = keys(one, two)
     assert (key in left) == (path in _WITHOUT_A_SEARCH and harmless(key) is None)
     assert (one.sha256 == two.sha256) == (not left)
@@ -288,7 +293,7 @@ def test_a_chat_template_is_known_by_its_text(tasks: Path) -> None:
     ("one", "other", "expected"),
     [
         ({"model_args": {"pretrained": "a/b"}}, {"model_args": "pretrained=a/c"}, {"model_args.pretrained"}),
-        ({"model_args": {"pretrained": "/here/m"}}, {"model_args": "pretrained=/there/m"}, set()),
+        ({"model_args": {"pretrained": "/here/m"}}, {"model_args": "pretrained=/there/m"}, {"model_args.pretrained"}),
         ({"model_args": "dtype=float16,batch_size=2"}, {"model_args": {"dtype": "float16"}}, set()),
         ({"model_args": {"max_length": 512}}, {"model_args": "max_length=1024"}, {"model_args.max_length"}),
         ({"model": "hf"}, {"model": "vllm"}, {"model"}),
@@ -328,6 +333,108 @@ def test_judges_are_known_by_what_they_are(tasks: Path, monkeypatch: pytest.Monk
     assert keys(first, record("other", "a/b", 2)) == set()
     assert keys(first, record("gpt", "a/c", 1)) == {"judges"}
     assert "localhost" not in json.dumps(first.to_dict())
+
+
+# ------------------------------------------------------------------ texts and places
+
+# Pairs of texts that are easily taken for one: of paths, of a home, of an address, of a switch of thinking.
+_TWO_TEXTS = [
+    ("/ckpt/a/final", "/ckpt/b/final"),
+    ("/no_think Answer in one word", "/think Answer in one word"),
+    ("~ be brief/word", "~ be long/word"),
+    ("Cite as name@http://a", "Cite as name@http://b"),
+    ("See http://a?key=1", "See http://a?key=2"),
+    ("1", 1),
+]
+
+
+def _texts_in(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        key = f"{above}{name}"
+        if isinstance(value, Mapping):
+            yield from _texts_in(value, f"{key}.")
+        elif isinstance(value, str):
+            yield key
+
+
+def _with(values: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    name, _, rest = key.partition(".")
+    return {**values, name: _with(values[name], rest, value) if rest else value}
+
+
+@pytest.mark.parametrize("pair", _TWO_TEXTS)
+def test_two_texts_are_never_one(tasks: Path, pair: tuple[Any, Any]) -> None:
+    """Of every field of a record that holds a text, a field of tomorrow among them."""
+    arguments = dict.fromkeys(("model", "pretrained", "peft", "tokenizer"), "x")
+    rerank = {"kind": "cross_encoder", "model": "x", "prompt": "x"}
+    record = record_of(tasks, lm=_lm(), limit=1, system_instruction="x")
+    record = record.adding("subject", {"model_args": arguments})
+    record = record.adding("instrument", {"judges": {"j": {"model": "x", "args": arguments}}, "planner": arguments})
+    record = record.adding("setting", {"retrieval": {**record.setting["retrieval"], "rerank": rerank}})
+    walked = 0
+    for role in DECIDING:
+        for key in _texts_in(getattr(record, role)):
+            one, other = (replace(record, **{role: _with(getattr(record, role), key, text)}) for text in pair)
+            if harmless(key) is None:
+                assert keys(one, other) == {key}, key
+                assert one.sha256 != other.sha256, key
+                assert keys(*(Measurement.from_dict(each.portable(), "here") for each in (one, other))) == {key}
+                walked += 1
+    assert walked > 20
+
+
+@pytest.mark.parametrize("name", ["base_url", "url"])
+@pytest.mark.parametrize(
+    ("role", "above"),
+    [("subject", ("model_args",)), ("setting", ("retrieval", "rerank")), ("setting", ("retrieval", "embedder")),
+     ("instrument", ("planner", "args"))],
+)  # fmt: skip
+def test_an_address_counts_where_no_model_is_named_beside_it(role: Any, above: tuple[str, ...], name: str) -> None:
+    def served(host: str, **named: str) -> Measurement:
+        block: Any = {name: f"http://{host}/x", **named}
+        for part in reversed(above):
+            block = {part: block}
+        return Measurement("t").adding(role, block)
+
+    key = ".".join((*above, name))
+    assert keys(served("a"), served("b")) == {key}
+    assert served("a").sha256 != served("b").sha256
+    assert keys(served("user:pass@a"), served("a")) == set()
+    if harmless(key) is not None:
+        assert keys(served("a", model="m"), served("b", model="m")) == set()
+
+
+def test_judges_without_a_name_are_told_apart_by_their_address() -> None:
+    def judge(host: str, **named: str) -> Measurement:
+        spec = ModelSpec(model="local-chat-completions", model_args={"base_url": f"http://{host}/v1", **named})
+        return Measurement("t", instrument={"judges": judges_of({"seat": portable_identity(spec)})})
+
+    assert keys(judge("a"), judge("b")) == {"judges.local-chat-completions.args.base_url"}
+    assert keys(judge("a", model="m"), judge("b", model="m")) == set()
+
+
+def test_a_place_is_what_it_holds(tmp_path: Path) -> None:
+    """A model or a file of the user's is the same wherever it lies, and another one under its name is not."""
+    model = {"a": "one", "b": "one", "c": "two"}
+    for name, content in model.items():
+        (tmp_path / name / "final").mkdir(parents=True)
+        (tmp_path / name / "final" / "weights.bin").write_text(content, "utf-8")
+
+    def setting(place: str) -> Measurement:
+        retrieval = Retrieval(mode="all", embedder=str(tmp_path / place / "final"))
+        blocks = TaskBlocks(retrieval, Agent(), Prompt(), Judge(), {"benchmark": "x"}, ())
+        return Measurement("t", setting=setting_of(blocks, {}, {}, {}))
+
+    def judge(place: str) -> Measurement:
+        args = {"pretrained": str(tmp_path / place / "final"), "peft": str(tmp_path / place / "final")}
+        seat = portable_identity(ModelSpec(model="hf", model_args=args))
+        return Measurement("t", instrument={"judges": judges_of({"seat": seat})})
+
+    for made, changed in ((setting, {"retrieval.embedder"}), (judge, {"judges.final.files.pretrained",
+                                                                      "judges.final.files.peft"})):  # fmt: skip
+        assert keys(made("a"), made("b")) == set()
+        assert keys(made("a"), made("c")) == changed
+        assert keys(made("a"), made("not here"))
 
 
 # ------------------------------------------------------------------ the task as shipped

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import groupby
@@ -12,12 +11,10 @@ from typing import Any
 from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._codes import flores
 from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, sentences, whole
-from mrag_eval.platform import ConfigError, Wait, missing_extra, name_of_model, placed
+from mrag_eval.platform import ConfigError, Wait, content_of_folder, missing_extra, name_of_model, placed
 
 # Batch size: translations are on disk before the next batch.
 _CHUNK = 128
-# Endings of files in a model's folder that do not belong to the model.
-_NOT_THE_MODEL = (".md", ".lock", "")
 
 
 class NllbBackend:
@@ -56,10 +53,7 @@ class NllbBackend:
     def _content(self) -> str | None:
         """Return the hash of the model's files; None for a hub id."""
         folder = Path(self._model).expanduser()
-        if not folder.is_dir():
-            return None
-        files = [file for file in sorted(folder.iterdir()) if file.is_file() and file.suffix not in _NOT_THE_MODEL]
-        return _files_hash(tuple((str(file), file.stat().st_mtime_ns) for file in files))
+        return content_of_folder(folder) if folder.is_dir() else None
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         able: list[tuple[int, Text]] = []
@@ -131,18 +125,6 @@ class NllbBackend:
 
     def cost(self) -> dict[str, Any] | None:
         return None
-
-
-@lru_cache(maxsize=4)
-def _files_hash(files: tuple[tuple[str, int], ...]) -> str:
-    """Return a hash of the files' names and contents; their mtimes invalidate the cache."""
-    digest = hashlib.sha256()
-    for path in (Path(path) for path, _ in files):
-        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        with path.open("rb") as content:
-            while block := content.read(1 << 20):
-                digest.update(block)
-    return f"files-{digest.hexdigest()[:16]}"
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Measurement, portable
+from mrag_eval.config import Measurement
 from mrag_eval.platform import DataError, fault_in, json_value, write_whole
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
@@ -32,7 +32,7 @@ def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *,
     tasks = read_runs(runs, model)
     parts = []
     for name, run in tasks.items():
-        record = None if run.measurement is None else portable(run.measurement.to_dict())
+        record = None if run.measurement is None else run.measurement.portable()
         failed = sorted(row.id for row in run.rows.values() if row.failed)
         head = {"measurement": record, "groups": list(run.groups), "part": run.part, "failed": failed}
         head |= {"run": asdict(run.run), **({"judged_by": judges} if (judges := _judges(run)) else {})}

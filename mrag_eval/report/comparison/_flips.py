@@ -9,11 +9,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import DECIDING
 from mrag_eval.core import p_text, pipe_table, score_text
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import DataError
 from mrag_eval.report.files._answers import AnswerSheet, read_answers
 from mrag_eval.report.files._leaves import labelled
+from mrag_eval.report.files._systems import apart_from_mode
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class Flips:
     became right, ``lost`` rows the reverse. ``p`` tests these two: an exact test, or, if several rows belong to one
     group (a territory, the versions of a question), the bootstrap over ``units`` groups. ``test`` names it; ``p`` is
     None if no row's correctness is known. ``groups`` are the territories (or questions) with a changed answer, in
-    descending order of changes. ``parts``: task -> how many of its rows were run, if not all.
+    descending order of changes. ``parts``: task -> how many of its rows were run, if not all. ``failed`` counts rows
+    without an answer, in either sheet, by reason. ``differs``: setting -> both values, of what else than the mode was
+    not the same.
     """
 
     model: str
@@ -42,6 +46,8 @@ class Flips:
     units: int
     groups: dict[str, int]
     parts: dict[str, str]
+    failed: dict[str, int]
+    differs: dict[str, str]
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values; a transition is ``before -> after``."""
@@ -94,6 +100,8 @@ def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:
         len({*units}),
         dict(Counter(x.group for x, _ in other).most_common()),
         {sheet.task: sheet.part for sheet in (a, b) if sheet.part},
+        dict(Counter(a.failed) + Counter(b.failed)),
+        {} if a.measured is b.measured is None else apart_from_mode(a.measured, b.measured, DECIDING),
     )
 
 
@@ -118,4 +126,8 @@ def shown_flips(found: Sequence[Flips], most: int = 10) -> str:
         listed = ", ".join(f"{group} ({n})" for group, n in list(entry.groups.items())[:most])
         more = f", and {len(entry.groups) - most} more" if len(entry.groups) > most else ""
         out += ["", f"{entry.before} -> {entry.after}: " + (f"{listed}{more}" if listed else "no answer changes")]
+        left = [f"{n:,} without an answer ({why})" for why, n in entry.failed.items()]
+        left += [f"{entry.unpaired:,} answered in one of them alone"] if entry.unpaired else []
+        out += [f"  left out: {', '.join(left)}"] if left else []
+        out += [f"  differ in {key}: {values}" for key, values in entry.differs.items()]
     return "\n".join(out)

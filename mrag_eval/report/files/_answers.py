@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mrag_eval.config import mode_named
+from mrag_eval.config import Measurement, mode_named
 from mrag_eval.core import failed_in
 from mrag_eval.metrics import UNKNOWN_CONTROLLER
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
     config_beside,
-    model_beside,
+    models_beside,
     part_beside,
     read_samples,
+    result_beside,
     sample_files,
     task_of,
 )
@@ -43,7 +45,8 @@ class GivenAnswer:
 class AnswerSheet:
     """The answers of one task of one run; ``mode`` is its IR mode, ``benchmark`` its benchmark.
 
-    ``part`` says how many of the rows were run, if not all.
+    ``part`` says how many of the rows were run, if not all. ``failed`` counts the rows without an answer by reason.
+    ``measured`` is the record of what was measured, None in results from before such records.
     """
 
     model: str
@@ -53,19 +56,24 @@ class AnswerSheet:
     path: Path
     answers: tuple[GivenAnswer, ...]
     part: str | None = None
+    failed: Mapping[str, int] = field(default_factory=dict)
+    measured: Measurement | None = None
 
 
 def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
     """Return the answers in every sample file at ``paths``. Raise DataError for a file without answers."""
     out = []
-    for path in sample_files(paths):
+    for path, model in models_beside(sample_files(paths)).items():
         config, task = config_beside(path), task_of(path)
         # an answer that failed is none
-        given = (s for s in read_samples(path) if failed_in(s.record.failures, ANSWERED) is None)
-        answers = tuple(map(_given, given))
+        rows = [(sample, failed_in(sample.record.failures, ANSWERED)) for sample in read_samples(path)]
+        answers = tuple(_given(sample) for sample, failure in rows if failure is None)
+        failed = dict(Counter(failure.why for _, failure in rows if failure is not None))
+        run = result_beside(path)
+        measured = None if run is None else run.measurement(task)
         benchmark = config.benchmark or task
         mode, part = config.mode or "?", part_beside(path)
-        out.append(AnswerSheet(model_beside(path), task, mode, benchmark, path, answers, part))
+        out.append(AnswerSheet(model, task, mode, benchmark, path, answers, part, failed, measured))
     return sorted(out, key=lambda sheet: (sheet.model, mode_named(sheet.mode).shows_passages, sheet.task))
 
 

@@ -100,17 +100,18 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     return out
 
 
-def variants(records: Sequence[Measurement | None], parts: Sequence[str | None]) -> list[str]:
+def variants(
+    records: Sequence[Measurement | None], parts: Sequence[str | None], allowed: Sequence[str] = ("ran",)
+) -> list[str]:
     """Return each task's distinguishing settings: those that are not the same in all, the first few by name.
 
-    Tasks over the same ``parts`` of the rows that are still alike are numbered.
+    Tasks over the same ``parts`` of the rows that are still alike are numbered. ``allowed`` keys tell nothing apart.
     """
     if len(records) == 1:
         return [""]
     # against every other, so that two that agree with the first alone are distinguished as well
-    rows = ("ran",)
     pairs = {
-        (i, j): {found.key: found for found in differences(a, b, allowed=rows)}
+        (i, j): {found.key: found for found in differences(a, b, allowed=allowed)}
         for i, a in enumerate(records)
         for j, b in enumerate(records)
         if i != j

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 from mrag_eval.config import Measurement
 from mrag_eval.metrics import Estimate
-from mrag_eval.platform import DataError, JsonFault, Wait, finite, json_value, name_of_model, regular
+from mrag_eval.platform import DataError, JsonFault, Wait, finite, json_value, name_of_model, names_of_models, regular
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
@@ -102,6 +102,11 @@ class ResultFile:
     date: float
     leaves: Mapping[str, LeafResult]
     content: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def called(self) -> str:
+        """Return what the run calls the model: for a local folder, its path."""
+        return _called(self.content) if self.content else self.model
 
     @property
     def configs(self) -> Mapping[str, TaskConfig]:
@@ -202,6 +207,8 @@ class ResultFile:
 def read_results(paths: Sequence[Path]) -> list[ResultFile]:
     """Return the result files at ``paths`` (files, or folders searched for ``results_*.json``), in order of their date.
 
+    Of models in folders of one name, each is named by its whole path.
+
     Raises DataError naming the path that is missing, holds no result file or is not one, and for scores of another
     schema.
     """
@@ -218,7 +225,9 @@ def read_results(paths: Sequence[Path]) -> list[ResultFile]:
             raise DataError(f"{path}: no such file or folder", "name the --output_path of a run")
     with Wait("reading results", len(files), "files") as wait:
         read = [read_result_file(path) for path in wait.over(files)]
-    return sorted(read, key=lambda result: (result.date, str(result.path)))
+    names = names_of_models(result.called for result in read)
+    told = [replace(result, model=names[result.called]) for result in read]
+    return sorted(told, key=lambda result: (result.date, str(result.path)))
 
 
 def read_result_file(path: Path) -> ResultFile:
@@ -246,7 +255,7 @@ def read_result_file(path: Path) -> ResultFile:
             leaves[task] = LeafResult(task, scores, full, record)
     date = content.get("date")
     known = isinstance(date, int | float) and 0 <= date < _LAST_DATE
-    return ResultFile(path, model_name(content), float(date) if known else 0.0, leaves, content)
+    return ResultFile(path, name_of_model(_called(content)), float(date) if known else 0.0, leaves, content)
 
 
 def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,8 +270,8 @@ def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[s
     return found | ({"scored_by": "greedy path"} if by_path else {})
 
 
-def model_name(content: Mapping[str, Any]) -> str:
-    """Return the evaluated model's name; for a local folder, the last part of its path.
+def _called(content: Mapping[str, Any]) -> str:
+    """Return what the run calls the evaluated model, a path as it is.
 
     If a model's arguments name none (``oracle_answer``), the harness makes up a different name in each run.
     """
@@ -273,5 +282,4 @@ def model_name(content: Mapping[str, Any]) -> str:
     if isinstance(run.get("model"), str) and not {*keys} & {*NAMING_ARGUMENTS}:
         return str(run["model"])
     named = args.get("pretrained") or args.get("model") if isinstance(args, Mapping) else None
-    name = str(content.get("model_name") or named or run.get("model") or "unnamed model")
-    return name_of_model(name)
+    return str(content.get("model_name") or named or run.get("model") or "unnamed model")

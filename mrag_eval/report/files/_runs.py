@@ -12,7 +12,7 @@ from mrag_eval.platform import DataError
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._samples import (
     files_at,
-    model_beside,
+    models_beside,
     newest_last,
     read_samples,
     result_beside,
@@ -69,7 +69,8 @@ def read_runs(paths: Sequence[Path], model: str | None = None) -> dict[str, Samp
     model. Raises DataError for a path without sample files, and for runs of several models, listing them.
     """
     files = files_at(paths)
-    models = sorted({model_beside(file) for file in files})
+    model_of = models_beside(files)
+    models = sorted({*model_of.values()})
     if model is not None and model not in models:
         raise DataError(f"{_listed(paths)}: no run of the model {model}", f"the models there: {', '.join(models)}")
     if model is None and len(models) > 1:
@@ -78,7 +79,7 @@ def read_runs(paths: Sequence[Path], model: str | None = None) -> dict[str, Samp
             "name the folder of one, or choose it by its name (mrag-eval gate --model, --baseline-model)",
         )
     newest = {
-        task_of(file): file for file in sorted(files, key=newest_last) if model is None or model_beside(file) == model
+        task_of(file): file for file in sorted(files, key=newest_last) if model is None or model_of[file] == model
     }
     return {task: _sample_set(task, path) for task, path in sorted(newest.items())}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import DataError, hidden, json_value, regular, task_and_date, write_whole
+from mrag_eval.platform import DataError, hidden, json_value, names_of_models, regular, task_and_date, write_whole
 from mrag_eval.report.files._results import ResultFile, read_result_file
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
@@ -184,10 +184,11 @@ def part_beside(path: Path) -> str | None:
     return None if found is None or task not in found.leaves else found.remark(task)
 
 
-def model_beside(path: Path) -> str:
-    """Return the name of the model whose run wrote the samples at ``path``."""
-    found = result_beside(path)
-    return "unnamed model" if found is None else found.model
+def models_beside(paths: Iterable[Path]) -> dict[Path, str]:
+    """Return the name of the model whose run wrote the samples at each path, as :func:`read_results` names models."""
+    called = {path: "unnamed model" if (run := result_beside(path)) is None else run.called for path in paths}
+    names = names_of_models(called.values())
+    return {path: names[model] for path, model in called.items()}
 
 
 def results_beside(path: Path) -> Path:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.config import ALL_BUT_THE_MODEL, DECIDING, differences
+from mrag_eval.config import ALL_BUT_THE_MODEL, DECIDING, Measurement, Role, differences
 from mrag_eval.report.files._leaves import Leaf, PageRow
 
-# What may differ between the parts of a benchmark that make up one system: rows, their corpus, and the wording in the
-# language of the question.
-_PARTS = ("data", "source", "index", "left_out", "ran", "retrieved", "prompt.system", "texts.prompt", "translator")
+# What follows from the rows of a part of a benchmark: its corpus, and a prompt in the language of the question.
+_OF_ITS_ROWS = ("data", "source", "index", "left_out", "ran", "retrieved", "texts.prompt")
+# What may differ between the parts of a benchmark that make up one system.
+PARTS = (*_OF_ITS_ROWS, "prompt.system", "translator")
 # What a mode decides, and what may therefore differ between the modes that a leaderboard compares.
 _OF_THE_MODE = (
     *("retrieval.mode", "retrieval.languages", "retrieval.merge", "retrieval.query_translation"),
@@ -71,7 +72,7 @@ def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> li
 
 def _fits(leaf: Leaf, part: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> bool:
     """Return whether the task is a further part of a system: the same settings on other rows."""
-    if differences(leaf.result.measurement, part[0].result.measurement, DECIDING, _PARTS):
+    if not are_parts(leaf.result.measurement, part[0].result.measurement):
         return False
     if leaf.variant and any(leaf.task == other.task for other in part):
         return False
@@ -104,8 +105,29 @@ def settings_apart(a: System, b: System) -> dict[str, str]:
     out: dict[str, str] = {}
     for key in both.values():
         one, other = a.leaf_of[key].result, b.leaf_of[key].result
-        for found in differences(one.measurement, other.measurement, ALL_BUT_THE_MODEL, _OF_THE_MODE):
-            alone = None in (found.first, found.second)
-            if not (alone and found.key.startswith(_OF_RETRIEVAL)):
-                out[found.key] = found.values
+        out |= apart_from_mode(one.measurement, other.measurement)
     return out
+
+
+def apart_from_mode(
+    one: Measurement | None, other: Measurement | None, roles: Collection[Role] = ALL_BUT_THE_MODEL
+) -> dict[str, str]:
+    """Return setting -> ``one's | the other's`` if two records differ in more than what an IR mode decides."""
+    out: dict[str, str] = {}
+    for found in differences(one, other, roles, _OF_THE_MODE):
+        alone = None in (found.first, found.second)
+        if not (alone and found.key.startswith(_OF_RETRIEVAL)):
+            out[found.key] = found.values
+    return out
+
+
+def between_parts(one: Measurement | None, other: Measurement | None) -> dict[str, str]:
+    """Return setting -> ``one's | the other's`` of what two parts do not share, and what does not follow from their
+    rows.
+    """
+    return {found.key: found.values for found in differences(one, other, DECIDING, _OF_ITS_ROWS)}
+
+
+def are_parts(one: Measurement | None, other: Measurement | None) -> bool:
+    """Return whether two records are those of one system over different rows."""
+    return not differences(one, other, DECIDING, PARTS)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import model_beside, read_samples, sample_files, task_of
+from mrag_eval.report.files._samples import models_beside, read_samples, sample_files, task_of
 from mrag_eval.report.labels._panel_agreement import label_of, sheet_row
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def read_verdicts(paths: Sequence[Path], metric: str = METRIC) -> list[Verdicts]
     Raises DataError for a task without a verdict, for one that is there twice, and for a value other than 0 and 1.
     """
     found: dict[str, Verdicts] = {}
-    for path in sample_files(paths):
+    for path, model in models_beside(sample_files(paths)).items():
         task, rows, left_out = task_of(path), {}, {}
         if task in found:
             raise DataError(f"{path}: a second run of the task '{task}'", "name the samples of a single run")
@@ -80,7 +80,7 @@ def read_verdicts(paths: Sequence[Path], metric: str = METRIC) -> list[Verdicts]
             raise DataError(
                 f"{path}: no row can be corrected ({reasons})", f"mrag-eval judge answers {path}   judges them"
             )
-        found[task] = Verdicts(task, model_beside(path), metric, rows, left_out)
+        found[task] = Verdicts(task, model, metric, rows, left_out)
     return list(found.values())
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from mrag_eval.core import points
 from mrag_eval.platform import DataError, write_sheet
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import model_beside, read_samples, sample_files, task_of
+from mrag_eval.report.files._samples import models_beside, read_samples, sample_files, task_of
 
 SYSTEM, DATA = "system performance", "data"
 # The categories of Table 8 in its order, by their numbers in a sheet.
@@ -166,11 +166,10 @@ def _shares(sizes: dict[str, int], n: int, seed: int) -> dict[str, int]:
 
 def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[DrawnSample]:
     out = []
-    for path in sample_files(paths):
+    for path, model in models_beside(sample_files(paths)).items():
         name = task_of(path)
         if task is not None and name != task:
             continue
-        model = model_beside(path)
         for sample in read_samples(path):
             record = sample.record
             if not wrong or record.right is False:

@@ -13,7 +13,7 @@ from pathlib import Path
 from mrag_eval.models import as_verdict
 from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import model_beside, read_samples, task_of
+from mrag_eval.report.files._samples import models_beside, read_samples, task_of
 from mrag_eval.scoring import HumanAgreement, HumanLabel, against_human
 
 _WORDS = {"1": True, "0": False}
@@ -132,7 +132,8 @@ def _runs(paths: Sequence[Path]) -> list[str]:
     repeated = next((path for n, path in enumerate(paths) if path.resolve() in {p.resolve() for p in paths[:n]}), None)
     if repeated is not None:
         raise DataError(f"{repeated}: this run is named twice", "name every sample file once")
-    models, tasks = [model_beside(path) for path in paths], [task_of(path) for path in paths]
+    named = models_beside(paths)
+    models, tasks = [named[path] for path in paths], [task_of(path) for path in paths]
     both = [f"{model}: {task}" for model, task in zip(models, tasks, strict=True)]
     return next((names for names in (models, tasks, both) if len(set(names)) == len(paths)), [str(p) for p in paths])
 

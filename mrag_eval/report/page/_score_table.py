@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mrag_eval.core import decimal, points
+from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
@@ -48,6 +49,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
         *_notes(found.values()),
         *_unread(shown),
         *_failures(shown),
+        *_answered_by_others(shown),
         *_unmeasured(shown),
     )
     return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, intervals=True)
@@ -124,6 +126,14 @@ def _failures(leaves: Iterable[Leaf]) -> Iterator[str]:
         if scores.outcomes:
             said = ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items())
             yield f"{leaf.run}, {leaf.label}: no answer by the model, counted as wrong: {said}"
+
+
+def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[str]:
+    """Yield the tasks with replies of a cache that any model may have filled."""
+    for leaf in leaves:
+        counts = leaf.result.config.block("answering").get("answered_by") or {}
+        if number := counts.get(UNKNOWN_MODEL):
+            yield f"{leaf.run}, {leaf.label}: {number:,} replies of the run by a model that is not known (--use_cache)"
 
 
 def _unmeasured(leaves: Iterable[Leaf]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from mrag_eval.report.files._leaves import variants
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
     config_beside,
-    model_beside,
+    models_beside,
     part_beside,
     read_samples,
     result_beside,
@@ -95,14 +95,15 @@ def read_case(territory: str, paths: Sequence[Path]) -> TerritoryCase:
     found: list[tuple[Path, CaseRun]] = []
     facts: TerritoryQuestion | None = None
     languages: dict[str, None] = {}
-    for path in sample_files(paths):
+    models = models_beside(sample_files(paths))
+    for path, model in models.items():
         asked = [(sample, sample.record.concurrence) for sample in read_samples(path)]
         known |= dict.fromkeys(answer.territory for _, answer in asked if answer is not None)
         here = [(sample, answer) for sample, answer in asked if answer is not None and answer.territory == territory]
         if not here:
             continue
         facts = here[0][1]
-        found.append((path, _run(path, here)))
+        found.append((path, _run(path, model, here)))
         languages |= dict.fromkeys(found[-1][1].answers)
     if facts is None:
         hint = did_you_mean(territory, known) if known else ": no file has questions about territories"
@@ -139,7 +140,7 @@ def _retriever(config: TaskConfig) -> str | None:
     return first_stage(config) if published is None else str(published)
 
 
-def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseRun:
+def _run(path: Path, model: str, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseRun:
     task = task_of(path)
     answers: dict[str, str | None] = {}
     replies: dict[str, str] = {}
@@ -156,7 +157,7 @@ def _run(path: Path, samples: Sequence[tuple[Sample, TerritoryAnswer]]) -> CaseR
                 citations.setdefault(hit.id, {})[answer.query_lang] = CitedPlace(number, times[number])
     form = _FORM.search(task)
     config = config_beside(path)
-    named = (model_beside(path), task, config.mode or "?", form[1] if form else "?")
+    named = (model, task, config.mode or "?", form[1] if form else "?")
     return CaseRun(*named, answers, replies, documents, citations, _retriever(config))
 
 

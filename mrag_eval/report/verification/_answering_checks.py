@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, Ledger
+from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, UNKNOWN_MODEL, Ledger
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding, value_text
@@ -100,7 +100,9 @@ def _against_record(file: ResultFile, leaf: LeafResult, block: Mapping[str, Any]
     if block.get("transport") == ANSWERED_BY_US:
         compared |= _of_our_transport(block, args)
     else:
-        empty = {key: block.get(key) or None for key in _OF_OUR_TRANSPORT}
+        unnamed = {UNKNOWN_MODEL} == {*(block.get("answered_by") or ())}
+        keys = [key for key in _OF_OUR_TRANSPORT if not (unnamed and key == "answered_by")]
+        empty = {key: block.get(key) or None for key in keys}
         compared |= {f"answering.{key}": (value, None) for key, value in empty.items()}
         compared["answering.ledger"] = block.get("ledger"), Ledger().as_dict()
         if block.get("transport") != LOCAL_TRANSPORT:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, differences, harmless
+from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, by_content, differences, harmless
 from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.models import Translator, named_spec, portable_identity
@@ -46,7 +46,7 @@ def settings_of_retrieval(
     }
     if translator is not None:
         out["translator"] = translator.as_dict()["identity"]
-    return _portable({**out, **source})
+    return by_content(_portable({**out, **source}))
 
 
 def _portable(settings: Mapping[str, Any], block: str = "") -> dict[str, Any]:
