@@ -73,6 +73,7 @@ WRITERS = {
     "mrag_eval/report/labels/_rewrites.py": "made",
     "mrag_eval/report/labels/_runs.py": "made",
     "mrag_eval/report/page/_changes.py": "made",
+    "mrag_eval/report/page/_plot.py": "made",
     "mrag_eval/report/page/_write.py": "made",
     "mrag_eval/retrieval/_search.py": "back",
     "mrag_eval/retrieval/_starters.py": "back",

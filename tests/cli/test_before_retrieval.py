@@ -197,7 +197,7 @@ def test_weights_are_looked_for_and_not_loaded(tmp_path: Path, monkeypatch: pyte
         monkeypatch.delenv(name, raising=False)
     # only the hub knows, and is asked once
     answers: list[Any] = [None, errors.EntryNotFoundError("no")]
-    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: _said(answers.pop()))
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: _raised(answers.pop()))
     check_weights("no-such/model", "model")
     check_weights("no-such/model", "model")
     for answer, said in (
@@ -222,6 +222,6 @@ def _answered(kind: type[Exception], status: int) -> Exception:
     return kind("no", response=response)  # type: ignore[call-arg]
 
 
-def _said(answer: Exception | None) -> None:
+def _raised(answer: Exception | None) -> None:
     if answer is not None:
         raise answer

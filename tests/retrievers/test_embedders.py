@@ -13,7 +13,7 @@ import pytest
 
 from mrag_eval.core import Passage
 from mrag_eval.platform import ConfigError, CorpusError, MissingExtraError
-from mrag_eval.platform import _http as http
+from mrag_eval.platform import _attempts as attempts
 from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index
 from mrag_eval.retrievers.embedding import _embedders as embedders
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
@@ -303,8 +303,8 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         found.append(seconds)
 
-    monkeypatch.setattr(http, "sleep", sleep)
-    monkeypatch.setattr(http, "monotonic", lambda: sum(found))
+    monkeypatch.setattr(attempts, "sleep", sleep)
+    monkeypatch.setattr(attempts, "monotonic", lambda: sum(found))
     return found
 
 
