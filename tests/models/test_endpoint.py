@@ -128,12 +128,12 @@ def contents() -> Iterator[tuple[str, Case]]:
                 Case(kind, Answer(body=bodied(kind, name, ends[nth])), CONTENTS[name][nth]),
             )
         for name, (end, becomes) in itertools.product(("text", "nothing"), SAYING.items()):
-            for said_so in {end, end.upper(), end.lower()}:
+            for said_so in dict.fromkeys((end, end.upper(), end.lower())):
                 body = bodied(kind, name, said_so)
                 yield f"{kind}, {name}, end {said_so}", Case(kind, Answer(body=body), becomes)
         for end, name in itertools.product((*WHOLE, *LIMITS), ("text", "nothing")):
             becomes = SCORED if name == "text" else CUT if end in LIMITS else EMPTY
-            for said_so in {end, end.upper(), end.lower()}:
+            for said_so in dict.fromkeys((end, end.upper(), end.lower())):
                 body = bodied(kind, name, said_so)
                 yield f"{kind}, {name}, end {said_so}", Case(kind, Answer(body=body), becomes)
 
