@@ -80,9 +80,9 @@ def write_copies(home: Path, test_data: Path) -> Path:
     """
     from mrag_eval.retrievers import build_index
 
-    for name in ("click", "borderlines"):
+    for name in ("xquad", "click", "borderlines"):
         (home / name).symlink_to(test_data / name)
-    _write_some_of_xquad(test_data / "xquad", home / "xquad")
+    _write_some_of_xquad(test_data / "xquad", home / "some_of_xquad")
     (home / "blend").symlink_to(test_data / "blend")
     (home / "blend_saq").symlink_to(test_data / "blend" / "annotations")
     mkqa_rows.write_all(home / "mrag")
@@ -216,8 +216,8 @@ _PARTS = "\n".join(f"mrag-eval index build part_{n}.jsonl PART_{n}" for n in (1,
 def _settings(folder: Path, copies: Path) -> None:
     # the page brings its own
     (folder / "mrag.yaml").unlink()
-    for name in ("xquad", "click"):
-        (folder / name).symlink_to(copies / name)
+    (folder / "xquad").symlink_to(copies / "some_of_xquad")
+    (folder / "click").symlink_to(copies / "click")
 
 
 def _troubleshooting(folder: Path, copies: Path) -> None:

@@ -118,6 +118,7 @@ _DATA: dict[str, dict[str, Any]] = {
     "blend": {"country": "Algeria"},
     "blend_saq": {"country": "Algeria"},
     "mkqa": {"language": "de"},
+    "nomiracl": {"language": "de"},
     "xor_tydi": {"language": "ar"},
     "xrag": {"setting": "mono", "language": "de"},
     "xlcost": {"domain": "travel"},
