@@ -59,6 +59,7 @@ HARMLESS: Mapping[str, str] = {
     "data.paragraphs": "a file, whose content is in the hash of the rows",
     "data.corpus": "a file, whose passages are in the record of the index",
     "data.path": "a copy of the rows, whose content is in their hash",
+    "data.resource_groups": "a file, whose groups are in the record of the rows",
     "data.translations": "a file, whose texts are in the hash of the rows",
     "retrieval.corpus": "a name on this machine; the record of the index says what it holds",
     "retrieval.segment": "a request; the record of the index says how words were cut",
@@ -137,9 +138,9 @@ HARMLESS: Mapping[str, str] = {
     "use_cache": "a file; answered_by says whether other models may have filled it",
 }  # fmt: skip
 _EMBEDDER = "retrieval.embedder"
-# Addresses of servers, and the keys beside them that name the model there.
+# Addresses of servers, and the keys beside them that name what is there.
 _ADDRESSES = ("base_url", "url")
-_MODELS = ("model", "pretrained", "engine")
+_MODELS = ("model", "pretrained", "engine", "name")
 # Settings that may be a folder or a file of the user's.
 _PLACES = (_EMBEDDER, f"{_EMBEDDER}.model", "retrieval.rerank.model", "*.prompt", "*.prompts.*", "*.template",
            "*.files.*")  # fmt: skip

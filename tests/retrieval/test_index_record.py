@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import Measurement, Retrieval, differences, validated
+from mrag_eval.config import Measurement, Retrieval, by_content, differences, validated
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.report.files._task_config import TaskConfig
@@ -84,7 +84,7 @@ def test_the_same_model_in_another_folder_is_the_same_embedder(tmp_path: Path) -
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}", "utf-8")
         block = {"embedder": str(folder)}
-        found.append(Measurement("t", setting={"retrieval": block}, data={"index": told(**block)}))
+        found.append(Measurement("t", setting=by_content({"retrieval": block}), data={"index": told(**block)}))
     assert found[0].data["index"] == found[1].data["index"]
     assert found[0].data["index"]["embedder"] == "e5-small"
     assert differences(*found) == []

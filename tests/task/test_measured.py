@@ -143,8 +143,8 @@ def test_settings_of_a_search_count_for_an_oracle_that_searched(path: str) -> No
         one, two = (Measurement("t", setting=setting_of(each, {}, {}, {})) for each in (blocks, other))
     key = f"retrieval.{path}"
     for data in ({"index": {"kind": "bm25"}}, {"source": {"corpus": {"place": "here"}}}):
-        # the blocks name no model beside the address
-        counts = harmless(key) is None or path == "rerank.url"
+        # the blocks name nothing beside the address
+        counts = harmless(key) is None or path in ("rerank.url", "retriever.url")
         assert (key in keys(replace(one, data=data), replace(two, data=data))) == counts
     left = keys(one, two)
     assert (key in left) == (path in _WITHOUT_A_SEARCH and harmless(key) is None)
