@@ -15,6 +15,8 @@ from mrag_eval.platform import ConfigError, JsonFault, did_you_mean, json_from, 
 
 _SAMPLES = """--samples '{"TASK": [0, 1]}'   or a file with such an object"""
 _TASKS = "--tasks NAME,NAME   with names from: mrag-eval tasks"
+# The name of an argument in KEY=VALUE,KEY=VALUE.
+_NAME = re.compile(r"(?:^|,)\s*([\w.-]+)\s*=")
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -107,8 +109,6 @@ _GENERATION: Mapping[str, _Rule] = {
 
 def check_given_once(arguments: Iterable[str]) -> None:
     """Raise ConfigError for an argument with two values, such as ``--metadata k=3,k=5``: the last would count."""
-    from mrag_eval.harness import argument_names
-
     flag, given = "", set[tuple[str, str]]()
     for argument in arguments:
         value = argument
@@ -123,7 +123,7 @@ def check_given_once(arguments: Iterable[str]) -> None:
                 json_value(value, lax=True)
                 json_from(value, flag, "give each key once", error=ConfigError)
             continue
-        for name in argument_names(value):
+        for name in _NAME.findall(value):
             if (flag, name) in given:
                 raise ConfigError(f"{flag}: '{name}' is given twice", "give it once")
             given.add((flag, name))

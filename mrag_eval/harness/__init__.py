@@ -34,7 +34,6 @@ from mrag_eval.harness._models import (
     warnings_only,
 )
 from mrag_eval.harness._run import (
-    argument_names,
     config_file_settings,
     evaluate,
     run_parser,
@@ -61,7 +60,6 @@ __all__ = [
     "Running",
     "TaskLoading",
     "TaskManager",
-    "argument_names",
     "blank_half_groups",
     "check_local_weights",
     "check_model",

@@ -44,13 +44,6 @@ def setting_types() -> dict[str, Any]:
     return get_type_hints(EvaluatorConfig)
 
 
-def argument_names(text: str) -> list[str]:
-    """Return the names in ``KEY=VALUE,KEY=VALUE``, each as often as it comes."""
-    from lm_eval._cli.utils import split_top_level
-
-    return [part.partition("=")[0].strip() for part in split_top_level(text)]
-
-
 def config_file_settings(path: str) -> dict[str, Any]:
     """Return the settings of a ``--config`` file; raise ConfigError if it cannot be read."""
     from lm_eval.config.evaluate_config import EvaluatorConfig
