@@ -1,4 +1,4 @@
-"""Whether the passages that a reply cites support its statements, decided by the letters that they share."""
+"""Support of a reply's statements by the passages that it cites, told by the character sequences they share."""
 
 from __future__ import annotations
 

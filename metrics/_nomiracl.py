@@ -18,7 +18,7 @@ def nomiracl_reading(reply: str) -> Presence:
     """Return what a reply to NoMIRACL's prompt says, in the upstream reading, faults included.
 
     The case of letters does not count. A reply that holds one of the two sentences asked for says that, wherever it
-    stands; one that holds both is ``invalid``, however it goes on. Without either, ``answer is present``, ``answer is
+    stands; one that holds both is ``invalid``. Without either, ``answer is present``, ``answer is
     not present``, and a passage number in fewer than ten characters are read. Everything else is ``invalid``, a refusal
     in other words (``I do not know``) or with a typographic apostrophe included.
 

@@ -7,7 +7,7 @@ property of a model that is new today is compared tomorrow. What is left out of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -45,7 +45,7 @@ UNKNOWN = "identity"
 SOURCES = ("source", "source.corpus")
 # An instrument of every task: a run without a file of the user's used the package's.
 _ALWAYS = "languages"
-# What results say of the contexts of a RAG system that is asked as it is.
+# The note in results about contexts that a RAG system brings itself.
 OWN_CONTEXTS = "the system's; languages detected where not given"
 # The block of the judges, by what they are.
 JUDGES = "judges"
@@ -384,32 +384,33 @@ def _with_whole_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _shortened(block: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def _shortened(block: Mapping[str, Any]) -> dict[str, Any]:
     """Return a role of a record with the last part of each path that is never compared, and bare addresses."""
-    out: dict[str, Any] = {}
-    for name, value in block.items():
-        key = f"{above}{name}"
-        if isinstance(value, Mapping):
-            out[name] = _shortened(value, f"{key}.")
-        elif isinstance(value, str) and harmless(key) is not None:
-            out[name] = name_of_model(value) if value.startswith(("/", "~")) else bare_address(value)
-        else:
-            out[name] = value
-    return out
+
+    def short(key: str, value: Any) -> Any:
+        if not isinstance(value, str) or harmless(key) is None:
+            return value
+        return name_of_model(value) if value.startswith(("/", "~")) else bare_address(value)
+
+    return _each(block, short)
 
 
-def by_content(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def by_content(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with each model, prompt and file that lies here named by what it holds, wherever it lies."""
-    out: dict[str, Any] = {}
-    for name, value in settings.items():
-        key = f"{above}{name}"
-        if isinstance(value, Mapping):
-            out[name] = by_content(value, f"{key}.")
-        elif isinstance(value, str) and harmless(key) is None and any(fnmatchcase(key, place) for place in _PLACES):
-            out[name] = place_by_content(value) or value
-        else:
-            out[name] = value
-    return out
+
+    def held(key: str, value: Any) -> Any:
+        place = isinstance(value, str) and harmless(key) is None and any(fnmatchcase(key, one) for one in _PLACES)
+        return (place_by_content(value) or value) if place else value
+
+    return _each(settings, held)
+
+
+def _each(block: Mapping[str, Any], change: Callable[[str, Any], Any], above: str = "") -> dict[str, Any]:
+    """Return a block with ``change`` of every dotted key and its value, those of the blocks in it too."""
+    return {
+        name: _each(value, change, f"{above}{name}.") if isinstance(value, Mapping) else change(f"{above}{name}", value)
+        for name, value in block.items()
+    }
 
 
 def setting_of(

@@ -30,7 +30,7 @@ from mrag_eval.platform import ConfigError, Response, Transport, Wait, cache_dir
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
-# Who answered where the harness's cache of replies did, whose keys hold no model.
+# Who answered if the harness's cache did: its keys name no model.
 UNKNOWN_MODEL = "unknown (--use_cache)"
 OURS, LOCAL = "mrag_eval", "local"
 # Methods of a model of the harness.

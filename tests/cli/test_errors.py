@@ -174,10 +174,8 @@ def test_a_path_that_cannot_be_written_is_a_line_too(here: Path, capsys: pytest.
     assert len(lines) == 2
 
 
-@pytest.mark.parametrize("fault", [ZeroDivisionError("one\ntwo"), RuntimeError(), KeyError("x"), OSError("no number")])
-def test_unexpected_errors_have_no_traceback_and_say_where_to_report(
-    fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def _said_of(fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the two lines of a command in which the fault comes up."""
     from mrag_eval.cli import _show as show
 
     def fail() -> str:
@@ -187,6 +185,14 @@ def test_unexpected_errors_have_no_traceback_and_say_where_to_report(
     code, lines = stderr_of("doctor --config", capsys)
     assert code == 2
     assert len(lines) == 2
+    return lines
+
+
+@pytest.mark.parametrize("fault", [ZeroDivisionError("one\ntwo"), RuntimeError(), KeyError("x"), OSError("no number")])
+def test_unexpected_errors_have_no_traceback_and_say_where_to_report(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = _said_of(fault, monkeypatch, capsys)
     assert lines[0].startswith(f"mrag-eval: {type(fault).__name__}")
     assert "--debug" in lines[1]
     assert "CONTRIBUTING.md" in lines[1]
@@ -210,15 +216,7 @@ class OutOfMemoryError(RuntimeError):
 def test_out_of_memory_is_no_fault_to_report(
     fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mrag_eval.cli import _show as show
-
-    def fail() -> str:
-        raise fault
-
-    monkeypatch.setattr(show, "shown_config", fail)
-    code, lines = stderr_of("doctor --config", capsys)
-    assert code == 2
-    assert len(lines) == 2
+    lines = _said_of(fault, monkeypatch, capsys)
     assert lines[0].startswith(f"mrag-eval: out of memory ({type(fault).__name__}")
     assert "finished work is kept" in lines[1]
 
