@@ -134,21 +134,17 @@ class Wait:
     def _show(self) -> None:
         if self._over.wait(DELAY) or _ENDING.is_set():
             return
-        bar = self._bar()
-
-        def clear(_record: logging.LogRecord) -> bool:
-            bar.clear()
-            return True
-
-        # a line of the log would continue the wait's line, which is drawn again below it
+        # the log's handlers change first: a record between the first state and them would continue the wait's line
         handlers = logging.getLogger("lm_eval").handlers[:]
-        for handler in handlers:
-            handler.addFilter(clear)
+        filters = [_own_line(handler) for handler in handlers]
+        for handler, own_line in zip(handlers, filters, strict=True):
+            handler.addFilter(own_line)
+        bar = self._bar()
         while not self._over.wait(REDRAWN):
             if not _ENDING.is_set():
                 self._draw(bar)
-        for handler in handlers:
-            handler.removeFilter(clear)
+        for handler, own_line in zip(handlers, filters, strict=True):
+            handler.removeFilter(own_line)
         bar.close()
 
     def _bar(self, delay: float = 0) -> Any:
@@ -173,6 +169,25 @@ class Wait:
         left = self.seconds_left()
         ahead = "" if left is None else f" · {clock_text(left)} left"
         return f"{name}: {{percentage:3.0f}}%|{{bar:20}}| {self.done:,}/{self.total:,}{self._unit} · {so_far}{ahead}"
+
+
+def _own_line(handler: logging.Handler) -> Callable[[logging.LogRecord], bool]:
+    """Return a filter that writes each record itself, on a line that no wait is drawn on until it is written.
+
+    A filter that only removed the waits' lines would not do: a wait may be drawn again before its handler writes.
+    """
+    from tqdm.auto import tqdm
+
+    def write(record: logging.LogRecord) -> bool:
+        with tqdm.external_write_mode(file=sys.stderr):
+            handler.acquire()
+            try:
+                handler.emit(record)
+            finally:
+                handler.release()
+        return False
+
+    return write
 
 
 def clock_text(seconds: float) -> str:

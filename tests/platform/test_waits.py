@@ -86,20 +86,39 @@ def test_several_waits_have_a_line_each() -> None:
         terminal.wait_for("judge b:   0%")
 
 
-def test_a_line_of_the_log_has_its_own_line() -> None:
+@pytest.mark.parametrize("moment", ["before the first state", "between filter and write"])
+def test_a_line_of_the_log_has_its_own_line(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     logger = logging.getLogger("lm_eval")
+
+    class SlowHandler(logging.StreamHandler):  # type: ignore[type-arg]
+        def emit(self, record: logging.LogRecord) -> None:
+            if moment == "between filter and write":
+                time.sleep(0.1)  # five states of the wait
+            super().emit(record)
+
     with showing_waits() as terminal:
-        handler = logging.StreamHandler()
+        handler = SlowHandler()
         logger.addHandler(handler)
+        drawn = Wait._bar
+
+        def logged_at_once(wait: Wait, delay: float = 0) -> object:
+            bar = drawn(wait, delay)
+            logger.error("something else")
+            return bar
+
+        if moment == "before the first state":
+            monkeypatch.setattr(Wait, "_bar", logged_at_once)
         try:
             with Wait("slow", 9):
                 terminal.wait_for("slow:   0%")
-                logger.error("something else")
+                if moment == "between filter and write":
+                    logger.error("something else")
                 terminal.wait_for("something else")
         finally:
             logger.removeHandler(handler)
         assert not handler.filters
     assert "something else" in terminal.lines
+    assert terminal.text.count("something else") == 1
 
 
 @pytest.mark.parametrize(
