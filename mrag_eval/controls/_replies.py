@@ -73,8 +73,9 @@ def _sentence(doc: RagDoc) -> ControlReply:
     if not doc.answers:
         return ControlReply(None, NO_REFERENCE)
     text = in_sentence(doc.answers[0], doc.query_lang)
-    missing = f"no file of {language_name(doc.query_lang)} has a sentence"
-    return ControlReply(None, missing) if text is None else ControlReply(text)
+    if text is None:
+        return ControlReply(None, f"no file of {language_name(doc.query_lang)} has a sentence")
+    return ControlReply(text)
 
 
 def _english(doc: RagDoc, english: Mapping[str, str]) -> ControlReply:
