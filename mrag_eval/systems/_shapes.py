@@ -46,6 +46,7 @@ class Shape:
         joined_by: the path of what several rows share that are one, such as the spans of a trace.
         encoded: whether texts may be JSON, of which the text within is meant.
         passage: further paths of a context's parts, before those of :data:`PASSAGE`.
+        parted_by: what stands between contexts that are one text; "" if one text is one context.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Shape:
     joined_by: tuple[str, ...] = ()
     encoded: bool = False
     passage: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parted_by: str = ""
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row has all that the shape needs, whatever its values."""
@@ -110,13 +112,17 @@ SHAPES: tuple[Shape, ...] = (
         context_ids="retrieved_context_ids",
         relevant_ids="reference_context_ids",
     ),
-    _shape(
-        "deepeval",
-        ("input", "actual_output|actualOutput"),
-        question="input",
-        answer="actual_output|actualOutput",
-        reference="expected_output|expectedOutput",
-        contexts="retrieval_context|retrievalContext",
+    replace(
+        _shape(
+            "deepeval",
+            ("input", "actual_output|actualOutput"),
+            question="input",
+            answer="actual_output|actualOutput",
+            reference="expected_output|expectedOutput",
+            contexts="retrieval_context|retrievalContext",
+        ),
+        # in the CSV and JSON Lines that it writes, which cannot tell a context's own mark from one between contexts
+        parted_by="|",
     ),
     _shape(
         "LangChain",
@@ -323,7 +329,8 @@ def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequenc
     if contexts is not None:
         ids = _flat(shape.found(row, "context_ids")[1])
         out["passages"] = [
-            _passage(item, shape, ids[n] if n < len(ids) else None) for n, item in enumerate(_items(contexts))
+            _passage(item, shape, ids[n] if n < len(ids) else None)
+            for n, item in enumerate(_items(contexts, shape.parted_by))
         ]
     return out | {key: row[key] for key in kept if row.get(key) is not None}
 
@@ -336,11 +343,11 @@ def _flat(value: Any) -> list[Any]:
     return [] if value is None else [value]
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: Any, parted_by: str) -> list[Any]:
     if isinstance(value, str):
         value = decoded(value) if value[:1] in ("{", "[") else value
     if isinstance(value, str):
-        return [value] if value.strip() else []
+        return [part for part in (value.split(parted_by) if parted_by else [value]) if part.strip()]
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
