@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from mrag_eval.core import normalize_language
 from mrag_eval.platform import ConfigError
-from mrag_eval.retrievers.corpora._starter_words import BORDERS, EVERYDAY_LIFE, GENERAL_KNOWLEDGE, Words
+from mrag_eval.retrievers.corpora._starter_words import Words, words_of
 from mrag_eval.retrievers.corpora._topics import Topics, topics
 
 # Another version chooses other pages.
@@ -20,16 +20,22 @@ class Starter:
     """A preset: the most passages of each language, and the topics by which pages are chosen.
 
     ``passages`` maps a language to its budget, None for the whole edition. ``places`` are pairs as in ``topics``.
-    ``size`` is that of a passage: words, or characters in languages written without spaces.
+    ``about`` names the words in ``starter_words.yaml``. ``size`` is that of a passage: words, or characters in
+    languages written without spaces.
     """
 
     name: str
     benchmarks: str
     passages: Mapping[str, int | None]
     places: tuple[tuple[str, str], ...]
-    subjects: Words
+    about: str
     kind: str = "bm25"
     size: int = 100
+
+    @property
+    def subjects(self) -> Words:
+        """Return the words of the subjects, by language."""
+        return words_of(self.about)
 
     def languages(self, some: Sequence[str] = ()) -> list[str]:
         """Return the codes of some of the languages, or of all; raise ConfigError for one that the preset lacks."""
@@ -76,14 +82,14 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
                     en=800_000,
                 ),
                 _BLEND,
-                EVERYDAY_LIFE,
+                "everyday_life",
             ),
             Starter(
                 "mkqa-small",
                 "MKQA in 13 languages (mkqa_*)",
                 _budgets(350_000, "en ar de es fi fr it ja ko pt ru th zh", en=800_000),
                 (),
-                GENERAL_KNOWLEDGE,
+                "general_knowledge",
             ),
             Starter(
                 "bordirlines-small",
@@ -95,7 +101,7 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
                     en=400_000,
                 ),
                 tuple((code, "") for code in _CLAIMANTS.split()),
-                BORDERS,
+                "borders",
             ),
         )
     }
