@@ -38,7 +38,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import BLEND
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError, JsonFault, json_value
 
 HUB = HubDataset(
@@ -54,7 +54,7 @@ BENCHMARK = Declaration(
     languages=("en",),
     breakdowns=("country",),
     main_metric="acc",
-    citations=(BLEND,),
+    citations=papers("myung-etal-2024-blend"),
     published=("coral",),
     needs=("download", "index"),
     tasks="blend",

@@ -18,7 +18,7 @@ from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import BLEND
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB_CONFIG = "annotations"
@@ -31,7 +31,7 @@ BENCHMARK = Declaration(
     languages=LANGUAGES,
     breakdowns=("country",),
     main_metric="sem_b",
-    citations=(BLEND,),
+    citations=papers("myung-etal-2024-blend"),
     published=(),
     needs=("download", "index"),
     tasks="blend_saq",

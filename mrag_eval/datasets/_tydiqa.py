@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mrag_eval.core import GivenPassage, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
     file_in,
     hub_dataset,
@@ -20,7 +20,7 @@ from mrag_eval.datasets._files import (
     require_text,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import MRAG
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB = HubDataset(id="google-research-datasets/tydiqa", licence=None)
@@ -33,17 +33,7 @@ BENCHMARK = Declaration(
     languages=("en",),
     breakdowns=(),
     main_metric="char3gram_recall",
-    citations=(
-        Citation(
-            key="clark2020tydi",
-            authors="Clark et al.",
-            title="TyDi QA: A Benchmark for Information-Seeking Question Answering in Typologically Diverse Languages",
-            venue="TACL 2020",
-            year=2020,
-            url="https://arxiv.org/abs/2003.05002",
-        ),
-        MRAG,
-    ),
+    citations=papers("clark2020tydi", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),
     tasks="tydi",

@@ -32,7 +32,7 @@ from mrag_eval.datasets._files import require_path, require_text, sha256_file, u
 from mrag_eval.datasets._github import github_file
 from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
+from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._versions import Version, imbalanced
 from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
@@ -51,7 +51,7 @@ BENCHMARK = Declaration(
     languages=tuple(LANGUAGES.values()),
     breakdowns=(),
     main_metric="judge_correct",
-    citations=(CROSS_LINGUAL_COST,),
+    citations=papers("amiraz2025crosslingual"),
     published=("xlcost",),
     needs=("download", "judge"),
     tasks="xlcost",

@@ -26,11 +26,11 @@ from mrag_eval.config import AbsolutePath
 from mrag_eval.core import Passage, RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import ConfigError, DataError, content_key, did_you_mean
 
 HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
@@ -48,17 +48,7 @@ BENCHMARK = Declaration(
     languages=LANGUAGES,
     breakdowns=(),
     main_metric="char3gram_recall",
-    citations=(
-        Citation(
-            key="artetxe-etal-2020-cross",
-            authors="Artetxe et al.",
-            title="On the Cross-lingual Transferability of Monolingual Representations",
-            venue="ACL 2020",
-            year=2020,
-            url="https://arxiv.org/abs/1910.11856",
-        ),
-        CROSS_LINGUAL_COST,
-    ),
+    citations=papers("artetxe-etal-2020-cross", "amiraz2025crosslingual"),
     published=(),
     needs=("download",),
     tasks="xquad_rag",
