@@ -11,6 +11,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -142,6 +143,22 @@ def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterat
         raise
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
+
+
+@contextmanager
+def parquet(path: Path) -> Iterator[Any]:
+    """Open a file as ``pyarrow.parquet.ParquetFile``; raise DataError if it, or what the block reads of it, is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})",
+            "the file may be cut short: copy it again",
+        ) from None
 
 
 def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str) -> None:
