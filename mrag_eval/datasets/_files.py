@@ -161,6 +161,29 @@ def parquet(path: Path) -> Iterator[Any]:
         ) from None
 
 
+def read_squad(path: Path) -> tuple[list[dict[str, Any]], str]:
+    """Return the questions of a file of SQuAD v1.1, in the form of the hub's rows, and its SHA-256."""
+    value, digest = read_json(path)
+    try:
+        rows = [
+            {
+                "id": question["id"],
+                "title": article.get("title", ""),
+                "context": paragraph["context"],
+                "question": question["question"],
+                "answers": {"text": [answer["text"] for answer in question["answers"]]},
+            }
+            for article in value["data"]
+            for paragraph in article["paragraphs"]
+            for question in paragraph["qas"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error})") from None
+    if not rows:
+        raise DataError(f"{path}: holds no question")
+    return rows, digest
+
+
 def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str) -> None:
     """Raise DataError naming the first of ``columns`` that ``row`` lacks."""
     for name in columns:
