@@ -32,7 +32,6 @@ BENCHMARK = Declaration(
     breakdowns=("country",),
     main_metric="sem_b",
     citations=papers("myung-etal-2024-blend"),
-    published=(),
     needs=("download", "index"),
     tasks="blend_saq",
 )

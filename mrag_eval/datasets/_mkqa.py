@@ -55,7 +55,6 @@ BENCHMARK = Declaration(
     sources=(HUB, ORIGINAL, KILT),
     shareable=True,
     languages=LANGUAGES,
-    breakdowns=(),
     main_metric="char3gram_recall",
     citations=papers("longpre2021mkqa", "chirkova2024mrag"),
     published=("mrag",),

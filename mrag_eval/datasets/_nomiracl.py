@@ -49,7 +49,6 @@ BENCHMARK = Declaration(
     breakdowns=("subset",),
     main_metric="nomiracl_accuracy",
     citations=papers("thakur2024nomiracl"),
-    published=(),
     needs=("download",),
     tasks="nomiracl",
 )

@@ -31,7 +31,6 @@ BENCHMARK = Declaration(
     sources=(HUB,),
     shareable=False,
     languages=("en",),
-    breakdowns=(),
     main_metric="char3gram_recall",
     citations=papers("clark2020tydi", "chirkova2024mrag"),
     published=("mrag",),

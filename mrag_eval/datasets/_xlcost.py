@@ -49,7 +49,6 @@ BENCHMARK = Declaration(
     sources=(REPOSITORY,),
     shareable=True,
     languages=tuple(LANGUAGES.values()),
-    breakdowns=(),
     main_metric="judge_correct",
     citations=papers("amiraz2025crosslingual"),
     published=("xlcost",),

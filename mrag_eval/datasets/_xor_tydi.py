@@ -44,7 +44,6 @@ BENCHMARK = Declaration(
     sources=(ORIGINAL,),
     shareable=False,
     languages=LANGUAGES,
-    breakdowns=(),
     main_metric="char3gram_recall",
     citations=papers("asai2021xor", "chirkova2024mrag"),
     published=("mrag",),

@@ -54,10 +54,8 @@ BENCHMARK = Declaration(
     sources=(HUB,),
     shareable=True,
     languages=LANGUAGES,
-    breakdowns=(),
     main_metric="char3gram_recall",
     citations=papers("artetxe-etal-2020-cross", "amiraz2025crosslingual"),
-    published=(),
     needs=("download",),
     tasks="xquad_rag",
 )
