@@ -10,7 +10,7 @@ from mrag_eval.retrievers.build._setting import settings_of
 from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.chunking._token_counters import named_token_counter
-from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
+from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
 from mrag_eval.retrievers.corpora._selecting import choose
@@ -114,11 +114,7 @@ __all__ = [
     "parse_spec",
     "query_turn",
     "read_corpus",
-    "read_folder",
-    "read_hub",
-    "read_jsonl",
     "read_kilt",
-    "read_parquet",
     "reciprocal_rank_fusion",
     "recover",
     "settings_of",

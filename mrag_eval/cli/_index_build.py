@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from mrag_eval.cli._index_text import echo_index
-from mrag_eval.cli._options import refuse_with, was_given
+from mrag_eval.cli._options import Memory, pairs_of, refuse_with, was_given
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import RayEngine
@@ -115,10 +115,7 @@ def _build(
             help="The documents' name of a field: id, text, title or lang. May be repeated.",
         ),
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
-    ] = None,
+    memory: Memory = None,
     queries: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file of queries to measure recall with, one per line.")
     ] = None,
@@ -138,7 +135,7 @@ def _build(
     from mrag_eval.config import load_config
     from mrag_eval.retrievers import ChunkConfig, add_documents, build_index, read_corpus
 
-    documents = read_corpus(source, keys=keys_of(key), lang=lang, split=split)
+    documents = read_corpus(source, keys=pairs_of(key, "FIELD=NAME", "--key", ".*"), lang=lang, split=split)
     if add:
         fixed = [each.name for each in context.command.params if each.name and each.name not in _WITH_ADD]
         refuse_with(context, "--add: the settings of the index are used", *fixed)
@@ -181,11 +178,3 @@ def _engine(engine: str, address: str | None, actors: int | None) -> RayEngine |
     if address is not None or actors is not None:
         raise ConfigError("--actors and --address belong to --engine ray", "add --engine ray, or leave them out")
     return None
-
-
-def keys_of(pairs: list[str] | None) -> dict[str, str] | None:
-    """Return the values of ``--key FIELD=NAME`` as a mapping."""
-    for pair in pairs or ():
-        if "=" not in pair:
-            raise typer.BadParameter(f"'{pair}' is not of the form FIELD=NAME", param_hint="--key")
-    return dict(pair.split("=", 1) for pair in pairs) if pairs else None

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._index_build import keys_of
 from mrag_eval.cli._index_text import echo_imported, echo_index
+from mrag_eval.cli._options import Device, pairs_of
 
 
 def import_(
@@ -74,7 +74,7 @@ def import_(
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted import.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is already at INDEX.")] = False,
-    device: Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")] = "cpu",
+    device: Device = "cpu",
 ) -> None:
     """Write an index of passages whose vectors exist already: they are read, not computed.
 
@@ -94,7 +94,7 @@ def import_(
         embedder=embedder,
         preset=preset,
         vectors=vectors,
-        keys=keys_of(key),
+        keys=pairs_of(key, "FIELD=NAME", "--key", ".*"),
         texts=texts,
         store=store,
         langs=tuple(code for code in (langs or "").split(",") if code),

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Index
+    from mrag_eval.retrievers import Edition, Index
+
+
+def passages_of(index: Index) -> str:
+    """Return the number of passages, and by language."""
+    return f"{len(index):,} passages ({', '.join(f'{lang} {n:,}' for lang, n in sorted(index.counts.items()))})"
+
+
+def echo_part(edition: Edition, index: Index) -> None:
+    """Print what an edition gave to the index of its language."""
+    record = index.manifest.languages[edition.lang]
+    typer.echo(f"{edition.lang:<8} {record.documents:,} articles, {record.passages:,} passages · {edition.source}")
 
 
 def echo_index(path: Path, index: Index) -> None:
     """Print the number of passages by language, and how they are searched."""
-    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
-    typer.echo(f"{path}: {len(index):,} passages ({languages})")
+    typer.echo(f"{path}: {passages_of(index)}")
     echo_ids(index)
     manifest = index.manifest.model_dump()
     echo_stored(manifest)

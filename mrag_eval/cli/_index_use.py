@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mrag_eval.cli._index_text import echo_approximate, echo_ids, echo_imported, echo_index, echo_stored
+from mrag_eval.cli._index_text import echo_approximate, echo_ids, echo_imported, echo_index, echo_stored, passages_of
+from mrag_eval.cli._options import Memory, pairs_of
 
 _Index = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
 _Uri = Annotated[
@@ -29,10 +30,7 @@ def merge(
         str | None,
         typer.Option(help="Rebuild the dense shards: flat (exact), auto, or a string of FAISS's index_factory."),
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
-    ] = None,
+    memory: Memory = None,
     recall: Annotated[
         float, typer.Option(min=0, max=1, help="The recall@20 that an approximate index is tuned to.")
     ] = 0.95,
@@ -86,8 +84,7 @@ def milvus(
         search=_numbers(search_param, "--search-param"),
         overwrite=overwrite,
     )
-    languages = ", ".join(f"{lang} {count:,}" for lang, count in sorted(index.counts.items()))
-    typer.echo(f"{index.path}: {len(index):,} passages ({languages}), counted there")
+    typer.echo(f"{index.path}: {passages_of(index)}, counted there")
     name = collection or path.resolve().name
     typer.echo(f"use it     retrieval.kind=milvus,retrieval.uri={uri},retrieval.corpus={name}")
 
@@ -218,13 +215,7 @@ def search(
 
 
 def _numbers(pairs: list[str] | None, flag: str) -> dict[str, int]:
-    out: dict[str, int] = {}
-    for pair in pairs or ():
-        name, _, value = pair.partition("=")
-        if not name or not value.isdecimal():
-            raise typer.BadParameter(f"'{pair}' is not of the form NAME=N", param_hint=flag)
-        out[name] = int(value)
-    return out
+    return {name: int(value) for name, value in pairs_of(pairs, "NAME=N", flag, r"\d+").items()}
 
 
 def _settings(settings: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +27,14 @@ Limit = Annotated[
 IncludePath = Annotated[
     str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
 ]
+# What commands that make an index take.
+Device = Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")]
+IndexKind = Annotated[str, typer.Option(help="The kind of index: dense, bm25 or hybrid.")]
+IndexEmbedder = Annotated[str, typer.Option(help="The embedder of the index, as in `mrag-eval index build`.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="With --factory auto: the memory that the index may use, such as 2GB."),
+]
 FORMS = ("md", "csv", "json")
 
 
@@ -41,6 +50,19 @@ def was_given(context: typer.Context, name: str) -> bool:
     """Return whether a parameter was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def pairs_of(given: Iterable[str] | None, form: str, flag: str, value: str = ".+") -> dict[str, str]:
+    """Return what a repeated option such as KEY=VALUE names, with ``value`` a pattern of what follows the sign.
+
+    Raises BadParameter for a text that is not of the ``form``.
+    """
+    found = {}
+    for text in given or ():
+        if not (pair := re.fullmatch(f"([^=]+)=({value})", text, re.DOTALL)):
+            raise typer.BadParameter(f"'{text}' is not of the form {form}", param_hint=flag)
+        found[pair[1]] = pair[2]
+    return found
 
 
 def form_of(form: str | None, output: Path | None, others: Sequence[str] = ()) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import pairs_of
+
 
 def score(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="A JSON Lines, JSON, CSV or Parquet file of rows.")],
@@ -70,9 +72,11 @@ def score(
         raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")
     if output is not None:
         check_output(output, "--output_path")
+    parts = (part.strip() for text in columns or () for part in text.split(",") if part.strip())
+    named = pairs_of(parts, "FIELD=PATH, such as question=frage", "--columns")
     found = _front.read_log(
         log,
-        columns=_pairs(columns),
+        columns={field.strip(): path.strip() for field, path in named.items()},
         benchmark=benchmark,
         lang=lang,
         qrels=qrels,
@@ -98,14 +102,3 @@ def score(
     typer.echo("\n".join(_front.score_lines(results)))
     typer.echo(f"results         {results.path}")
     typer.echo(f"next            mrag-eval report {output} -o report.html")
-
-
-def _pairs(given: list[str] | None) -> dict[str, str] | None:
-    """Return the fields that the option names. Raises BadParameter for anything but FIELD=PATH."""
-    found: dict[str, str] = {}
-    for part in (part.strip() for text in given or () for part in text.split(",") if part.strip()):
-        key, _, path = part.partition("=")
-        if not key or not path:
-            raise typer.BadParameter(f"'{part}' is not FIELD=PATH, such as question=frage", param_hint="--columns")
-        found[key.strip()] = path.strip()
-    return found or None

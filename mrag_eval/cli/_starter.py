@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mrag_eval.cli._index_text import echo_part
+
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Edition, Index, Starter
+    from mrag_eval.retrievers import Starter
 
 
 def print_the_plan(preset: Starter, langs: Sequence[str], kind: str | None, most: int | None) -> None:
@@ -70,12 +72,7 @@ def build_the_starter(
         most=most,
         add=add,
         overwrite=overwrite,
-        on_part=_say,
+        on_part=echo_part,
     )
     typer.echo(f"{index.path}: {len(index):,} passages in {len(index.counts)} languages, a part of Wikipedia")
     typer.echo(f"use it     --metadata retrieval.corpus={name or preset.name}")
-
-
-def _say(edition: Edition, index: Index) -> None:
-    record = index.manifest.languages[edition.lang]
-    typer.echo(f"{edition.lang:<8} {record.documents:,} articles, {record.passages:,} passages · {edition.source}")

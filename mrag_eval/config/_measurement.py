@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mrag_eval.config._modes import mode_named
@@ -25,6 +26,7 @@ from mrag_eval.platform import (
     from_json,
     name_of_model,
     place_by_content,
+    read_yaml,
     to_json,
     with_version,
 )
@@ -50,93 +52,8 @@ OWN_CONTEXTS = "the system's; languages detected where not given"
 # The block of the judges, by what they are.
 JUDGES = "judges"
 
-# Keys, or blocks of keys, in which records may differ: ``*`` stands for any part of a key.
-HARMLESS: Mapping[str, str] = {
-    # places: their content is in the record
-    "data.assignment": "a file, whose content decides the rows and their hash",
-    "data.borderlines": "a file, whose content is in the hash of the rows",
-    "data.kilt": "a file, whose content is in the hash of the rows",
-    "data.paragraphs": "a file, whose content is in the hash of the rows",
-    "data.corpus": "a file, whose passages are in the record of the index",
-    "data.path": "a copy of the rows, whose content is in their hash",
-    "data.resource_groups": "a file, whose groups are in the record of the rows",
-    "data.translations": "a file, whose texts are in the hash of the rows",
-    "retrieval.corpus": "a name on this machine; the record of the index says what it holds",
-    "retrieval.segment": "a request; the record of the index says how words were cut",
-    "retrieval.simplified": "a request; the record of the index says how words were cut",
-    "retrieval.stem": "a request; the record of the index says how words were cut",
-    "retrieval.query_vectors": "a place of vectors, whose hash is in the record of the index",
-    "retrieval.run": "a file, whose hash is in the record of the index",
-    "retrieval.run_folder": "a folder, whose rows and settings are this task's unless run_may_differ is set",
-    "retrieval.uri": "the address of a server",
-    "source.corpus.place": "where the passages were read from",
-    "source.corpus.published": "what is known of the passages, whose hash is beside it",
-    "source.corpus.recipe": "how the passages came about, whose hash is beside it",
-    "source.place": "where the rows were read from",
-    "source.published": "what is known of the rows, whose hash is beside it",
-    "index.part": "what was taken of a source; the hash of the passages is beside it",
-    "index.recipe": "how the passages came about, whose hash is beside it",
-    "left_out": "follows from the rows and the mode",
-    "retrieved": "rows and settings are this task's unless run_may_differ is set",
-    # names of models: what they are is in the record
-    "agent.critic": "an alias; instrument.critic says what it is",
-    "agent.planner": "an alias; instrument.planner says what it is",
-    "judge.panel": "aliases; instrument.judges says what they are",
-    "judge.required": "whether a missing panel is an error",
-    "retrieval.translator": "an alias or a place; instrument.translator says what it is",
-    # what only opens the door of an endpoint
-    "*.api_key_env": "the name of a variable",
-    "*.base_url": "the address of a server; it counts where no model is named beside it",
-    "*.header": "what a server asks for before it answers",
-    "*.header.*": "what a server asks for before it answers",
-    # how work is done, not what comes of it
-    "retrieval.device": "the machine's",
-    "retrieval.retriever.max_in_flight": "how many requests are sent at once",
-    "retrieval.retriever.retries": "how a failed request is repeated; what stays failed is counted",
-    "retrieval.retriever.timeout": "how long a request waits; what stays failed is counted",
-    "retrieval.retriever.url": "the address of a service; the record of the index names it",
-    "retrieval.rerank.batch_size": "how many pairs are scored at once",
-    "retrieval.rerank.device": "the machine's",
-    "retrieval.rerank.max_in_flight": "how many requests are sent at once",
-    "retrieval.rerank.retries": "how a failed request is repeated; what stays failed is counted",
-    "retrieval.rerank.timeout": "how long a request waits; what stays failed is counted",
-    "retrieval.rerank.trust_remote_code": "a permission",
-    "retrieval.rerank.url": "the address of a server; it counts where no model is named beside it",
-    "metrics": "a further metric changes no other",
-    "model_args.batch_size": "how many prompts are answered at once",
-    "model_args.ca_cert_path": "a file of the machine's",
-    "model_args.data_parallel_size": "how work is divided",
-    "model_args.device": "the machine's",
-    "model_args.device_map": "the machine's",
-    "model_args.gpu_memory_utilization": "the machine's",
-    "model_args.max_batch_size": "how many prompts are answered at once",
-    "model_args.max_retries": "how a failed request is repeated; what stays failed is counted",
-    "model_args.num_concurrent": "how many requests are sent at once",
-    "model_args.parallelize": "how work is divided",
-    "model_args.tensor_parallel_size": "how work is divided",
-    "model_args.timeout": "how long a request waits; what stays failed is counted",
-    "model_args.trust_remote_code": "a permission",
-    "model_args.verify_certificate": "a permission",
-    "run.fewshot_as_multiturn": "a retrieval task takes no shots",
-    "run.bootstrap_iters": "of the harness's own standard errors",
-    "run.cache_requests": "a retrieval task uses no request cache",
-    "run.confirm_run_unsafe_code": "a permission",
-    "run.log_samples": "what is written",
-    "run.rewrite_requests_cache": "a retrieval task uses no request cache",
-    "run.verbosity": "what is logged",
-    "run.write_out": "what is printed",
-    "run.limit": "the rows that it leaves are in the record",
-    "run.samples": "the rows that they name are in the record",
-    "transport": "who sends the requests; their bodies are the same",
-    # of the harness's record of the run
-    "batch_size": "how many prompts are answered at once",
-    "batch_sizes": "how many prompts are answered at once",
-    "bootstrap_iters": "of the harness's own standard errors",
-    "device": "the machine's",
-    "gen_kwargs": "merged into generation_kwargs",
-    "limit": "the rows that it leaves are in the record",
-    "use_cache": "a file; answered_by says whether other models may have filled it",
-}  # fmt: skip
+# Keys, or blocks of keys, in which records may differ, with the reasons.
+HARMLESS: Mapping[str, str] = read_yaml(Path(__file__).with_name("harmless.yaml"), as_text=True)
 _EMBEDDER = "retrieval.embedder"
 # Addresses of servers, and the keys beside them that name what is there.
 _ADDRESSES = ("base_url", "url")

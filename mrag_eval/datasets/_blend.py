@@ -38,8 +38,8 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import BLEND
-from mrag_eval.platform import DataError, JsonFault, json_value
+from mrag_eval.datasets._papers import papers
+from mrag_eval.platform import DataError, JsonFault, json_value, read_yaml
 
 HUB = HubDataset(
     id="nayeon212/BLEnD", licence="CC-BY-SA-4.0", note="on its hub card; the original repository states none"
@@ -54,30 +54,14 @@ BENCHMARK = Declaration(
     languages=("en",),
     breakdowns=("country",),
     main_metric="acc",
-    citations=(BLEND,),
+    citations=papers("myung-etal-2024-blend"),
     published=("coral",),
     needs=("download", "index"),
     tasks="blend",
 )
+FACTS: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("blend_countries.yaml"))
 # country -> (source language, questions in CORAL's Table 4)
-COUNTRIES: dict[str, tuple[str, int]] = {
-    "US": ("en", 310),
-    "UK": ("en", 304),
-    "Spain": ("es", 325),
-    "Mexico": ("es", 334),
-    "South_Korea": ("ko", 366),
-    "North_Korea": ("ko", 290),
-    "Indonesia": ("id", 334),
-    "China": ("zh", 335),
-    "Algeria": ("ar", 304),
-    "Greece": ("el", 320),
-    "Iran": ("fa", 306),
-    "Azerbaijan": ("az", 325),
-    "West_Java": ("su", 286),
-    "Assam": ("as", 358),
-    "Northern_Nigeria": ("ha", 249),
-    "Ethiopia": ("am", 335),
-}
+COUNTRIES: dict[str, tuple[str, int]] = {name: (facts["language"], facts["coral"]) for name, facts in FACTS.items()}
 LANGUAGES = tuple(sorted({code for code, _ in COUNTRIES.values()}))
 _COLUMNS = ("MCQID", "ID", "country", "prompt", "choices", "choice_countries", "answer_idx")
 

@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 from mrag_eval.core import RagDoc, language_tier
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of
-from mrag_eval.datasets._blend import COUNTRIES, HUB, LANGUAGES
+from mrag_eval.datasets._blend import COUNTRIES, FACTS, HUB, LANGUAGES
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import BLEND
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB_CONFIG = "annotations"
@@ -31,30 +31,12 @@ BENCHMARK = Declaration(
     languages=LANGUAGES,
     breakdowns=("country",),
     main_metric="sem_b",
-    citations=(BLEND,),
-    published=(),
+    citations=papers("myung-etal-2024-blend"),
     needs=("download", "index"),
     tasks="blend_saq",
 )
 # country -> (split on the hub, valid questions among the published 500)
-SOURCES: dict[str, tuple[str, int]] = {
-    "US": ("US", 461),
-    "UK": ("GB", 456),
-    "Spain": ("ES", 469),
-    "Mexico": ("MX", 479),
-    "South_Korea": ("KR", 475),
-    "North_Korea": ("KP", 444),
-    "Indonesia": ("ID", 480),
-    "China": ("CN", 474),
-    "Algeria": ("DZ", 437),
-    "Greece": ("GR", 460),
-    "Iran": ("IR", 456),
-    "Azerbaijan": ("AZ", 469),
-    "West_Java": ("JB", 458),
-    "Assam": ("AS", 477),
-    "Northern_Nigeria": ("NG", 455),
-    "Ethiopia": ("ET", 472),
-}
+SOURCES: dict[str, tuple[str, int]] = {name: (facts["split"], facts["valid"]) for name, facts in FACTS.items()}
 _COLUMNS = ("question", "en_question", "annotations", "idks")
 # This many annotators without an answer, or without knowledge, make a question invalid.
 _MAX_UNANSWERED = 3

@@ -42,10 +42,11 @@ from mrag_eval.datasets._bordirlines_files import (
     read_queries,
 )
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import hub_folder, hub_place, read_json, require_path
 from mrag_eval.datasets._flipped import flipped
 from mrag_eval.datasets._origin import Origin
+from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._published import Published, Run
 from mrag_eval.datasets._viewpoints import Label
 from mrag_eval.platform import DataError, content_key, did_you_mean
@@ -60,26 +61,7 @@ BENCHMARK = Declaration(
     languages=tuple(sorted(normalize_language(code) for code in CODES)),
     breakdowns=("resource_group", "country"),
     main_metric="concurrence.controller_share",
-    citations=(
-        Citation(
-            key="li2025multilingual",
-            authors="Li et al.",
-            title="Multilingual Retrieval Augmented Generation for Culturally-Sensitive Tasks: "
-            "A Benchmark for Cross-lingual Robustness",
-            venue="Findings of ACL 2025",
-            year=2025,
-            url="https://arxiv.org/abs/2410.01171",
-        ),
-        Citation(
-            key="li2024borderlines",
-            authors="Li et al.",
-            title="This Land is {Your, My} Land: Evaluating Geopolitical Bias in Language Models "
-            "through Territorial Disputes",
-            venue="NAACL 2024",
-            year=2024,
-            url="https://arxiv.org/abs/2305.14610",
-        ),
-    ),
+    citations=papers("li2025multilingual", "li2024borderlines"),
     published=("bordirlines",),
     needs=("download",),
     tasks="bordirlines",

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from mrag_eval.core import RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
 from mrag_eval.datasets._content import parts_by
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
     hub_dataset,
     hub_place,
@@ -25,6 +25,7 @@ from mrag_eval.datasets._files import (
     unique_ids,
 )
 from mrag_eval.datasets._origin import Origin
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB = HubDataset(id="EunsuKim/CLIcK", licence=None)
@@ -37,16 +38,7 @@ BENCHMARK = Declaration(
     languages=("ko",),
     breakdowns=("category",),
     main_metric="acc",
-    citations=(
-        Citation(
-            key="kim-etal-2024-click",
-            authors="Kim et al.",
-            title="CLIcK: A Benchmark Dataset of Cultural and Linguistic Intelligence in Korean",
-            venue="LREC-COLING 2024",
-            year=2024,
-            url="https://arxiv.org/abs/2403.06412",
-        ),
-    ),
+    citations=papers("kim-etal-2024-click"),
     published=("coral",),
     needs=("download", "index"),
     tasks="click",

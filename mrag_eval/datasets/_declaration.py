@@ -114,12 +114,12 @@ class Declaration(_Record):
     sources: tuple[DataSource, ...]
     shareable: bool
     languages: tuple[str, ...]
-    breakdowns: tuple[str, ...]
-    main_metric: str | None
-    citations: tuple[Citation, ...]
-    published: tuple[str, ...]
-    needs: tuple[Need, ...]
-    tasks: str | None
+    breakdowns: tuple[str, ...] = ()
+    main_metric: str | None = None
+    citations: tuple[Citation, ...] = ()
+    published: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+    tasks: str | None = None
     own: Mapping[str, str] | None = None
 
     @model_validator(mode="after")

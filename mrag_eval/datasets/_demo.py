@@ -25,11 +25,7 @@ BENCHMARK = Declaration(
     sources=(PackagedFiles(licence="Apache-2.0"),),
     shareable=True,
     languages=("ar", "de", "en", "es", "hi", "ko", "ru", "zh"),
-    breakdowns=(),
     main_metric="char3gram_recall",
-    citations=(),
-    published=(),
-    needs=(),
     tasks="demo",
 )
 

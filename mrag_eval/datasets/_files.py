@@ -11,6 +11,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -142,6 +143,45 @@ def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterat
         raise
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
+
+
+@contextmanager
+def parquet(path: Path) -> Iterator[Any]:
+    """Open a file as ``pyarrow.parquet.ParquetFile``; raise DataError if it, or what the block reads of it, is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})",
+            "the file may be cut short: copy it again",
+        ) from None
+
+
+def read_squad(path: Path) -> tuple[list[dict[str, Any]], str]:
+    """Return the questions of a file of SQuAD v1.1, in the form of the hub's rows, and its SHA-256."""
+    value, digest = read_json(path)
+    try:
+        rows = [
+            {
+                "id": question["id"],
+                "title": article.get("title", ""),
+                "context": paragraph["context"],
+                "question": question["question"],
+                "answers": {"text": [answer["text"] for answer in question["answers"]]},
+            }
+            for article in value["data"]
+            for paragraph in article["paragraphs"]
+            for question in paragraph["qas"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error})") from None
+    if not rows:
+        raise DataError(f"{path}: holds no question")
+    return rows, digest
 
 
 def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str) -> None:

@@ -42,12 +42,7 @@ BENCHMARK = Declaration(
     sources=(),
     shareable=False,
     languages=(),
-    breakdowns=(),
-    main_metric=None,
-    citations=(),
-    published=(),
     needs=("files",),
-    tasks=None,
     own={},
 )
 # Bytes of the largest file whose lines are counted beforehand.

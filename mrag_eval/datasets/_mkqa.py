@@ -17,7 +17,7 @@ from mrag_eval.config import AbsolutePath
 from mrag_eval.core import GivenPassage, RagDoc, language_name, titled
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset, WebFile
+from mrag_eval.datasets._declaration import Declaration, HubDataset, WebFile
 from mrag_eval.datasets._files import (
     file_in,
     hub_dataset,
@@ -34,7 +34,7 @@ from mrag_eval.datasets._kilt import KILT, KiltNq, read_kilt_nq
 from mrag_eval.datasets._kilt_paragraphs import FILE, kilt_paragraphs
 from mrag_eval.datasets._mkqa_aliases import usable_aliases
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import MRAG
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import ConfigError, DataError, content_key
 
 HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card says CC BY 3.0", megabytes=20)
@@ -55,19 +55,8 @@ BENCHMARK = Declaration(
     sources=(HUB, ORIGINAL, KILT),
     shareable=True,
     languages=LANGUAGES,
-    breakdowns=(),
     main_metric="char3gram_recall",
-    citations=(
-        Citation(
-            key="longpre2021mkqa",
-            authors="Longpre et al.",
-            title="MKQA: A Linguistically Diverse Benchmark for Multilingual Open Domain Question Answering",
-            venue="TACL 2021",
-            year=2021,
-            url="https://arxiv.org/abs/2007.15207",
-        ),
-        MRAG,
-    ),
+    citations=papers("longpre2021mkqa", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),
     tasks="mkqa",

@@ -16,7 +16,7 @@ from pydantic import Field
 from mrag_eval.core import ANSWERABLE, GivenPassage, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import parts_by
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
     decode,
     file_in,
@@ -30,6 +30,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._origin import Origin
+from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._share import shared
 from mrag_eval.platform import DataError
 
@@ -47,17 +48,7 @@ BENCHMARK = Declaration(
     languages=get_args(Language),
     breakdowns=("subset",),
     main_metric="nomiracl_accuracy",
-    citations=(
-        Citation(
-            key="thakur2024nomiracl",
-            authors="Thakur et al.",
-            title="NoMIRACL: Knowing When You Don't Know for Robust Multilingual Retrieval-Augmented Generation",
-            venue="Findings of EMNLP 2024",
-            year=2024,
-            url="https://arxiv.org/abs/2312.11361",
-        ),
-    ),
-    published=(),
+    citations=papers("thakur2024nomiracl"),
     needs=("download",),
     tasks="nomiracl",
 )

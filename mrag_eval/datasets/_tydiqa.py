@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from mrag_eval.core import GivenPassage, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
     file_in,
     hub_dataset,
     hub_place,
-    read_json,
+    read_squad,
     require_columns,
     require_path,
     require_text,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import MRAG
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB = HubDataset(id="google-research-datasets/tydiqa", licence=None)
@@ -31,19 +31,8 @@ BENCHMARK = Declaration(
     sources=(HUB,),
     shareable=False,
     languages=("en",),
-    breakdowns=(),
     main_metric="char3gram_recall",
-    citations=(
-        Citation(
-            key="clark2020tydi",
-            authors="Clark et al.",
-            title="TyDi QA: A Benchmark for Information-Seeking Question Answering in Typologically Diverse Languages",
-            venue="TACL 2020",
-            year=2020,
-            url="https://arxiv.org/abs/2003.05002",
-        ),
-        MRAG,
-    ),
+    citations=papers("clark2020tydi", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),
     tasks="tydi",
@@ -84,47 +73,23 @@ def load(block: TydiqaBlock) -> Benchmark:
 
 def _from_hub(block: TydiqaBlock) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
     rows = hub_dataset("tydiqa", HUB.id, "secondary_task", block.split, block.revision, _COLUMNS)
-    found = []
-    for index, row in enumerate(rows):
-        answers = row["answers"]
-        texts = answers["text"] if isinstance(answers, dict) else [answer["text"] for answer in answers]
-        found.append((f"{HUB.id}, row {index}", {**row, "answers": list(texts)}))
+    found = [(f"{HUB.id}, row {index}", row) for index, row in enumerate(rows)]
     return found, hub_place(HUB.id, block.revision, rows, split=block.split)
 
 
 def _from_file(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]:
     next_step = f"download it from the dataset {HUB.id}"
     path = file_in(path, (FILE, f"{FILE}.gz"), f"tydiqa: {path}", next_step)
-    value, digest = read_json(path)
-    try:
-        rows = list(_squad_rows(value, str(path)))
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error})", f"data.path is {FILE}") from None
-    if not rows:
-        raise DataError(f"{path}: holds no question")
-    return rows, {"path": str(path), "sha256": digest}
-
-
-def _squad_rows(value: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for article in value["data"]:
-        for paragraph in article["paragraphs"]:
-            for qa in paragraph["qas"]:
-                yield (
-                    where,
-                    {
-                        "id": qa["id"],
-                        "title": article.get("title", ""),
-                        "context": paragraph["context"],
-                        "question": qa["question"],
-                        "answers": [answer["text"] for answer in qa["answers"]],
-                    },
-                )
+    rows, digest = read_squad(path)
+    return [(str(path), row) for row in rows], {"path": str(path), "sha256": digest}
 
 
 def _doc(row: dict[str, Any], where: str) -> RagDoc:
     require_columns(row, _COLUMNS, where)
     where = f"{where}, question {row['id']}"
-    answers = tuple(dict.fromkeys(answer.strip() for answer in row["answers"] if answer.strip()))
+    answers = row["answers"]
+    texts = answers["text"] if isinstance(answers, dict) else [answer["text"] for answer in answers]
+    answers = tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
     if not answers:
         raise DataError(f"{where}: has no answer")
     gold = GivenPassage(

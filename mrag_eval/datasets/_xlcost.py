@@ -28,11 +28,11 @@ from mrag_eval.core import PAGE, Passage, RagDoc, is_language, normalize_languag
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
-from mrag_eval.datasets._files import require_path, require_text, sha256_file, unique_ids
+from mrag_eval.datasets._files import parquet, require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._github import github_file
 from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
+from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._versions import Version, imbalanced
 from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
@@ -49,9 +49,8 @@ BENCHMARK = Declaration(
     sources=(REPOSITORY,),
     shareable=True,
     languages=tuple(LANGUAGES.values()),
-    breakdowns=(),
     main_metric="judge_correct",
-    citations=(CROSS_LINGUAL_COST,),
+    citations=papers("amiraz2025crosslingual"),
     published=("xlcost",),
     needs=("download", "judge"),
     tasks="xlcost",
@@ -313,20 +312,15 @@ def _corpus_file(block: XlcostBlock) -> Path:
 
 
 def _read(path: Path, *, own: bool) -> list[_Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
-    for name in _COLUMNS:
-        if name not in table.column_names:
-            raise DataError(f"{path}: column '{name}' is missing; found: {', '.join(table.column_names) or 'none'}")
-    if not table.num_rows:
+    with parquet(path) as file:
+        there = file.schema_arrow.names
+        for name in _COLUMNS:
+            if name not in there:
+                raise DataError(f"{path}: column '{name}' is missing; found: {', '.join(there) or 'none'}")
+        columns = [*_COLUMNS, *(name for name in _OWN_COLUMNS if own and name in there)]
+        records = file.read(columns).to_pylist()
+    if not records:
         raise DataError(f"{path}: holds no question")
-    columns = [*_COLUMNS, *(name for name in _OWN_COLUMNS if own and name in table.column_names)]
-    records = table.select(columns).to_pylist()
     return [_row(record, f"{path}, row {i}", own) for i, record in enumerate(records)]
 
 

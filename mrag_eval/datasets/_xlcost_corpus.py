@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Passage
-from mrag_eval.datasets._files import iter_jsonl
+from mrag_eval.datasets._files import iter_jsonl, parquet
 from mrag_eval.platform import DataError
 
 # Fields used as title: the country of a travel document, the law of a legal one.
@@ -91,9 +91,8 @@ def counted(passages: Sequence[Passage], document_languages: Sequence[str]) -> d
 def _parallel(path: Path, id_key: str) -> dict[str, str]:
     """Return document id -> the id that its versions share."""
     if path.name.endswith(".parquet"):
-        import pyarrow.parquet as pq
-
-        rows = pq.read_table(path, columns=[id_key, "parallel_id"]).to_pylist()
+        with parquet(path) as file:
+            rows = file.read([id_key, "parallel_id"]).to_pylist()
     else:
         rows = [row for _, row in iter_jsonl(path)]
     return {str(row[id_key]): str(row["parallel_id"]) for row in rows if row.get("parallel_id") is not None}
@@ -102,30 +101,16 @@ def _parallel(path: Path, id_key: str) -> dict[str, str]:
 def _written(path: Path) -> Cut:
     if not path.name.endswith(".parquet"):
         return Cut()
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        found = (pq.read_schema(path).metadata or {}).get(CUT_KEY)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+    with parquet(path) as file:
+        found = (file.schema_arrow.metadata or {}).get(CUT_KEY)
     return Cut(**json.loads(found)) if found else Cut()
-
-
-def _unreadable(path: Path, error: Exception) -> DataError:
-    return DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})")
 
 
 def _columns(path: Path) -> Sequence[str]:
     """Return the columns of a Parquet file, or the keys of a JSON Lines file's first record; empty for other files."""
     if path.name.endswith(".parquet"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            return list(pq.read_schema(path).names)
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from None
+        with parquet(path) as file:
+            return list(file.schema_arrow.names)
     if ".jsonl" in path.name or path.name.endswith(".ndjson"):
         return next((list(record) for _, record in iter_jsonl(path)), [])
     return []

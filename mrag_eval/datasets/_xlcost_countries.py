@@ -6,64 +6,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 from mrag_eval.core import Passage, RagDoc, base_language
+from mrag_eval.platform import read_yaml
 
-# ISO 3166 codes of the countries in the authors' corpus, in its order.
-_CODES = """
-CH BA IR MR IT PL TR CZ TN DZ SK SY FR KG LB GR YE VA HU JO BE SA GB MA US MX JP AD LI MC AG UA IE BB BN BZ BF TW TV JM
-SB CK MM AZ AM EE CF AF AR UY AL BR PT DO SV SN SD SO CN IQ GA KM CM CD CG MV DE AT NE IN ID AO UZ UG IS PY PK PW BG BD
-PA BJ BW BI PE BY TT TD CL TZ TG MH ZA SS DJ RW ZM ZW ST SM LK SI SG SR SL SC MK RS TJ GM GH GT GY GN GW GQ VU VE FI VN
-FJ CY KZ HR CU CI KR KP XK CO KE LV LA LR LT MT ML MG EG MW MU MZ MD NA NR NP NG NI HT HN GE LU ER IL KW PG BO WS PS QA
-LY RU RO VC KN LC OM GD BS DM CA AU MO MY ES BH DK SE NO BT TH TO KH LS NL MN ME NZ NU FM CR
-"""
-# Names in titles and questions besides those that CLDR gives in English and Arabic.
-_ALSO: Mapping[str, tuple[str, ...]] = {
-    "AG": ("Antigua", "انتيغوا"),
-    "AR": ("Argentine",),
-    "BA": ("Bosnia", "البوسنة"),
-    "BY": ("بيلاروسيا",),
-    "CD": ("Democratic Republic of Congo", "Democratic Republic of the Congo", "الكونغو الديمقراطية"),
-    "CG": ("Republic of Congo", "الكونغو برازافيل", "برازفيل"),
-    "CH": ("Swiss",),
-    "CI": ("Ivory Coast", "Cote dIvoire", "كوت ديفوار"),
-    "CZ": ("Czech", "التشيك"),
-    "DK": ("الدانمارك", "الدنمارك"),
-    "FR": ("الفرنسية",),
-    "GB": ("بريطانيا", "المملكة المتحدة لبريطانيا العظمى وأيرلندا الشمالية"),
-    "HU": ("المجر",),
-    "IR": ("الإيرانية",),
-    "IT": ("الإيطالية",),
-    "JO": ("الأردنية",),
-    "KG": ("القيرغيزية", "قرغيزستان"),
-    "KN": ("Saint Kitts", "سانت كيتس"),
-    "KP": ("Democratic Peoples Republic of Korea",),
-    "KR": ("جمهورية كوريا",),
-    "LA": ("Lao",),
-    "LB": ("اللبنانية",),
-    "LC": ("Saint Lucia",),
-    "LI": ("ليشتنشتاين",),
-    "LU": ("لوكسمبروغ",),
-    "ME": ("مونتينيغرو",),
-    "MK": ("مقدونيا",),
-    "MM": ("Myanmar", "ميانمار"),
-    "MO": ("Macao Special Administrative Region of the Peoples Republic of China", "Macao", "Macau", "ماكاو"),
-    "MR": ("الموريتانية",),
-    "MV": ("المالديف",),
-    "MX": ("الولايات المتحدة المكسيكية",),
-    "MW": ("مالاوي",),
-    "PS": ("Palestine", "فلسطين"),
-    "RU": ("Russian",),
-    "SA": ("السعودية",),
-    "SK": ("Slovak",),
-    "ST": ("سان تومي",),
-    "SY": ("السورية",),
-    "TR": ("Turkey", "التركية"),
-    "TT": ("Trinidad", "ترينيداد"),
-    "VA": ("Vatican", "الفاتيكان"),
-    "VC": ("Saint Vincent", "سانت فنسنت"),
-    "ZW": ("زمبابوي",),
-}
 _LETTERS = str.maketrans({"ى": "ي", "ة": "ه"})
 # Arabic particles written together with the next word, and its article.
 _PARTICLES = ("", "ل", "ب", "و", "لل", "بال", "وال")
@@ -113,9 +60,10 @@ def _names() -> Mapping[str, str]:
     from langcodes import Language
 
     names = {}
-    for code in _CODES.split():
+    known = read_yaml(Path(__file__).with_name("xlcost_countries.yaml"), as_text=True)
+    for code in known["codes"].split():
         territory = Language.make(territory=code)
-        for name in (*(territory.territory_name(lang) for lang in ("en", "ar")), *_ALSO.get(code, ())):
+        for name in (*(territory.territory_name(lang) for lang in ("en", "ar")), *known["also"].get(code, ())):
             names[_key(name)] = code
     return names
 

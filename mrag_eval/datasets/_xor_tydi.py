@@ -14,7 +14,7 @@ from typing import Any, Literal
 from mrag_eval.core import RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, WebFile
+from mrag_eval.datasets._declaration import Declaration, WebFile
 from mrag_eval.datasets._files import (
     file_in,
     iter_jsonl,
@@ -25,7 +25,7 @@ from mrag_eval.datasets._files import (
     web_file,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import MRAG
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 FILE = "xor_dev_full_v1_1.jsonl"
@@ -44,19 +44,8 @@ BENCHMARK = Declaration(
     sources=(ORIGINAL,),
     shareable=False,
     languages=LANGUAGES,
-    breakdowns=(),
     main_metric="char3gram_recall",
-    citations=(
-        Citation(
-            key="asai2021xor",
-            authors="Asai et al.",
-            title="XOR QA: Cross-lingual Open-Retrieval Question Answering",
-            venue="NAACL 2021",
-            year=2021,
-            url="https://arxiv.org/abs/2010.11856",
-        ),
-        MRAG,
-    ),
+    citations=papers("asai2021xor", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),
     tasks="xor_tydi",

@@ -13,7 +13,7 @@ and the questions are unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -26,11 +26,19 @@ from mrag_eval.config import AbsolutePath
 from mrag_eval.core import Passage, RagDoc, language_name
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
-from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
+from mrag_eval.datasets._declaration import Declaration, HubDataset
+from mrag_eval.datasets._files import (
+    hub_dataset,
+    hub_place,
+    read_json,
+    read_squad,
+    require_columns,
+    require_path,
+    require_text,
+)
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import CROSS_LINGUAL_COST
+from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import ConfigError, DataError, content_key, did_you_mean
 
 HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
@@ -46,20 +54,8 @@ BENCHMARK = Declaration(
     sources=(HUB,),
     shareable=True,
     languages=LANGUAGES,
-    breakdowns=(),
     main_metric="char3gram_recall",
-    citations=(
-        Citation(
-            key="artetxe-etal-2020-cross",
-            authors="Artetxe et al.",
-            title="On the Cross-lingual Transferability of Monolingual Representations",
-            venue="ACL 2020",
-            year=2020,
-            url="https://arxiv.org/abs/1910.11856",
-        ),
-        CROSS_LINGUAL_COST,
-    ),
-    published=(),
+    citations=papers("artetxe-etal-2020-cross", "amiraz2025crosslingual"),
     needs=("download",),
     tasks="xquad_rag",
 )
@@ -280,42 +276,34 @@ def _edition(block: XquadBlock, code: str) -> _Edition:
 # Tasks that ask in other languages read the same files in succession.
 @lru_cache(maxsize=2 * len(_KNOWN))
 def _from_file(path: Path, code: str, _mtime_ns: int, _size: int) -> _Edition:
-    value, digest = read_json(path)
-    paragraphs: list[str] = []
-    questions: list[_Question] = []
-    paragraph_of: list[int] = []
-    try:
-        for article in value["data"]:
-            for paragraph in article["paragraphs"]:
-                for qa in paragraph["qas"]:
-                    texts = [answer["text"] for answer in qa["answers"]]
-                    questions.append(_question(qa["id"], qa["question"], texts, str(path)))
-                    paragraph_of.append(len(paragraphs))
-                # the hub's copy has no white space around them
-                context = require_text(paragraph["context"], f"{path}, paragraph {len(paragraphs)}", "context")
-                paragraphs.append(context.strip())
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error}, paragraph {len(paragraphs)})") from None
-    place = {"path": str(path), "sha256": digest}
-    return _checked(_Edition(code, tuple(paragraphs), tuple(questions), tuple(paragraph_of), str(path), place))
+    rows, digest = read_squad(path)
+    return _edition_of(rows, code, str(path), {"path": str(path), "sha256": digest})
 
 
 def _from_hub(block: XquadBlock, code: str) -> _Edition:
     columns = ("id", "context", "question", "answers")
     rows = hub_dataset("xquad", HUB.id, f"xquad.{code}", block.split, block.revision, columns)
+    place = hub_place(HUB.id, block.revision, rows, split=block.split)
+    return _edition_of(rows, code, f"{HUB.id}, config xquad.{code}", place)
+
+
+def _edition_of(rows: Iterable[Mapping[str, Any]], code: str, where: str, place: Mapping[str, Any]) -> _Edition:
     paragraphs: list[str] = []
-    questions: list[_Question] = []
+    questions: dict[str, _Question] = {}
     paragraph_of: list[int] = []
-    where = f"{HUB.id}, config xquad.{code}"
     for row in rows:
-        # the hub repeats the paragraph in every row; a paragraph's questions are consecutive
+        # every row repeats its paragraph, in the files with white space around it; its questions are consecutive
         context = require_text(row["context"], f"{where}, row {len(questions)}", "context").strip()
         if not paragraphs or context != paragraphs[-1]:
             paragraphs.append(context)
-        questions.append(_question(row["id"], row["question"], list(row["answers"]["text"]), where))
+        question = _question(row["id"], row["question"], row["answers"]["text"], where)
+        if question.id in questions:
+            raise DataError(f"{where}: question id '{question.id}' occurs twice")
+        questions[question.id] = question
         paragraph_of.append(len(paragraphs) - 1)
-    place = hub_place(HUB.id, block.revision, rows, split=block.split)
-    return _checked(_Edition(code, tuple(paragraphs), tuple(questions), tuple(paragraph_of), where, place))
+    if not questions:
+        raise DataError(f"{where}: holds no question")
+    return _Edition(code, tuple(paragraphs), tuple(questions.values()), tuple(paragraph_of), where, place)
 
 
 def _question(name: Any, text: Any, answers: Sequence[str], where: str) -> _Question:
@@ -324,17 +312,6 @@ def _question(name: Any, text: Any, answers: Sequence[str], where: str) -> _Ques
     if not kept:
         raise DataError(f"{where}: question {name} has no answer")
     return _Question(name, require_text(text, f"{where}, question {name}", "question").strip(), kept)
-
-
-def _checked(edition: _Edition) -> _Edition:
-    seen: set[str] = set()
-    for question in edition.questions:
-        if question.id in seen:
-            raise DataError(f"{edition.where}: question id '{question.id}' occurs twice")
-        seen.add(question.id)
-    if not edition.questions:
-        raise DataError(f"{edition.where}: holds no question")
-    return edition
 
 
 def _check_parallel(editions: dict[str, _Edition]) -> None:

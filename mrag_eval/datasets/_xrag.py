@@ -22,7 +22,7 @@ from mrag_eval.config import AbsolutePath
 from mrag_eval.core import GivenPassage, RagDoc, is_language, same_language
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Citation, Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
     file_in,
     hub_file,
@@ -35,6 +35,7 @@ from mrag_eval.datasets._files import (
     unique_ids,
 )
 from mrag_eval.datasets._origin import Origin
+from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._xrag_english import Part as EnglishPart
 from mrag_eval.datasets._xrag_english import in_english, passage_id, read_translations, with_failures
 from mrag_eval.platform import DataError, content_key
@@ -55,16 +56,7 @@ BENCHMARK = Declaration(
     languages=(*LANGUAGES, "en"),
     breakdowns=("q_type", "a_type", "crossdoc_type"),
     main_metric="judged_accuracy",
-    citations=(
-        Citation(
-            key="liu2025xrag",
-            authors="Liu et al.",
-            title="XRAG: Cross-lingual Retrieval-Augmented Generation",
-            venue="Findings of EMNLP 2025",
-            year=2025,
-            url="https://arxiv.org/abs/2505.10089",
-        ),
-    ),
+    citations=papers("liu2025xrag"),
     published=("xrag",),
     needs=("download", "judge"),
     tasks="xrag",

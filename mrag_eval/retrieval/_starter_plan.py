@@ -4,37 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import NO_SPACES
-from mrag_eval.platform import ConfigError
+from mrag_eval.platform import ConfigError, read_yaml
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Starter
 
-# Pages of the editions around the hub's dump of 2023-11-01, in thousands, rounded or estimated.
-_PAGES = {
-    "am": 14, "ar": 1220, "as": 12, "az": 196, "bn": 143, "bs": 93, "da": 295, "de": 2850, "el": 227, "en": 6410,
-    "es": 1840, "fa": 980, "fi": 561, "fil": 45, "fr": 2560, "ha": 37, "he": 333, "hi": 163, "hr": 202, "ht": 70,
-    "hy": 303, "id": 666, "is": 57, "it": 1830, "ja": 1390, "ka": 170, "km": 12, "ko": 648, "ky": 81, "lo": 5, "mg": 96,
-    "mn": 24, "ms": 368, "my": 109, "ne": 32, "nl": 2140, "pt": 1110, "ru": 1950, "sl": 183, "sn": 11, "so": 9,
-    "sq": 104, "sr": 676, "su": 62, "sw": 78, "tg": 111, "th": 160, "ti": 0.4, "tr": 535, "uk": 1290, "ur": 201,
-    "uz": 247, "vi": 1290, "zh": 1380,
-}  # fmt: skip
-# Millions of passages of 100 words (characters): Retrieval-augmented generation in multilingual settings, Table 4.
-_PASSAGES = {
-    "ar": 3.3, "de": 14, "en": 25, "es": 10, "fi": 1.5, "fr": 13, "it": 8.2, "ja": 27, "ko": 1.6, "pt": 4.7, "ru": 8.6,
-    "th": 3.7, "zh": 11,
-}  # fmt: skip
-# Passages a page where that table has none: its smallest ratios, since these editions are small, too.
+# Passages a page of editions whose passages nobody counted: the smallest ratios of the others, as they are small, too.
 _A_PAGE, _A_PAGE_NO_SPACES = 2.7, 8.0
-# Languages in letters of one byte; the letters of others take two or three.
-_ONE_BYTE = frozenset(
-    {
-        *("az", "bs", "da", "de", "en", "es", "fi", "fil", "fr", "ha", "hr", "ht", "id", "is", "it", "mg", "ms", "nl"),
-        *("pt", "sl", "sn", "so", "sq", "su", "sw", "tr", "uz", "vi"),
-    }
-)
 # Measured by benchmarks/starter_corpus.py: bytes of a passage's index and of its text, by kind of script.
 _INDEX = {"one": 1_750, "more": 2_500, "unspaced": 2_000}
 _TEXT = {"one": 650, "more": 1_150, "unspaced": 320}
@@ -72,10 +53,11 @@ def plan_starter(
 
 
 def _planned(lang: str, budget: int | None, kind: str) -> PlannedEdition:
-    script = "unspaced" if lang in NO_SPACES else "one" if lang in _ONE_BYTE else "more"
-    pages = _PAGES[lang] * 1e3
+    sizes = _sizes()
+    script = "unspaced" if lang in NO_SPACES else "one" if lang in sizes["one_byte"] else "more"
+    pages = sizes["pages"][lang] * 1e3
     a_page = _A_PAGE_NO_SPACES if lang in NO_SPACES else _A_PAGE
-    whole = _PASSAGES[lang] * 1e6 if lang in _PASSAGES else pages * a_page
+    whole = sizes["passages"][lang] * 1e6 if lang in sizes["passages"] else pages * a_page
     kept = whole if budget is None else min(whole, budget)
     text = whole * _TEXT[script]
     seconds = text / _READ + (0 if budget is None else text / _CHOSEN) + kept / _BUILT
@@ -84,3 +66,8 @@ def _planned(lang: str, budget: int | None, kind: str) -> PlannedEdition:
         seconds += kept / _EMBEDDED[script]
         size += _VECTOR
     return PlannedEdition(lang, round(pages), round(whole), round(kept), kept * size / 1e9, seconds)
+
+
+@cache
+def _sizes() -> Any:
+    return read_yaml(Path(__file__).with_name("starter_sizes.yaml"))

@@ -45,7 +45,7 @@ _TEXT_SUFFIXES = (".txt", ".md")
 class _Records:
     """Turn records into documents; detect repeated ids, also across files."""
 
-    def __init__(self, keys: Mapping[str, str] | None, lang: str | None, reading: Reading | None = None) -> None:
+    def __init__(self, keys: Mapping[str, str] | None, lang: str | None, reading: Reading) -> None:
         for field in keys or ():
             if field not in DEFAULT_KEYS:
                 raise ConfigError(f"keys: unknown field '{field}'{did_you_mean(field, DEFAULT_KEYS)}")
@@ -53,7 +53,7 @@ class _Records:
         self.lang = None if lang is None else normalize_language(lang)
         self.seen = SeenIds()
         self.count = 0
-        self.reading = reading or Reading()
+        self.reading = reading
 
     def document(self, record: Any, where: str) -> Document:
         if not isinstance(record, Mapping):
@@ -124,14 +124,6 @@ class _Records:
             )
 
 
-def _paths(source: str | Path | Iterable[str | Path]) -> list[Path]:
-    paths = [Path(source)] if isinstance(source, str | Path) else [Path(path) for path in source]
-    for path in paths:
-        if not path.exists():
-            raise DataError(f"corpus {path} does not exist", "name a JSON Lines, Parquet or text file, or a folder")
-    return paths
-
-
 def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
     number = 0
     try:
@@ -180,52 +172,6 @@ def _parquet(path: Path, records: _Records) -> Iterator[Document]:
         ) from error
 
 
-def read_jsonl(
-    source: str | Path | Iterable[str | Path], *, keys: Mapping[str, str] | None = None, lang: str | None = None
-) -> Iterator[Document]:
-    """Yield the documents of JSON Lines files (``.gz`` too): one object per line, blank lines skipped.
-
-    Args:
-        source: path or paths.
-        keys: other names of fields, e.g. ``{"text": "body"}``; the fields are ``id``
-            (``id``, ``doc_id``, ``_id``), ``text`` (``text``, ``content``, ``contents``), ``title`` (optional) and
-            ``lang`` (``lang``, ``language``).
-        lang: the language of all documents; ``lang`` keys are then ignored.
-
-    Raises DataError for a missing key, invalid UTF-8 or JSON, an unknown language or a
-    repeated id, naming file and line, and for a corpus without documents.
-    """
-    paths = _paths(source)
-    records = _Records(keys, lang)
-    for path in paths:
-        yield from _jsonl(path, records)
-    records.check_not_empty(", ".join(map(str, paths)))
-
-
-def read_parquet(
-    source: str | Path | Iterable[str | Path], *, keys: Mapping[str, str] | None = None, lang: str | None = None
-) -> Iterator[Document]:
-    """Yield the documents of Parquet files, read in batches; arguments and errors as in :func:`read_jsonl`."""
-    paths = _paths(source)
-    records = _Records(keys, lang)
-    for path in paths:
-        yield from _parquet(path, records)
-    records.check_not_empty(", ".join(map(str, paths)))
-
-
-def read_folder(source: str | Path, *, lang: str | None = None) -> Iterator[Document]:
-    """Yield the ``.txt`` and ``.md`` files below a folder as documents, sorted by path.
-
-    The id is the path within the folder, the title the file name without suffix. Without ``lang`` the first folder of
-    the path must be a language code (``ko/seoul.txt``). Raises DataError naming the file
-    (and line, for invalid UTF-8).
-    """
-    (root,) = _paths(source)
-    records = _Records(None, lang)
-    yield from _folder(root, _files(root, _TEXT_SUFFIXES), records)
-    records.check_not_empty(root)
-
-
 def _files(root: Path, suffixes: Sequence[str]) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file() and path.name.lower().endswith(tuple(suffixes)))
 
@@ -245,23 +191,6 @@ def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Do
         yield records.from_text(inside.as_posix(), inside.parts[0], text, path.stem, str(path))
 
 
-def read_hub(
-    dataset: str,
-    config: str | None = None,
-    *,
-    split: str = "train",
-    revision: str | None = None,
-    keys: Mapping[str, str] | None = None,
-    lang: str | None = None,
-) -> Iterator[Document]:
-    """Stream the documents of a dataset on the Hugging Face hub; only the rows read are downloaded.
-
-    ``config``, ``split`` and ``revision`` as in ``datasets.load_dataset``; ``keys``, ``lang`` and errors as
-    :func:`read_jsonl` (``wikimedia/wikipedia`` has no language column, so it needs ``lang``).
-    """
-    yield from _hub(dataset, config, split, revision, _Records(keys, lang))
-
-
 def _hub(dataset: str, config: str | None, split: str, revision: str | None, records: _Records) -> Iterator[Document]:
     rows = stream_rows(dataset, config, split=split, revision=revision, reading=records.reading)
     for row, record in enumerate(rows, start=1):
@@ -272,11 +201,20 @@ def _hub(dataset: str, config: str | None, split: str, revision: str | None, rec
 def read_corpus(
     source: str | Path, *, keys: Mapping[str, str] | None = None, lang: str | None = None, split: str = "train"
 ) -> Stream[Document]:
-    """Return a stream of the documents of ``source``.
+    """Return a stream of the documents of ``source``; it knows the share of its source that it has read.
 
-    A ``.jsonl``, ``.jsonl.gz``, ``.ndjson`` or ``.parquet`` file; a folder of such files, or else of ``.txt`` and
-    ``.md`` files; or ``hub:<dataset>``, ``hub:<dataset>:<config>``, either with ``@<revision>``. Arguments and errors
-    as in the reader for that format. The stream knows the share of its source it has read.
+    Args:
+        source: a ``.jsonl``, ``.jsonl.gz`` or ``.ndjson`` file (one object per line, blank lines skipped) or a
+            ``.parquet`` file; a folder of such files, or else of ``.txt`` and ``.md`` files; or ``hub:<dataset>``,
+            ``hub:<dataset>:<config>``, either with ``@<revision>``, of which only the rows read are downloaded.
+        keys: other names of fields, e.g. ``{"text": "body"}``; the fields are those of :data:`DEFAULT_KEYS`.
+        lang: the language of all documents; their own is then ignored. Without it the first folder of the path of a
+            text file must be a language code (``ko/seoul.txt``).
+        split: that of a dataset on the hub.
+
+    A text file's id is its path within the folder, its title the file name without suffix. Raises DataError for a
+    missing key, invalid UTF-8 or JSON, an unknown language or a repeated id, naming file and line or row, and for a
+    corpus without documents.
     """
     return Stream(lambda reading: _any(source, split, _Records(keys, lang, reading)))
 
@@ -289,7 +227,9 @@ def _any(source: str | Path, split: str, records: _Records) -> Iterator[Document
             raise DataError(f"{source}: the name of a dataset is missing", "write it as hub:ORG/NAME")
         yield from _hub(dataset, config or None, split, revision or None, records)
         return
-    (root,) = _paths(source)
+    root = Path(source)
+    if not root.exists():
+        raise DataError(f"corpus {root} does not exist", "name a JSON Lines, Parquet or text file, or a folder")
     paths = _files(root, _RECORD_SUFFIXES) if root.is_dir() else [root]
     texts = _files(root, _TEXT_SUFFIXES) if root.is_dir() and not paths else []
     records.reading.expect(paths or texts)

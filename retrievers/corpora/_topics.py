@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mrag_eval.core import NO_SPACES, base_language
 from mrag_eval.retrievers.corpora._outlines import Outline
-from mrag_eval.retrievers.corpora._starter_words import ALSO, Words
+from mrag_eval.retrievers.corpora._starter_words import Words, also_called
 
 # Nearness: a page about a subject in a place, about a place, in a category of a place (or linked from a page about
 # one), about none of these.
@@ -57,8 +57,8 @@ class Topics:
 def topics(lang: str, places: Sequence[tuple[str, str]], subjects: Words) -> Topics:
     """Return the topics in a language.
 
-    ``places`` are pairs of a territory's code (or a key of ``ALSO``) and the code of its language (or ""). The names of
-    both are CLDR's; that of the language is often the adjective (Greek, griego).
+    ``places`` are pairs of a territory's code (or a region that ``also_called`` knows) and the code of its language (or
+    ""). The names of both are CLDR's; that of the language is often the adjective (Greek, griego).
     """
     code = base_language(lang)
     within = code in NO_SPACES or code in _PARTICLES
@@ -73,7 +73,7 @@ def _fold(text: str) -> str:
 def _names(lang: str, territory: str, speech: str) -> list[str]:
     from langcodes import Language
 
-    found = [*ALSO.get(territory, {}).get(lang, ())]
+    found = [*also_called(territory).get(lang, ())]
     for form in (lang, "zh-Hant") if lang == "zh" else (lang,):
         if len(territory) == 2:
             found.append(str(Language.make(territory=territory).territory_name(form)))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
-from mrag_eval.retrievers.recipes._embedders import embedder_recipe
-from mrag_eval.retrievers.recipes._recipe import Recipe
+from mrag_eval.retrievers.recipes._recipe import Recipe, recipe_of
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -49,7 +48,7 @@ def feeding(spec: EmbedderSpec, prompts: Mapping[str, str], similarity: str | No
     Logs one line if the model has prompts that are not used, or if nothing says whether its vectors have unit length.
     Raises ConfigError for an instruction that the family does not take.
     """
-    recipe = embedder_recipe(spec.recipe_name)
+    recipe = recipe_of("embedders", spec.recipe_name)
     if spec.instruction is not None and (recipe is None or not recipe.instructable):
         family = "its family is not known" if recipe is None else f"models of the family {recipe.family} take none"
         raise ConfigError(

@@ -32,15 +32,9 @@ class Preset:
         keys: the columns of the fields, as ``--key``.
         page: a pattern whose first group is the number of the page, in an id.
         ids_by_language: whether every language counts its ids from the start, so that ours need the language in front.
-        languages: how many, for the page of presets.
-        size: bytes and rows, as published or estimated.
-        licence: of vectors and texts.
     """
 
     embedder: str
-    languages: str
-    size: str
-    licence: str
     source: str | None = None
     vectors: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -55,9 +49,6 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             embedder="BAAI/bge-m3",
             vectors="embedding",
             ids_by_language=True,
-            languages="11: de en es fa fr it ja pt ru tr zh",
-            size="130 M passages, 633 GB",
-            licence="Apache-2.0; texts CC BY-SA",
         ),
         "cohere-v3": Preset(
             source="hub:CohereLabs/wikipedia-2023-11-embed-multilingual-v3",
@@ -65,9 +56,6 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             vectors="emb",
             keys={"id": "_id"},
             page=r"\d{8}\.[\w-]+?_(\d+)_\d+",
-            languages="300+",
-            size="247 M passages, about 1 TB",
-            licence="not stated; texts CC BY-SA",
         ),
         "cohere-v3-int8": Preset(
             source="hub:CohereLabs/wikipedia-2023-11-embed-multilingual-v3-int8-binary",
@@ -75,16 +63,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             vectors="emb_int8",
             keys={"id": "_id"},
             page=r"\d{8}\.[\w-]+?_(\d+)_\d+",
-            languages="300+",
-            size="247 M passages, 253 GB of vectors",
-            licence="not stated; texts CC BY-SA",
         ),
-        "bergen": Preset(
-            embedder="BAAI/bge-m3",
-            languages="12: ar de es fi fr it ja ko pt ru th zh",
-            size="107 M passages, 220 GB in float16",
-            licence="not stated; texts CC BY-SA",
-        ),
+        "bergen": Preset(embedder="BAAI/bge-m3"),
     }
 )
 

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from mrag_eval.platform import from_json, read_yaml
+
+# The tables, each a file of this folder.
+Table = Literal["embedders", "rerankers"]
 
 _SLOT = re.compile(r"\{(instruct|instruction|query|passage)\}")
 
@@ -28,6 +35,8 @@ class Recipe:
     of that field if there is an instruction, else nothing. A pair's score is the logit of the first answer at the last
     token, minus that of the second, if there is one. With ``lists`` the model reads all passages of a query at once.
     """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     family: str
     pattern: str
@@ -68,7 +77,15 @@ def filled(template: str, **values: str) -> str:
     return _SLOT.sub(lambda slot: values[slot[1]], template)
 
 
-def find(recipes: tuple[Recipe, ...], model: str) -> Recipe | None:
-    """Return the first recipe whose pattern is in a model's name, ignoring case, or None."""
+@cache
+def recipes(table: Table) -> tuple[Recipe, ...]:
+    """Return the recipes of a table, in the order in which their patterns are tried."""
+    path = Path(__file__).with_name(f"{table}.yaml")
+    rows = enumerate(read_yaml(path, as_text=True), start=1)
+    return tuple(from_json(Recipe, row, f"{path}, recipe {n}", "correct the file") for n, row in rows)
+
+
+def recipe_of(table: Table, model: str) -> Recipe | None:
+    """Return the first recipe whose pattern is in a model's name, ignoring case and organisation, or None."""
     name = model.lower()
-    return next((recipe for recipe in recipes if re.search(recipe.pattern, name)), None)
+    return next((recipe for recipe in recipes(table) if re.search(recipe.pattern, name)), None)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.platform import ConfigError
-from mrag_eval.retrievers.recipes._rerankers import reranker_recipe
+from mrag_eval.retrievers.recipes._recipe import recipe_of
 from mrag_eval.retrievers.rerank._cross_encoder import CrossEncoderReranker
 from mrag_eval.retrievers.rerank._lists import ListReranker
 from mrag_eval.retrievers.rerank._prompted import PromptedReranker
@@ -29,7 +29,7 @@ def load_cross_encoder(
     ``instruction`` takes the place of the one in the recipe of the model's family. Raises
     ConfigError if the family takes none, and as the rerankers do.
     """
-    recipe = reranker_recipe(model)
+    recipe = recipe_of("rerankers", model)
     if instruction is not None and (recipe is None or not recipe.instructable):
         raise ConfigError(f"reranker {model} takes no instruction", "leave 'instruction' out")
     settings: dict[str, Any] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 import mrag_eval
 from mrag_eval.platform import (
@@ -50,10 +50,8 @@ def approximate_name(lang: str) -> str:
     return f"dense/{lang}.approximate.faiss"
 
 
-class EmbedderRecord(BaseModel):
+class EmbedderRecord(BaseModel, frozen=True):
     """The embedder of an index; ``spec`` loads it again, None for a caller's object."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     revision: str
@@ -61,7 +59,7 @@ class EmbedderRecord(BaseModel):
     spec: dict[str, Any] | None = None
 
 
-class ApproximateRecord(BaseModel):
+class ApproximateRecord(BaseModel, frozen=True):
     """Approximation of a dense shard and its recall.
 
     ``parameter`` (``nprobe`` or ``efSearch``) has the value ``value``; ``rescore`` candidates per hit are scored
@@ -69,8 +67,6 @@ class ApproximateRecord(BaseModel):
     tuning: given texts, or stored vectors drawn with ``seed``, each excluding itself. ``mapped`` tells whether FAISS
     maps the file or reads it into memory.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     factory: str
     parameter: str | None
@@ -86,7 +82,7 @@ class ApproximateRecord(BaseModel):
     seed: int
 
 
-class SelectionRecord(BaseModel):
+class SelectionRecord(BaseModel, frozen=True):
     """The part of its source that a corpus holds.
 
     Attributes:
@@ -96,8 +92,6 @@ class SelectionRecord(BaseModel):
         nearness: the chosen ones, from the nearest to the topics of the preset to the rest.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     rule: str
     preset: str | None = None
     chosen: int | None = None
@@ -105,15 +99,13 @@ class SelectionRecord(BaseModel):
     nearness: dict[str, int] = Field(default_factory=dict)
 
 
-class ImportRecord(BaseModel):
+class ImportRecord(BaseModel, frozen=True):
     """Vectors that were read instead of computed, and what a check of them found.
 
     Of ``drawn`` passages, drawn with ``seed`` and embedded again, ``agree`` have the vector that was read, if their
     text is fed as ``form``; ``least`` is the smallest cosine. These are None if no embedder could be run. With
     ``scaled`` the vectors were normalised here; ``left_out`` rows had no text.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     source: str
     revision: str | None
@@ -144,14 +136,12 @@ class ImportRecord(BaseModel):
         return f"verified {self.agree} of {self.drawn} ({self.form})"
 
 
-class StoredRecord(BaseModel):
+class StoredRecord(BaseModel, frozen=True):
     """What the coding of a dense shard costs: ``recall`` of its ``k`` best against those of the float32 vectors.
 
     It is the mean share found, over ``queries`` queries: given texts, or stored vectors drawn with ``seed``, each
     excluding itself. Both searches are exact, among ``among`` vectors spread evenly over the language.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     recall: float
     k: int
@@ -161,14 +151,12 @@ class StoredRecord(BaseModel):
     seed: int
 
 
-class LanguageRecord(BaseModel):
+class LanguageRecord(BaseModel, frozen=True):
     """One language; ``max_norm`` is the largest Euclidean norm of its vectors, ``approximate`` None if exact.
 
     ``selection`` is None for documents that are no part of a larger source.
     ``stored`` is None for float32 vectors, and where there were no float32 vectors to compare with (a merged language).
     """
-
-    model_config = ConfigDict(frozen=True)
 
     passages: int = Field(ge=0)
     documents: int = Field(ge=0)
@@ -178,22 +166,18 @@ class LanguageRecord(BaseModel):
     selection: SelectionRecord | None = None
 
 
-class FileRecord(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class FileRecord(BaseModel, frozen=True):
     bytes: int = Field(ge=0)
     sha256: str
 
 
-class Manifest(BaseModel):
+class Manifest(BaseModel, frozen=True):
     """The content of ``manifest.json``. ``content_hash`` covers ids, languages, titles and texts of all passages.
 
     ``sources`` is the origin of a language's documents (a dump and its date), if known; ``approximation`` the requested
     kind of dense shards, None for exact ones; ``store`` how their vectors are stored; ``imported`` the sources of
     vectors that were read.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     format: int
     kind: Kind

@@ -110,8 +110,9 @@ import aiohttp
 from mrag_eval.platform import Endpoint, MragError, Transport
 from mrag_eval.datasets._files import iter_csv, iter_jsonl, read_json
 from mrag_eval.retrieval.sources._run_file import _lines
-from mrag_eval.retrievers import read_jsonl
+from mrag_eval.retrievers.corpora._corpus import _jsonl, _Records
 from mrag_eval.retrievers.corpora._kilt import read_kilt
+from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.corpora._wiki_pages import read_pages
 
 def answer(url):
@@ -121,7 +122,7 @@ def answer(url):
 
 READERS = {
     "questions": iter_jsonl,
-    "documents": read_jsonl,
+    "documents": lambda path: _jsonl(path, _Records(None, None, Reading())),
     "json": read_json,
     "csv": lambda path: iter_csv(path, ("a",)),
     "kilt": read_kilt,

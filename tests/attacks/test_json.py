@@ -22,7 +22,7 @@ from mrag_eval.report.files._results import read_result_file
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.labels._labelled import read_labelled
 from mrag_eval.retrieval.agents._critic import read_critique, read_sufficiency
-from mrag_eval.retrievers import read_jsonl
+from mrag_eval.retrievers import read_corpus
 from mrag_eval.retrievers.shards._manifest import parse_manifest
 from tests.attacks.parsers import PARSERS
 from tests.models.conftest import ask
@@ -105,7 +105,7 @@ def read_question(path: Path) -> None:
 
 
 def read_document(path: Path) -> None:
-    list(read_jsonl(path))
+    list(read_corpus(path))
 
 
 def read_manifest(path: Path) -> None:

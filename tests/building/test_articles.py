@@ -68,7 +68,7 @@ def test_parquet_with_its_own_dates(tmp_path: Path) -> None:
         ("de", "2024-07-02"),
     ]
     (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match="cannot be read after row 0"):
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
         settled(tmp_path / "b.parquet")
 
 

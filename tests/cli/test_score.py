@@ -72,7 +72,7 @@ def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
         (["answers.jsonl"], "name the folder for results and samples, or --dry-run"),
         (["nowhere.jsonl", "--dry-run"], "nowhere.jsonl: no such file"),
         (["mine.json", "--dry-run"], "mine.json, entry 1: has no shape that is known; its keys: nr, frage"),
-        (["mine.json", "--dry-run", "--columns", "frage"], "'frage' is not FIELD=PATH"),
+        (["mine.json", "--dry-run", "--columns", "frage"], "'frage' is not of the form FIELD=PATH"),
         (["mine.json", "--dry-run", "--columns", "questoin=frage"], "no field 'questoin'; did you mean 'question'"),
         (["mine.json", "--dry-run", "--columns", "answer=antwort"], "neither the question nor an id is named"),
         (["mine.json", "--dry-run", "--columns", "question=fragen"], "mine.json, entry 1: lacks fragen"),

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from mrag_eval.cli._app import app
-from mrag_eval.cli._catalog import list_tags, list_tasks
+from mrag_eval.cli._catalog import list_tasks
 from scripts.write_docs import pages
 from tests.docs.blocks import DOCS, PAGES, ROOT, blocks_of
 
@@ -141,7 +141,7 @@ def named_tasks() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def tasks() -> set[str]:
-    return {entry.name for entry in list_tasks()} | set(list_tags())
+    return {name for entry in list_tasks() for name in (entry.name, *entry.tags)}
 
 
 @pytest.mark.parametrize(("page", "task"), named_tasks())
@@ -151,8 +151,7 @@ def test_tasks_exist(page: Path, task: str, tasks: set[str]) -> None:
 
 def test_reference_pages_have_every_block_metric_and_command() -> None:
     from mrag_eval.datasets import LOADERS
-    from mrag_eval.retrievers.recipes._embedders import EMBEDDERS
-    from mrag_eval.retrievers.recipes._rerankers import RERANKERS
+    from mrag_eval.retrievers.recipes._recipe import recipes
     from mrag_eval.scoring import METRICS
 
     made = pages()
@@ -162,7 +161,7 @@ def test_reference_pages_have_every_block_metric_and_command() -> None:
         assert f"| `{name}` |" in made["reference/metrics.md"]
     for name in ("mrag-eval run", "mrag-eval judge agree", "mrag-eval index build", "mrag-eval gate"):
         assert f"## {name}\n" in made["reference/commands.md"]
-    for recipe in (*EMBEDDERS, *RERANKERS):
+    for recipe in (*recipes("embedders"), *recipes("rerankers")):
         assert f"| [{recipe.family}]({recipe.source})" in made["reference/models.md"]
     # every key has its row: the page of a block describes all its keys
     assert "| `k` | whole number (≥ 1) | `5` |" in made["reference/configuration.md"]

@@ -139,7 +139,7 @@ FAULTY: dict[str, tuple[Callable[[Path], object], str]] = {
     "a name that no hub takes": (lambda run: entry(run, file="t.jsonl/"), "t.jsonl"),
     "not finished": (lambda run: entry(run, sha256=None), "were pushed before they were complete"),
     "another fingerprint": (lambda run: entry(run, settings={}), "fingerprint of task t is not that of its settings"),
-    "settings: a list": (lambda run: entry(run, settings=[]), "tasks.t.settings is of a wrong kind"),
+    "settings: a list": (lambda run: entry(run, settings=[]), "tasks: t.settings: input should be a valid dictionary"),
     "rows of others": (lambda run: row(run, row="0" * 16), "row 'q1' of task t has changed"),
     "another id": (lambda run: row(run, id="q9"), "lacks 1 of the 2 rows of task t that are to run: q1"),
     "a text that is none": (lambda run: row(run, passages=[_hit(text=5)]), "row 'q1' cannot be read"),

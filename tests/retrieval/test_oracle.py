@@ -13,7 +13,7 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.platform import DataError, MragError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval.sources import source_for
-from mrag_eval.retrievers import build_index, read_jsonl
+from mrag_eval.retrievers import build_index, read_corpus
 from mrag_eval.scoring import row_record, score_rows
 from tests.task.test_hook import run
 from tests.worlds.mkqa import PAGES, page_id, write_all
@@ -24,7 +24,7 @@ from tests.worlds.small import ScriptedLM
 def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Hand-written MKQA files and a lexical index of the pages, two passages per page."""
     folder = write_all(tmp_path_factory.mktemp("mkqa"))
-    build_index(read_jsonl(folder / "pages.jsonl"), folder / "index", kind="bm25", chunker={"method": "paragraphs"})
+    build_index(read_corpus(folder / "pages.jsonl"), folder / "index", kind="bm25", chunker={"method": "paragraphs"})
     return folder
 
 

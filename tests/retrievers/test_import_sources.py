@@ -261,8 +261,8 @@ def test_every_preset_is_on_its_page_and_in_the_help(name: str) -> None:
         line for line in (root / "docs" / "large_scale.md").read_text("utf-8").splitlines() if f"| `{name}` |" in line
     ]
     source = (preset.source or "").removeprefix("hub:")
-    for told in (source, preset.embedder, preset.languages, preset.size, preset.licence):
-        assert told in row
+    assert source in row
+    assert preset.embedder in row
     assert name in (root / "mrag_eval" / "cli" / "_index_import.py").read_text("utf-8")
 
 

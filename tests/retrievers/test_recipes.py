@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pytest
 
 from mrag_eval.core import Passage
-from mrag_eval.platform import ConfigError, CorpusError
+from mrag_eval.platform import ConfigError, CorpusError, DataError, from_json
 from mrag_eval.retrievers import build_index, load_embedder, load_index
 from mrag_eval.retrievers.embedding import _embedders as embedders
-from mrag_eval.retrievers.recipes import _embedders as recipes
-from mrag_eval.retrievers.recipes._embedders import EMBEDDERS, embedder_recipe
-from mrag_eval.retrievers.recipes._recipe import Recipe
-from mrag_eval.retrievers.recipes._rerankers import RERANKERS
+from mrag_eval.retrievers.recipes import _recipe
+from mrag_eval.retrievers.recipes._recipe import Recipe, Table, recipe_of, recipes
 from tests.worlds.tiny_families import encoder_folder
 
 QUERY, PASSAGE = "where is {passage} the 橋?", "The old bridge is in Varn. Мост, ሶስት"
@@ -124,14 +122,20 @@ def test_every_family_gets_the_tokens_of_its_publishers_recipe(published: Publis
 # --- the records --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("table", [EMBEDDERS, RERANKERS])
-def test_every_recipe_names_its_source_and_licence(table: tuple[Recipe, ...]) -> None:
-    for recipe in table:
+@pytest.mark.parametrize("table", get_args(Table))
+def test_every_recipe_names_its_source_and_licence(table: Table) -> None:
+    for recipe in recipes(table):
         assert recipe.source.startswith("https://"), recipe.family
         assert recipe.licence, recipe.family
         assert ("{instruction}" in recipe.query) <= (recipe.instruction is not None), recipe.family
         assert bool(recipe.pieces) == bool(recipe.answers), recipe.family
-    assert len({recipe.family for recipe in table}) == len(table)
+    assert len({recipe.family for recipe in recipes(table)}) == len(recipes(table))
+
+
+def test_a_misspelt_key_of_a_recipe_is_named() -> None:
+    row = {"family": "E5", "pattern": "e5", "source": "https://", "licence": "mit", "quary": "query: "}
+    with pytest.raises(DataError, match="quary"):
+        from_json(Recipe, row, "a table", "correct the file")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,7 @@ def test_every_recipe_names_its_source_and_licence(table: tuple[Recipe, ...]) ->
     ],
 )
 def test_models_that_cannot_be_run_here(model: str, query: str, passage: str, tasks: tuple[str, str] | None) -> None:
-    recipe = embedder_recipe(model)
+    recipe = recipe_of("embedders", model)
     assert recipe is not None
     assert (recipe.query_prefix(), recipe.passage, recipe.tasks) == (query, passage, tasks)
 
@@ -277,7 +281,7 @@ def test_an_index_is_not_searched_with_another_recipe(
     build_index(corpus, tmp_path / "i", embedder=str(folder), progress=False).search(["rice"], 1)
     embedders._load.cache_clear()
     changed = Recipe(family="E5", pattern="e5", source="https://", licence="mit", query="ask: ", passage="passage: ")
-    monkeypatch.setattr(recipes, "EMBEDDERS", (changed,))
+    monkeypatch.setattr(_recipe, "recipes", lambda table: (changed,))
     index = load_index(tmp_path / "i", mmap=False, expect_embedder=str(folder))
     with pytest.raises(CorpusError, match="the same files, with another recipe") as caught:
         index.search(["rice"], 1)

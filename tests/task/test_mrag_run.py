@@ -15,7 +15,7 @@ from mrag_eval.metrics._language_detection import bundled_model
 from mrag_eval.planning import deviations
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.prompts import system_prompts
-from mrag_eval.retrievers import build_index, read_jsonl
+from mrag_eval.retrievers import build_index, read_corpus
 from tests.worlds.mkqa import LANGS, answer, kilt_pages, page_id, question, write_all, write_jsonl
 from tests.worlds.small import ScriptedLM
 
@@ -28,7 +28,7 @@ SEARCHED = {"en_only": {"en"}, "qlang": {"ul"}, "qlang_plus_en": {"ul", "en"}, "
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write hand-made files, and a lexical index of the pages in which every language can be searched."""
     made = write_all(tmp_path_factory.mktemp("mrag"))
-    build_index(read_jsonl(made / "pages.jsonl"), made / "index", kind="bm25", chunker="paragraphs")
+    build_index(read_corpus(made / "pages.jsonl"), made / "index", kind="bm25", chunker="paragraphs")
     return made
 
 

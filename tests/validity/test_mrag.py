@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.metrics import char_ngram_recall
-from mrag_eval.retrievers import build_index, read_jsonl
+from mrag_eval.retrievers import build_index, read_corpus
 from tests.programs import Programs
 from tests.retrievers.wiki_files import article, write_copy, write_kilt
 from tests.validity.everywhere import check_everywhere
@@ -194,7 +194,7 @@ class Runs:
 def runs(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> Iterator[Runs]:
     folder = write_all(tmp_path_factory.mktemp("mrag"))
     write_jsonl(folder / "pages.jsonl", shelf())
-    build_index(read_jsonl(folder / "pages.jsonl"), folder / "index", kind="bm25", chunker="paragraphs")
+    build_index(read_corpus(folder / "pages.jsonl"), folder / "index", kind="bm25", chunker="paragraphs")
     # a bad translation names the next town alone
     translations = [
         {"source": question(n, code), "source_lang": code, "target_lang": "en"}

@@ -26,28 +26,8 @@ class Choice(Block):
     ask: str = ""
 
 
-# Instructions to the writer for the values of the paper's categories.
-_ASKS: Mapping[str, Mapping[str, str]] = {
-    "formulation": {
-        "concise": "The question is one short, natural sentence without any introduction.",
-        "verbose": "The question is asked at length, in natural sentences, with some of the asker's circumstances.",
-        "short_query": "The question is typed into a search box: two to five words, no sentence, no question mark.",
-        "long_query": "The question is typed into a search box: six words or more, keywords rather than a sentence.",
-    },
-    "similarity": {
-        "similar": "The question uses the terms of the document (in translation, where the languages differ).",
-        "distant": "The question avoids the terms of the document: synonyms, everyday words, another view on it.",
-    },
-    "question_type": {
-        "factoid": "The question asks for one fact: a name, a number, a date, a place, yes or no. The answer is short.",
-        "open": "The question is open: it asks how, why, or under what conditions. The answer takes a few sentences.",
-    },
-}
-_DEFAULTS: Mapping[str, Mapping[str, float]] = {
-    "formulation": {"concise": 40, "verbose": 20, "short_query": 25, "long_query": 15},
-    "similarity": {"similar": 50, "distant": 50},
-    "question_type": {"factoid": 50, "open": 50},
-}
+# The paper's categories: value -> its share, and the instruction to the writer.
+_DEFAULTS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("qa_categories.yaml"))
 # The category that decides the language of a question.
 LANGUAGE = "language"
 
@@ -131,8 +111,8 @@ def _choices(name: str, listed: Any) -> Any:
             if key in out:
                 raise ValueError(f"{name}: '{key}' is given twice")
         block = dict(choice) if isinstance(choice, Mapping) else {"share": choice}
-        known = _ASKS.get(name, {}).get(key)
-        out[key] = {"ask": known, **block} if known else block
+        known = _DEFAULTS.get(name, {}).get(key)
+        out[key] = {"ask": known["ask"], **block} if known else block
     return out
 
 

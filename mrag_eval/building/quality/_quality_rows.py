@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import is_language, normalize_language, suggestion
-from mrag_eval.datasets import iter_jsonl, require_columns, sha256_file
+from mrag_eval.datasets import iter_jsonl, parquet, require_columns, sha256_file
 from mrag_eval.platform import DataError, json_from
 
 # Enough of an article to detect its language.
@@ -126,17 +126,9 @@ def _article_languages(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _qa(folder: Path) -> BuiltSet:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = folder / "own_benchmark.parquet"
-    try:
-        records = pq.read_table(path).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})",
-            "the file may be cut off: copy it again",
-        ) from None
+    with parquet(path) as file:
+        records = file.read().to_pylist()
     rows = []
     for number, record in enumerate(records):
         needed = ("question", "answer", "user_language", "supporting_document_language")

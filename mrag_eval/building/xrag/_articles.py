@@ -22,7 +22,7 @@ from mrag_eval.building.steps._words import count_words
 from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import ArticleBlock
 from mrag_eval.core import base_language, is_language
-from mrag_eval.datasets import decode, iter_jsonl, sha256_file
+from mrag_eval.datasets import decode, iter_jsonl, parquet, sha256_file
 from mrag_eval.platform import DataError, json_from
 
 # Fields that are tried, in this order.
@@ -77,7 +77,9 @@ def raw_articles(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (place, record) of one file. Raises DataError naming file and line of unreadable content."""
     name = path.name.lower()
     if name.endswith(".parquet"):
-        yield from _parquet(path)
+        with parquet(path) as file:
+            rows = (record for batch in file.iter_batches(_BATCH) for record in batch.to_pylist())
+            yield from ((f"{path}, row {row}", record) for row, record in enumerate(rows, 1))
     elif name.endswith(".json"):
         try:
             record = json_from(decode(path.read_bytes(), str(path)), str(path), _CORRECT)
@@ -94,24 +96,6 @@ def raw_articles(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     else:
         for number, record in iter_jsonl(path):
             yield f"{path}, line {number}", record
-
-
-def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    row = 0
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=_BATCH):
-                for record in batch.to_pylist():
-                    row += 1
-                    yield f"{path}, row {row}", record
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
-            "the file may be cut off: copy it again",
-        ) from None
 
 
 def day_of(value: Any) -> dt.date | None:

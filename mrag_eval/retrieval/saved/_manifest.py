@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from mrag_eval.platform import DataError, fault_in, json_value, regular, whole
+from mrag_eval.platform import DataError, fault_in, from_json, json_value, regular, whole
 
 FORMAT = "mrag_eval retrieved rows/1"
 MANIFEST = "manifest.json"
+_AGAIN = "retrieve again into another folder"
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,7 @@ class ManifestEntry:
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
     among them. ``index``, ``agent``, ``models`` and ``translation`` are copied into a run's results. ``terms`` are the
     licences of its texts (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``absent``: row -> relevant ids that the
-    corpus does not hold. ``sha256`` is that of the file, and None
-    while it grows.
+    corpus does not hold. ``sha256`` is that of the file, and None while it grows.
     """
 
     file: str
@@ -40,14 +40,8 @@ class ManifestEntry:
     version: str = ""
     terms: Mapping[str, Any] = field(default_factory=dict)
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-_KINDS: Mapping[type, tuple[str, ...]] = {
-    str: ("file", "fingerprint", "dataset", "version"),
-    dict: ("settings", "seeds", "models", "faults", "terms", "absent"),
-    int: ("rows",),
-}
-_OPTIONAL: Mapping[type, tuple[str, ...]] = {str: ("corpus", "sha256"), dict: ("index", "agent", "translation")}
+    # for from_json: a key of a later version is a fault
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
 
 def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None]) -> dict[str, ManifestEntry]:
@@ -64,26 +58,14 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
                 f"{shown}: its format is {body['format']!r:.80}, this version reads {FORMAT!r}",
                 "take what was found again: mrag-eval retrieve",
             )
-        tasks = {name: ManifestEntry(**entry) for name, entry in body["tasks"].items()}
+        tasks = from_json(dict[str, ManifestEntry], body["tasks"], f"{shown}, tasks", _AGAIN)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{shown} is no manifest of retrieved rows ({fault_in(error)})", "name another folder"
         ) from None
     for name, entry in tasks.items():
         if fault := fault_of(entry.file):
-            raise DataError(f"{shown}, tasks.{name}.file: {entry.file!r} {fault}", "retrieve again into another folder")
-        wrong = next(_of_another_kind(entry), None)
-        if wrong is not None:
-            raise DataError(f"{shown}, tasks.{name}.{wrong} is of a wrong kind", "retrieve again into another folder")
+            raise DataError(f"{shown}, tasks: {name}.file: {entry.file!r} {fault}", _AGAIN)
         if entry.rows < 0:
-            raise DataError(f"{shown}, tasks.{name}.rows: {entry.rows}", "retrieve again into another folder")
+            raise DataError(f"{shown}, tasks: {name}.rows: {entry.rows}", _AGAIN)
     return tasks
-
-
-def _of_another_kind(entry: ManifestEntry) -> Iterator[str]:
-    for kinds, none in ((_KINDS, False), (_OPTIONAL, True)):
-        for kind, names in kinds.items():
-            for name in names:
-                value = getattr(entry, name)
-                if not (isinstance(value, kind) or (none and value is None)) or isinstance(value, bool):
-                    yield name

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
-from mrag_eval.config import Retrieval
-from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.core import RagDoc, Searched
 from mrag_eval.datasets import Held
-from mrag_eval.models import Translator
 from mrag_eval.platform import DataError
-from mrag_eval.retrieval._plan import plan_rows, refuse_empty
-from mrag_eval.retrieval._texts import PassageTable, with_texts
-from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval._plan import RowPlan
+from mrag_eval.retrieval._texts import PassageTable
 from mrag_eval.retrieval.sources._ctxs_file import ContextsLine, CtxsFile, form_of_question, forms_of, read_ctxs
-from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+from mrag_eval.retrieval.sources._lists import Lists, warn_of_missing
+from mrag_eval.retrieval.sources._source import Missing, Setup
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
-class CtxsRun(Source):
+class CtxsRun(Lists):
     """Return the lists and texts of a file whose lines name rows by id or by question."""
-
-    def __init__(self, setup: Setup) -> None:
-        self._retrieval, self._docs, self._use_cache = setup.retrieval, setup.benchmark.docs, setup.use_cache
-        self._index: dict[str, Any] | None = None
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
         """Raise if the file cannot be read, or belongs to other rows."""
@@ -39,31 +32,13 @@ class CtxsRun(Source):
         """Return the passages of the file, which are those that the other system found."""
         return Held.among(f"the run {self._file().path}", self._texts(), complete=False)
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Return the file's lists, reranked if the block asks for it."""
-        retrieval, file = self._retrieval, self._file()
-        plans = plan_rows(docs, retrieval, self._docs)
-        refuse_empty(docs, plans)
-        reranker = open_reranker(retrieval)
+    def _found(self, docs: Sequence[RagDoc], plans: Sequence[RowPlan]) -> tuple[list[Searched], PassageTable]:
+        file = self._file()
         aligned = _aligned(file, docs)
         _log_coverage(file, docs, aligned)
         texts = self._texts()
-        found = [_searched(asked, retrieval, texts) for asked in aligned]
-        if reranker is not None:
-            found = rerank(found, docs, plans, retrieval, reranker, texts, use_cache=self._use_cache)
-        return with_texts(found, texts)
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the file's texts."""
-        return self._texts().passages(ids)
-
-    def identity(self) -> dict[str, Any]:
-        """Return the file, by its content."""
-        return {"corpus": dict(self._index or {})}
-
-    def record(self) -> dict[str, Any]:
-        """Return the file, for the results."""
-        return {} if self._index is None else {"index": self._index}
+        lists = (() if asked is None else asked.hits for asked in aligned)
+        return [self._searched(hits, texts.counts) for hits in lists], texts
 
     def _file(self) -> CtxsFile:
         retrieval = self._retrieval
@@ -77,12 +52,6 @@ class CtxsRun(Source):
 def open_source(setup: Setup) -> CtxsRun:
     """Return the source of ``retrieval.kind: precomputed`` for a file of JSON Lines."""
     return CtxsRun(setup)
-
-
-def _searched(asked: ContextsLine | None, retrieval: Retrieval, texts: PassageTable) -> Searched:
-    hits = () if asked is None else asked.hits
-    ranking = tuple(Ranked(passage.id, passage.doc_id, passage.lang, score) for passage, score in hits)
-    return Searched(ranking, tuple(Kept(place.id, place.score) for place in ranking[: retrieval.k]), texts.counts)
 
 
 def _aligned(file: CtxsFile, docs: Sequence[RagDoc]) -> list[ContextsLine | None]:
@@ -130,10 +99,6 @@ def _log_coverage(file: CtxsFile, docs: Sequence[RagDoc], aligned: Sequence[Cont
         "run %s (sha256 %s): %d lines, %d rows found by id, %d by question",
         file.path, file.sha256[:12], len(file.asked), by_id, len(docs) - len(missing) - by_id,
     )  # fmt: skip
-    if missing:
-        log.warning(
-            "run %s has no line for %d of %d rows, which count as having retrieved nothing: %s%s",
-            file.path, len(missing), len(docs), ", ".join(missing[:5]), ", ..." if len(missing) > 5 else "",
-        )  # fmt: skip
+    warn_of_missing(file.path, missing, docs)
     if file.repeated:
         log.warning("run %s: %d passages are in their list twice, and count once", file.path, file.repeated)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mrag_eval.config import Retriever
-from mrag_eval.core import Failure, Kept, Passage, RagDoc, Ranked, Retrieved, Searched
-from mrag_eval.models import Translator
+from mrag_eval.core import Failure, Passage, RagDoc, Searched
 from mrag_eval.platform import (
     BROKEN_AGAIN,
     ConfigError,
@@ -23,11 +22,11 @@ from mrag_eval.platform import (
     json_answer,
     own_function,
 )
-from mrag_eval.retrieval._plan import plan_rows, refuse_empty
-from mrag_eval.retrieval._texts import PassageTable, with_texts
-from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval._plan import RowPlan
+from mrag_eval.retrieval._texts import PassageTable
 from mrag_eval.retrieval.sources._ctxs_file import PassageReader
-from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+from mrag_eval.retrieval.sources._lists import Lists
+from mrag_eval.retrieval.sources._source import Missing, Setup
 
 _BODY = {"query": "{query}", "k": "{k}"}
 _PARTS = ("id", "text", "lang", "score", "title", "doc_id")
@@ -126,62 +125,45 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-class OwnRetriever(Source):
+class OwnRetriever(Lists):
     """Return what a retriever of the user's finds; a query that it fails is a failure of its row."""
 
     def __init__(self, setup: Setup) -> None:
         block = setup.retrieval.retriever
         assert block is not None, "a rule of the block"
-        self._block, self._retrieval, self._use_cache = block, setup.retrieval, setup.use_cache
-        self._docs = setup.benchmark.docs
+        super().__init__(setup)
+        self._block = block
         self._opened: _Function | _Service | None = None
         self._reader = PassageReader(block.language, "retriever.language")
-        self._found: dict[str, Passage] = {}
+        self._read: dict[str, Passage] = {}
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
         """Raise for a function that cannot be loaded, and a service without its key."""
         with missing.allowed("corpus"):
             self._search()
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Return the retriever's lists, reranked if the block asks for it."""
-        retrieval, search = self._retrieval, self._search()
-        plans = plan_rows(docs, retrieval, self._docs)
-        refuse_empty(docs, plans)
-        reranker = open_reranker(retrieval)
-        answers = search.answers([_Asked(plan.text, plan.row_lang, retrieval.search_depth) for plan in plans])
-        found = [self._searched(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
-        texts = self._texts()
-        if reranker is not None:
-            found = rerank(found, docs, plans, retrieval, reranker, texts, use_cache=self._use_cache)
-        return with_texts(found, texts)
+    def _found(self, docs: Sequence[RagDoc], plans: Sequence[RowPlan]) -> tuple[list[Searched], PassageTable]:
+        depth = self._retrieval.search_depth
+        answers = self._search().answers([_Asked(plan.text, plan.row_lang, depth) for plan in plans])
+        found = [self._list(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
+        return found, self._texts()
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the texts that were found in this process; raise CorpusError for one that another process saved."""
         try:
-            return self._texts().passages(ids)
+            return super().passages(ids)
         except CorpusError as error:
             raise CorpusError(error.message, "set retrieval.depth to k, or leave retrieval.run_folder out") from None
-
-    def identity(self) -> dict[str, Any]:
-        """Return what the retriever is."""
-        return {"corpus": self._recorded()}
-
-    def record(self) -> dict[str, Any]:
-        """Return what the retriever is, for the results."""
-        return {"index": self._recorded()} if self._opened is not None else {}
-
-    def _recorded(self) -> dict[str, Any]:
-        return {} if self._opened is None else {"kind": "own", **self._opened.identity}
 
     def _search(self) -> _Function | _Service:
         if self._opened is None:
             named, where = self._block.function, "retrieval.retriever"
             own = None if named is None else own_function(named, "mrag_eval.retrievers", where)
             self._opened = _Service(self._block) if own is None else _Function(own)
+            self._index = {"kind": "own", **self._opened.identity}
         return self._opened
 
-    def _searched(self, doc: RagDoc, answer: Sequence[Any] | str) -> Searched:
+    def _list(self, doc: RagDoc, answer: Sequence[Any] | str) -> Searched:
         name = self._search().name
         if isinstance(answer, str):
             return Searched(failures=(Failure.of("search", name, answer),))
@@ -189,12 +171,11 @@ class OwnRetriever(Source):
             hits = self._reader.hits(answer[: self._retrieval.search_depth], f"row '{doc.id}'")
         except (ConfigError, DataError) as error:
             return Searched(failures=(Failure("search", name, "malformed", error.message),))
-        self._found |= {passage.id: passage for passage, _ in hits}
-        ranking = tuple(Ranked(passage.id, passage.doc_id, passage.lang, score) for passage, score in hits)
-        return Searched(ranking, tuple(Kept(place.id, place.score) for place in ranking[: self._retrieval.k]))
+        self._read |= {passage.id: passage for passage, _ in hits}
+        return self._searched(hits)
 
     def _texts(self) -> PassageTable:
-        return PassageTable(self._found.values(), f"of {self._search().name}")
+        return PassageTable(self._read.values(), f"of {self._search().name}")
 
 
 def open_source(setup: Setup) -> OwnRetriever:

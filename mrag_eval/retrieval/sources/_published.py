@@ -7,32 +7,32 @@ from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import MODES, PUBLISHED, Mode, Retrieval
-from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched, matching_languages
+from mrag_eval.core import Passage, RagDoc, Retrieved, Searched, matching_languages
 from mrag_eval.datasets import Published, passages_hash
 from mrag_eval.models import Translator
 from mrag_eval.platform import ConfigError, content_key, did_you_mean
-from mrag_eval.retrieval._plan import Selection, plan_rows, refuse_empty, swap_partners, with_partner
-from mrag_eval.retrieval._texts import with_texts
-from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
-from mrag_eval.retrieval.sources._source import Setup, Source
+from mrag_eval.retrieval._plan import RowPlan, Selection, swap_partners, with_partner
+from mrag_eval.retrieval._texts import PassageSource
+from mrag_eval.retrieval.sources._lists import Lists
+from mrag_eval.retrieval.sources._source import Setup
 
 # Keys that only a search of our own has.
 _OF_A_SEARCH = ("languages", "merge", "kind", "embedder", "query_translation")
 
 
-class PublishedLists(Source):
+class PublishedLists(Lists):
     """Return the published results of one benchmark in one mode."""
 
     def __init__(self, setup: Setup, published: Published) -> None:
         """Raise ConfigError for a mode without published results, and for settings that only a search has."""
+        super().__init__(setup)
         retrieval = setup.retrieval
         self._run = _run_shown(published, retrieval)
         for key in _OF_A_SEARCH:
             if getattr(retrieval, key) is not None:
                 raise ConfigError(f"retrieval: '{key}' cannot be combined with corpus 'published'", "leave it out")
-        self._published, self._retrieval, self._use_cache = published, retrieval, setup.use_cache
-        self._siblings = setup.benchmark.docs
-        self._partners = swap_partners(self._siblings) if retrieval.preset.swaps else {}
+        self._published = published
+        self._partners = swap_partners(setup.benchmark.docs) if retrieval.preset.swaps else {}
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
         """Return the rows with published results; if the mode needs a sibling, only those that have one."""
@@ -44,14 +44,15 @@ class PublishedLists(Source):
         return self._retrieval.rerank is None
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Return the published lists, reranked if the block asks for it, with the annotators' labels."""
-        plans = plan_rows(docs, self._retrieval, self._siblings)
-        found = [self._searched(doc, plan.languages) for doc, plan in zip(docs, plans, strict=True)]
-        reranker = open_reranker(self._retrieval)
-        if reranker is not None:
-            refuse_empty(docs, plans)
-            found = rerank(found, docs, plans, self._retrieval, reranker, self, use_cache=self._use_cache)
-        return [self._labelled(doc, row) for doc, row in zip(docs, with_texts(found, self), strict=True)]
+        """Return the published lists, with the annotators' labels."""
+        found = super().retrieve(docs, translator)
+        return [self._labelled(doc, row) for doc, row in zip(docs, found, strict=True)]
+
+    def _found(self, docs: Sequence[RagDoc], plans: Sequence[RowPlan]) -> tuple[list[Searched], PassageSource]:
+        return [self._list(doc, plan.languages) for doc, plan in zip(docs, plans, strict=True)], self
+
+    def _texts(self) -> PassageSource:
+        return self
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the published texts."""
@@ -62,17 +63,17 @@ class PublishedLists(Source):
         texts = passages_hash(self._published.passages.values())
         return {"corpus": {"content_hash": texts, "runs": content_key(self._published.runs)}}
 
-    def _searched(self, doc: RagDoc, languages: Sequence[str] | None) -> Searched:
+    def _list(self, doc: RagDoc, languages: Sequence[str] | None) -> Searched:
         """Return a row's published results in the form of a search."""
         texts = self._published.passages
         hits = self._run[self._query_row_id(doc)][: self._retrieval.search_depth]
-        ranking = tuple(Ranked(name, texts[name].doc_id, texts[name].lang, score) for name, score in hits)
-        kept = tuple(Kept(name, score) for name, score in hits[: self._retrieval.k])
         pool = self._published.searchable.get(doc.id, {})
         scope = set(pool)
         if languages is not None:
             scope = {code for lang in languages for code in matching_languages(lang, pool)}
-        return Searched(ranking, kept, {lang: n for lang, n in pool.items() if lang in scope})
+        return self._searched(
+            ((texts[name], score) for name, score in hits), {lang: n for lang, n in pool.items() if lang in scope}
+        )
 
     def _labelled(self, doc: RagDoc, row: Retrieved) -> Retrieved:
         """Return the row with the annotators' labels of each passage."""

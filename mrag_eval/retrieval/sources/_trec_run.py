@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import Retrieval
-from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched
+from mrag_eval.core import Passage, RagDoc, Searched
 from mrag_eval.datasets import Held, read_passages
-from mrag_eval.models import Translator
 from mrag_eval.platform import CorpusError, DataError
 from mrag_eval.retrieval._corpora import held_by_index, no_passages, open_index, own_passages
-from mrag_eval.retrieval._plan import plan_rows, refuse_empty
-from mrag_eval.retrieval._texts import PassageSource, PassageTable, with_texts
-from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval._plan import RowPlan
+from mrag_eval.retrieval._texts import PassageSource, PassageTable
 from mrag_eval.retrieval.sources._bergen_texts import BergenTexts, bergen_texts, holds_bergen_texts
+from mrag_eval.retrieval.sources._lists import Lists, warn_of_missing
 from mrag_eval.retrieval.sources._run_file import RunFile, RunLine, read_run
-from mrag_eval.retrieval.sources._source import Missing, Setup, Source
+from mrag_eval.retrieval.sources._source import Missing, Setup
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
@@ -28,12 +26,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
-class TrecRun(Source):
+class TrecRun(Lists):
     """Return the lists of a run file, with texts from the corpus that the run was made on."""
-
-    def __init__(self, setup: Setup) -> None:
-        self._retrieval, self._benchmark, self._use_cache = setup.retrieval, setup.benchmark, setup.use_cache
-        self._index: dict[str, Any] | None = None
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
         """Raise if the run cannot be read, or its corpus does not exist."""
@@ -51,28 +45,22 @@ class TrecRun(Source):
             return None
         return held_by_index(texts, docs, self._retrieval.corpus)
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
-        """Return the run's lists, reranked if the block asks for it."""
-        plans = plan_rows(docs, self._retrieval, self._benchmark.docs)
-        refuse_empty(docs, plans)
-        reranker = open_reranker(self._retrieval)
-        texts = self._texts()
-        found = _lists(docs, self._retrieval, texts, texts.counts)
-        if reranker is not None:
-            found = rerank(found, docs, plans, self._retrieval, reranker, texts, use_cache=self._use_cache)
-        return with_texts(found, texts)
+    def _found(self, docs: Sequence[RagDoc], plans: Sequence[RowPlan]) -> tuple[list[Searched], PassageSource]:
+        """Return the run's lists, ``depth`` deep; queries are matched by the rows' ids.
 
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the corpus's texts."""
-        return self._texts().passages(ids)
+        Raises DataError if the run names none of the rows, and CorpusError for passages that the corpus lacks.
+        """
+        texts, depth = self._texts(), self._retrieval.search_depth
+        run = read_run(str(self._retrieval.run))
+        lists = [run.lists.get(doc.id, ())[:depth] for doc in docs]
+        _log_coverage(run, docs, depth)
+        held = _passages(run, lists, texts, self._retrieval.corpus)
+        found = (((held[line.passage], line.score) for line in lines) for lines in lists)
+        return [self._searched(hits, texts.counts) for hits in found], texts
 
     def identity(self) -> dict[str, Any]:
         """Return the run and its corpus, by their content."""
         return {"corpus": {**(self._index or {}), **own_passages(self._retrieval, self._benchmark)}}
-
-    def record(self) -> dict[str, Any]:
-        """Return the run, for the results."""
-        return {} if self._index is None else {"index": self._index}
 
     def _texts(self) -> Index | PassageTable | BergenTexts:
         """Return the corpus that the run was made on: the benchmark's passages, a file, BERGEN's, or an index."""
@@ -102,31 +90,6 @@ def _table(path: Path, _modified: int) -> PassageTable:
     return PassageTable(read_passages(path), str(path))
 
 
-def _lists(
-    docs: Sequence[RagDoc], retrieval: Retrieval, source: PassageSource, counts: Mapping[str, int]
-) -> list[Searched]:
-    """Return the run's lists, ``depth`` deep, for these rows; queries are matched by the rows' ids.
-
-    ``counts`` are the corpus's passages by language. A row that is not in the run has an empty list, and is counted in
-    a warning. Raises DataError if the run has none of the rows, and CorpusError for a passage that is not in the
-    corpus, naming its line.
-    """
-    run = read_run(str(retrieval.run))
-    depth = retrieval.search_depth
-    lists = [run.lists.get(doc.id, ())[:depth] for doc in docs]
-    _log_coverage(run, docs, depth)
-    passages = _passages(run, lists, source, retrieval.corpus)
-    out = []
-    for lines in lists:
-        ranking = tuple(
-            Ranked(line.passage, passages[line.passage].doc_id, passages[line.passage].lang, line.score)
-            for line in lines
-        )
-        kept = tuple(Kept(place.id, place.score) for place in ranking[: retrieval.k])
-        out.append(Searched(ranking, kept, counts))
-    return out
-
-
 def _log_coverage(run: RunFile, docs: Sequence[RagDoc], depth: int) -> None:
     missing = [doc.id for doc in docs if doc.id not in run.lists]
     if len(missing) == len(docs):
@@ -140,11 +103,7 @@ def _log_coverage(run: RunFile, docs: Sequence[RagDoc], depth: int) -> None:
         "run %s (sha256 %s): %d queries, %d of them not among the rows that are run",
         run.path, run.sha256[:12], len(run.lists), unused,
     )  # fmt: skip
-    if missing:
-        log.warning(
-            "run %s has no line for %d of %d rows, which count as having retrieved nothing: %s%s",
-            run.path, len(missing), len(docs), ", ".join(missing[:5]), ", ..." if len(missing) > 5 else "",
-        )  # fmt: skip
+    warn_of_missing(run.path, missing, docs)
     short = sum(0 < len(run.lists.get(doc.id, ())) < depth for doc in docs)
     if short:
         log.warning("run %s: %d rows have fewer than depth = %d passages", run.path, short, depth)
