@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +31,7 @@ from mrag_eval.retrievers.shards._manifest import (
     manifest_bytes,
     parse_manifest,
 )
-from mrag_eval.retrievers.shards._sparse_shard import FILES
-from mrag_eval.retrievers.shards._transposed import passage_vectors
+from mrag_eval.retrievers.shards._sparse_rows import vectors_by_passage
 
 
 def join_indexes(parts: Sequence[str | Path], path: str | Path, *, overwrite: bool = False) -> Index:
@@ -149,7 +148,7 @@ def _write(
                 for lang in rewritten
                 for folder, manifest in zip(folders, manifests, strict=True)
                 if lang in manifest.languages
-                for batch in _stored(folder, manifest, lang)
+                for batch in _stored(folder, manifest, lang, written.with_name(written.name + ".rows"))
             )
             share = _share(wanted, counts, rewritten) if keep else None
             settings = BuildSettings.like(first, factory=share or EXACT)
@@ -182,14 +181,19 @@ def _share(wanted: Approximation | None, counts: dict[str, int], rewritten: Sequ
     return replace(wanted, memory=max(1, wanted.memory * own // sum(large.values())))
 
 
-def _stored(folder: Path, manifest: Manifest, lang: str) -> Iterator[Made]:
+def _stored(folder: Path, manifest: Manifest, lang: str, scratch: Path) -> Iterator[Made]:
     """Yield the passages of one language with their stored vectors, batch by batch."""
     count = manifest.languages[lang].passages
     records = read_passages(folder, lang)
     if manifest.kind == "sparse":
-        vectors = passage_vectors(folder / "sparse" / lang, FILES, 0, count)
-        for batch in records:
-            yield Made(batch, None, list(islice(vectors, len(batch))))
+        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            for batch, vectors in zip(
+                records, vectors_by_passage(folder / "sparse" / lang, count, scratch), strict=True
+            ):
+                yield Made(batch, None, vectors)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
         return
     if manifest.embedder is None:
         for batch in records:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.platform import ConfigError, CorpusError, Wait, did_you_mean
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._passages import PassageStore
 from mrag_eval.retrievers.milvus._milvus import (
@@ -242,12 +241,11 @@ class _Load:
                     row["bytes"] += vectors[at].nbytes
                 if terms is not None:
                     # Milvus does not accept empty vectors
-                    pairs = zip(*(part.tolist() for part in terms[at]), strict=True)
-                    row[SPARSE] = dict(pairs) or {_NO_TERM: 1.0}
-                    row["bytes"] += 8 * len(terms[at].terms)
+                    row[SPARSE] = terms[at] or {_NO_TERM: 1.0}
+                    row["bytes"] += 8 * len(terms[at])
                 yield row
 
-    def _sparse_vectors(self, lang: str, first: int, high: int) -> Iterator[SparseVector]:
+    def _sparse_vectors(self, lang: str, first: int, high: int) -> Iterator[dict[int, float]]:
         shard = self.index._shards.lexical[lang]
         files: Any = BM25_FILES if isinstance(shard, Bm25Shard) else SPARSE_FILES
         return passage_vectors(shard.folder, files, first - shard.first_row, high - shard.first_row)

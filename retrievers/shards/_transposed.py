@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.platform import read_array
-from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
 
 # postings read at a time
 _BLOCK = 1 << 22
@@ -20,8 +18,8 @@ BM25_FILES = ("indptr.csc.index.npy", "indices.csc.index.npy", "data.csc.index.n
 
 def passage_vectors(
     folder: Path, files: tuple[str, str, str], first: int, last: int, *, room: int = 1 << 24
-) -> Iterator[SparseVector]:
-    """Yield the vectors of passages ``first`` to ``last - 1`` of a shard, terms ascending.
+) -> Iterator[dict[int, float]]:
+    """Yield the weights by term of passages ``first`` to ``last - 1`` of a shard.
 
     ``files`` are the starts of the terms' postings, the passages and the weights. Memory holds ``room`` postings; all
     postings are read once for each such part.
@@ -44,19 +42,23 @@ def passage_vectors(
 
 def _window(
     starts: NDArray[np.int64], passages: NDArray[np.int32], weights: NDArray[np.float32], low: int, high: int
-) -> Iterator[SparseVector]:
+) -> Iterator[dict[int, float]]:
     total = int(starts[-1])
     rows, terms, values = [], [], []
     for start in range(0, total, _BLOCK):
         block = np.asarray(passages[start : min(start + _BLOCK, total)])
         at = np.flatnonzero((block >= low) & (block < high))
         rows.append(block[at] - low)
-        terms.append((np.searchsorted(starts, at + start, side="right") - 1).astype(np.int32))
+        terms.append(np.searchsorted(starts, at + start, side="right") - 1)
         values.append(np.asarray(weights[start : start + len(block)])[at])
     if not rows:
-        rows, terms, values = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0, np.float32)]
+        yield from ({} for _ in range(low, high))
+        return
     row, term, value = np.concatenate(rows), np.concatenate(terms), np.concatenate(values)
     order = np.argsort(row, kind="stable")
     term, value = term[order], value[order]
     ends = np.cumsum(np.bincount(row, minlength=high - low)).tolist()
-    yield from (SparseVector(term[begin:end], value[begin:end]) for begin, end in pairwise([0, *ends]))
+    begin = 0
+    for end in ends:
+        yield dict(zip(term[begin:end].tolist(), value[begin:end].tolist(), strict=True))
+        begin = end

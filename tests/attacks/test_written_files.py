@@ -98,6 +98,7 @@ WRITERS = {
     "retrievers/shards/_codes.py": "back",
     "retrievers/shards/_faiss_shard.py": "back",
     "retrievers/shards/_manifest.py": "back",
+    "retrievers/shards/_sparse_rows.py": "back",
     "retrievers/shards/_sparse_shard.py": "back",
 }
 # Places that hide something, or look for it: what it is.

@@ -316,10 +316,7 @@ def test_sparse_vectors_of_passages_are_those_of_the_terms_postings(tmp_path: Pa
     for name, array in zip(names, arrays, strict=True):
         np.save(tmp_path / name, array)
     for room in (1, 7, 10_000):
-        found = [
-            {int(term): float(weight) for term, weight in zip(*vector, strict=True)}
-            for vector in passage_vectors(tmp_path, names, 2, 20, room=room)
-        ]
+        found = list(passage_vectors(tmp_path, names, 2, 20, room=room))
         assert found == [{int(term): float(row[term]) for term in np.flatnonzero(row)} for row in matrix[2:20]]
 
 
