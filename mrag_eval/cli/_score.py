@@ -72,7 +72,7 @@ def score(
         check_output(output, "--output_path")
     found = _front.read_log(
         log,
-        columns=_pairs(columns),
+        columns=columns_given(columns),
         benchmark=benchmark,
         lang=lang,
         qrels=qrels,
@@ -100,7 +100,7 @@ def score(
     typer.echo(f"next            mrag-eval report {output} -o report.html")
 
 
-def _pairs(given: list[str] | None) -> dict[str, str] | None:
+def columns_given(given: list[str] | None) -> dict[str, str] | None:
     """Return the fields that the option names. Raises BadParameter for anything but FIELD=PATH."""
     found: dict[str, str] = {}
     for part in (part.strip() for text in given or () for part in text.split(",") if part.strip()):
