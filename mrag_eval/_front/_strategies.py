@@ -15,7 +15,7 @@ from mrag_eval._front._evaluate import evaluate
 from mrag_eval._front._strategy_data import OwnData, write_benchmark
 from mrag_eval._front._strategy_grid import Strategy, strategies_of
 from mrag_eval._front._strategy_verdict import Measured, Strategies, ranked
-from mrag_eval.config import RAG, SHOWN, deep_merge, listed_by, relevance_measures, undotted
+from mrag_eval.config import RAG, SHOWN, check_metrics, deep_merge, listed_by, relevance_measures, undotted
 from mrag_eval.platform import ConfigError, DataError, MragError, content_key, json_from, write_whole
 
 if TYPE_CHECKING:
@@ -116,10 +116,9 @@ def strategies(
 def _check(metric: str, model: str | None, pilot: int) -> None:
     from mrag_eval.scoring import METRIC_NAMES, more_is_better
 
+    check_metrics([metric], METRIC_NAMES, "--metric")
     if model is None and not relevance_measures([metric]):
         raise ConfigError(f"--metric {metric}: it measures answers", "name a --model, or a measure such as shown@k")
-    if not relevance_measures([metric]) and metric not in METRIC_NAMES:
-        raise ConfigError(f"--metric {metric}: there is no such metric", "docs/reference/metrics.md lists them")
     if more_is_better(metric) is not True:
         raise ConfigError(f"--metric {metric}: more of it is not better", "name one of which more is, such as shown@k")
     if model == RAG:

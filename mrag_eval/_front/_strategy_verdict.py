@@ -67,9 +67,9 @@ def _prices(measured: Sequence[Measured]) -> list[tuple[float, float, int]]:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Strategies:
-    """The outcome of :func:`mrag_eval.strategies`; printing it shows the table and the sentences.
+    """The outcome of :func:`mrag_eval.strategies`; it shows itself as a table and sentences.
 
     Attributes:
         metric: the one that decides.
@@ -177,19 +177,21 @@ class Strategies:
 
     def _row(self, one: Measured) -> dict[str, Any]:
         found, quality = self.less_best(one), one.quality
-        tested = {key: getattr(found, key, None) for key in ("difference", "low", "high", "p_adjusted")}
         return {
             "strategy": one.name,
             **one.settings,
             **{key: getattr(quality, key) for key in ("value", "low", "high", "n")},
             "mrr": None if one.order is None else one.order.value,
-            **{key if key.startswith("p") else f"less_best{_END[key]}": value for key, value in tested.items()},
+            "less_best": None if found is None else found.difference,
+            "less_best_low": None if found is None else found.low,
+            "less_best_high": None if found is None else found.high,
+            "p_adjusted": None if found is None else found.p_adjusted,
             "seconds": one.seconds,
             "tokens": one.tokens,
             "usd": one.money,
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         names: dict[str, list[str]] = {}
         for name, why in self.refused.items():
             names.setdefault(why, []).append(name)
@@ -242,7 +244,3 @@ def _p(found: Difference | None, sign: str = "p = ") -> str:
 
 def _few(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-# The ends of an interval, in names of columns.
-_END = {"difference": "", "low": "_low", "high": "_high"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,7 +63,7 @@ def strategies(
     device: Annotated[str | None, typer.Option(help="Where the model runs.")] = None,
     batch_size: Annotated[str, typer.Option("--batch_size", "-b", help="The model's batch size.")] = "1",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the pilot's questions, and of resampling.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print table and sentences as JSON.")] = False,
 ) -> None:
     """Say which retrieval strategy to use for your languages: every one that can run, on your own questions.
 
@@ -94,7 +95,9 @@ def strategies(
         seed=seed,
     )
     if as_json:
-        typer.echo(found.frame.to_json(orient="records", indent=2, force_ascii=False))
+        rows = json.loads(found.frame.to_json(orient="records", double_precision=15))
+        whole = {"metric": found.metric, "strategies": rows, "did_not_run": found.refused, "said": found.sentences}
+        typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
         return
     typer.echo(found)
     typer.echo(f"\nby pair of languages   mrag-eval report {found.path.parent.parent} --layout policies")

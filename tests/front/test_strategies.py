@@ -274,7 +274,7 @@ def test_data_that_cannot_be_used_is_refused_in_a_line(
         ({"vary": {"mode": ["al"]}}, "no strategy can run here: al_dense: retrieval.mode: unknown mode 'al'"),
         ({"metric": "match"}, "--metric match: it measures answers"),
         ({"metric": "copied", "model": "dummy"}, "--metric copied: more of it is not better"),
-        ({"metric": "macth", "model": "dummy"}, "--metric macth: there is no such metric"),
+        ({"metric": "macth", "model": "dummy"}, "--metric: unknown metric 'macth'; did you mean 'match'?"),
         ({"model": "rag"}, "--model rag: a system that retrieves by itself"),
         ({"pilot": 0}, "--pilot 0: expected a number of questions from 1"),
     ],
@@ -285,7 +285,7 @@ def test_what_cannot_be_asked_is_refused(
     with pytest.raises(MragError) as refused:
         strategies(*towns, output=tmp_path / "out", **asked)
     assert said in refused.value.message
-    assert refused.value.next_step
+    assert refused.value.next_step or "did you mean" in refused.value.message
 
 
 def test_no_strategy_of_the_front_is_beaten_and_every_other_is() -> None:
@@ -326,8 +326,9 @@ def test_the_command_prints_what_python_returns(
     assert f"mrag-eval run --tasks {found.tasks / 'all_bm25.yaml'}" in shown
     with pytest.raises(SystemExit):
         main([*words, "--json"])
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["strategy"] for row in rows] == ["qlang_bm25", "all_bm25"]
+    whole = json.loads(capsys.readouterr().out)
+    assert [(row["strategy"], row["value"]) for row in whole["strategies"]] == [("qlang_bm25", 0.0), ("all_bm25", 1.0)]
+    assert whole["said"] == [*found.sentences]
     for wrong in (["k"], ["k="], ["k=1", "k=2"]):
         with pytest.raises(SystemExit) as ended:
             main([*words[:5], *(word for text in wrong for word in ("--vary", text))])
