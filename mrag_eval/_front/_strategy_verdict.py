@@ -156,7 +156,7 @@ class Strategies:
         seen = f"a difference under {points(widest, scale=scale_of(self.metric))} points would not be seen"
         if enough[0] is best:
             names = ", ".join(one.name for one in enough[1:])
-            return f"no winner: {names} are not shown to be worse; {best.name} is the cheapest as well; {seen}"
+            return f"no winner: not shown to be worse: {names}; {best.name} is the cheapest of them as well; {seen}"
         cheap, found = enough[0], self.less_best(enough[0])
         return (
             f"no winner: {cheap.name} is cheaper than {best.name} and good enough: {self._shown(cheap)} against "
