@@ -163,7 +163,8 @@ class _Study:
         plan.check()
         task = load_tasks(manager, [one.name])[1][one.name]
         if task.supply.skipped:
-            raise DataError(f"{one.name}: the mode skips {len(task.supply.skipped)} of the questions")
+            skipped = f"the mode skips {len(task.supply.skipped)} of the questions"
+            raise DataError(f"{one.name}: {skipped}", "docs/ir_modes.md says what it needs of them")
         self.asked[one.name], self.plans[one.name], self.tasks[one.name] = one, plan, task
 
     def calls(self, name: str) -> float:

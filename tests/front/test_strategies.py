@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from mrag_eval.metrics import Estimate
 from mrag_eval.report import compare
 from mrag_eval.retrieval import _search
 from mrag_eval.retrieval.sources import _index
+from tests.worlds.model_server import ModelServer, said
+from tests.worlds.tiny_models import bert_folder
 
 LANGS = ("de", "en", "es")
 # A sentence on a town, and a question about its tower, in each language; written for these tests.
@@ -145,6 +147,19 @@ def test_what_cannot_run_is_named_with_its_reason(towns: tuple[Path, Path]) -> N
         strategies(*towns, vary=lexical("trag"))
 
 
+def test_kinds_embedders_and_rerankers_are_combined(world: Path, tmp_path: Path) -> None:
+    embedder, reranker = bert_folder(tmp_path / "small", "BertModel"), bert_folder(tmp_path / "cross")
+    vary = {"mode": ["all"], "kind": ["dense", "hybrid"], "embedder": [str(embedder)], "rerank": [None, str(reranker)]}
+    found = strategies(world / "questions.jsonl", world / "corpus.jsonl", vary=vary)
+    assert [one.name for one in found.measured] == [
+        *("all_dense_no-rerank", "all_dense_rerank-cross", "all_hybrid_no-rerank", "all_hybrid_rerank-cross")
+    ]
+    assert not found.refused
+    assert [one.settings["rerank"] for one in found.measured] == [None, str(reranker)] * 2
+    assert found.frame.mrr.notna().all()
+    assert all(one.seconds > 0 for one in found.measured)
+
+
 def test_every_mode_is_tried_or_refused_and_each_strategy_has_a_name() -> None:
     for answered in (False, True):
         found, refused = strategies_of({"k": [1, 2]}, answered=answered, fixed={})
@@ -216,6 +231,24 @@ def test_a_model_answers_and_a_budget_ends_what_the_pilot_ranks_last(towns: tupl
     assert free.best.name == "no_ir"
     with pytest.raises(MragError, match=r"--max_calls 11: 3 strategies make 12 calls for 4 questions"):
         strategies(*towns, **asked, pilot=4, max_calls=11, output=tmp_path / "out")
+
+
+def test_no_question_is_asked_twice(
+    towns: tuple[Path, Path], tmp_path: Path, start: Callable[..., ModelServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    server = start(lambda body, attempt: said("In 1501."))
+    found = strategies(
+        *towns,
+        vary=lexical("all", "no_ir"),
+        model="local-chat-completions",
+        model_args={"model": "m", "base_url": server.url},
+        pilot=4,
+        max_calls=48,
+        output=tmp_path / "out",
+    )
+    assert len(found.measured) == 2
+    assert len(server.requests) == len({json.dumps(body) for _, _, body in server.requests}) == 48
 
 
 def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
