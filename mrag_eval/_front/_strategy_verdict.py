@@ -96,9 +96,18 @@ class Strategies:
 
     @property
     def good_enough(self) -> tuple[Measured, ...]:
-        """Return the best and all that are not shown to be worse, the cheapest first."""
-        kept = [(price, one) for price, one in self._priced if not self._is_worse(one)]
+        """Return the best and all that are not shown to be worse and are near it, the cheapest first.
+
+        Near is a difference that is smaller than what this many questions show with 80% power. A larger one that is
+        not shown either is open: there are too few questions.
+        """
+        kept = [(price, one) for price, one in self._priced if one not in self.open and not self._is_worse(one)]
         return tuple(one for _, one in sorted(kept, key=lambda part: part[0]))
+
+    @property
+    def open(self) -> tuple[Measured, ...]:
+        """Return the strategies that are neither shown to be worse than the best nor near it."""
+        return tuple(one for one in self.measured if not self._is_worse(one) and _is_far(self.less_best(one)))
 
     @property
     def front(self) -> tuple[Measured, ...]:
@@ -145,6 +154,9 @@ class Strategies:
     def _decided(self, best: Measured, enough: Sequence[Measured]) -> str:
         if len(self.measured) == 1:
             return f"{best.name} is the only one that ran"
+        if len(enough) == 1 and self.open:
+            names = _few([one.name for one in self.open])
+            return f"no winner: {best.name} is far ahead of {names}, but too few questions show it"
         if len(enough) == 1:
             corrected = f"p <= .05, corrected for {len(self.tests)} pairs"
             return f"winner: {best.name}; every other is shown to be worse ({corrected})"
@@ -158,8 +170,11 @@ class Strategies:
             names = ", ".join(one.name for one in enough[1:])
             return f"no winner: not shown to be worse: {names}; {best.name} is the cheapest of them as well; {seen}"
         cheap, found = enough[0], self.less_best(enough[0])
+        prices = {one.name: price for price, one in self._priced}
+        (cost, time, _), (most, longest, _) = prices[cheap.name], prices[best.name]
+        less = "is cheaper" if cost < most else "is faster" if time < longest else "costs no more"
         return (
-            f"no winner: {cheap.name} is cheaper than {best.name} and good enough: {self._shown(cheap)} against "
+            f"no winner: {cheap.name} {less} than {best.name} and is good enough: {self._shown(cheap)} against "
             f"{self._shown(best)} is no significant difference ({_p(found)}); {seen}"
         )
 
@@ -236,6 +251,11 @@ class Strategies:
             f"p: paired, corrected for {len(self.tests)} pairs · s, tokens: retrieval and models, for one question",
         )
         return "\n".join([pipe_table(head, body, "l" + "r" * (len(head) - 1)), *notes])
+
+
+def _is_far(found: Difference | None) -> bool:
+    # without a smallest difference, all questions differ alike
+    return found is not None and abs(found.difference or 0.0) > (found.detectable or 0.0)
 
 
 def _p(found: Difference | None, sign: str = "p = ") -> str:

@@ -122,8 +122,18 @@ def test_a_cheaper_strategy_that_is_not_shown_to_be_worse_is_good_enough(world: 
     assert frame.value["all_bm25_k1"] < frame.value["all_bm25_k2"]
     assert frame.tokens["all_bm25_k1"] < frame.tokens["all_bm25_k2"]
     assert found.good_enough[0].name == "all_bm25_k1"
-    assert found.sentences[1].startswith("no winner: all_bm25_k1 is cheaper than all_bm25_k2 and good enough: ")
+    assert found.sentences[1].startswith("no winner: all_bm25_k1 is cheaper than all_bm25_k2 and is good enough: ")
     assert "is no significant difference (p = 1.000); a difference under " in found.sentences[1]
+
+
+def test_too_few_questions_make_nothing_good_enough(towns: tuple[Path, Path]) -> None:
+    lines = towns[0].read_text("utf-8").splitlines()
+    towns[0].write_text("\n".join(lines[:4]), "utf-8")
+    found = strategies(*towns, vary=lexical("qlang", "all"))
+    assert found.frame.p_adjusted[0] > 0.05
+    assert list(found.frame.value) == [0.0, 1.0]
+    assert [one.name for one in found.good_enough] == ["all_bm25"]
+    assert found.sentences[1] == "no winner: all_bm25 is far ahead of qlang_bm25, but too few questions show it"
 
 
 def test_what_cannot_run_is_named_with_its_reason(towns: tuple[Path, Path]) -> None:
