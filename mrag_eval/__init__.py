@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mrag_eval._front import Results, RetrievedRun, evaluate, retrieve, score
+    from mrag_eval._front import Results, RetrievedRun, Strategies, evaluate, retrieve, score, strategies
     from mrag_eval.core import Hit, Passage, RagDoc, Retrieved
     from mrag_eval.datasets import load_benchmark
     from mrag_eval.metrics import Estimate
@@ -29,6 +29,7 @@ __all__ = [
     "Results",
     "Retrieved",
     "RetrievedRun",
+    "Strategies",
     "SystemReply",
     "__version__",
     "evaluate",
@@ -38,9 +39,10 @@ __all__ = [
     "metric",
     "retrieve",
     "score",
+    "strategies",
 ]
 _DOORS = {
-    "mrag_eval._front": ("Results", "RetrievedRun", "evaluate", "retrieve", "score"),
+    "mrag_eval._front": ("Results", "RetrievedRun", "Strategies", "evaluate", "retrieve", "score", "strategies"),
     "mrag_eval.core": ("Hit", "Passage", "RagDoc", "Retrieved"),
     "mrag_eval.platform": ("MragError",),
     "mrag_eval.datasets": ("load_benchmark",),

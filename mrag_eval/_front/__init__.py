@@ -5,11 +5,14 @@ from mrag_eval._front._log_text import log_lines, score_lines
 from mrag_eval._front._results import Results
 from mrag_eval._front._retrieve import RetrievedRun, retrieve
 from mrag_eval._front._score import score
+from mrag_eval._front._strategies import strategies
+from mrag_eval._front._strategy_verdict import Strategies
 from mrag_eval._front._survey import Survey, measured_names, read_log
 
 __all__ = [
     "Results",
     "RetrievedRun",
+    "Strategies",
     "Survey",
     "evaluate",
     "log_lines",
@@ -18,4 +21,5 @@ __all__ = [
     "retrieve",
     "score",
     "score_lines",
+    "strategies",
 ]

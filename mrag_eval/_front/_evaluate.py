@@ -35,6 +35,7 @@ def evaluate(
     batch_size: int | str = 1,
     gen_kwargs: str | Mapping[str, Any] | None = None,
     seed: int | None = None,
+    use_cache: str | Path | None = None,
 ) -> Results:
     """Run a model on tasks and return the scores; the same as ``mrag-eval run`` with the same settings.
 
@@ -54,13 +55,14 @@ def evaluate(
         include: a folder of your own task files.
         device: where the model runs: ``cpu``, ``cuda``, ``cuda:N`` or ``mps``; by default the first GPU, else the CPU.
         seed: for sampling; by default the harness's own seeds.
+        use_cache: the file of the model's replies: those that are kept there are not asked for again.
 
     Raises:
         ConfigError, DataError, CorpusError: before the model is loaded, with the next step.
     """
     from mrag_eval import harness
     from mrag_eval.config import RAG
-    from mrag_eval.models import evaluating, register_model_types, system_arguments, task_settings
+    from mrag_eval.models import evaluating, own_replies, register_model_types, system_arguments, task_settings
 
     if limit is not None and samples is not None:
         raise ConfigError("evaluate: limit cannot be combined with samples", "leave one of the two out")
@@ -103,6 +105,7 @@ def evaluate(
     before = set(folder.rglob("results_*.json"))
     try:
         with evaluating(asked_as, arguments):
+            asked["use_cache"] = None if use_cache is None else own_replies(str(use_cache))
             harness.evaluate(asked, manager, str(folder))
     except NotImplementedError as error:
         if not apply_chat_template:

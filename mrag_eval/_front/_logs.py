@@ -46,9 +46,13 @@ class Log:
         rows: Iterable[Row] | DataFrame | str | Path,
         columns: Mapping[str, str] | None = None,
         kept: Sequence[str] = (),
+        shape: Shape | None = None,
     ) -> Log:
-        """Return a log. Raises DataError for a file that is not there, ConfigError for wrong columns."""
-        shape = shape_of_columns(columns) if columns else None
+        """Return a log of a shape; by default that of its first row.
+
+        Raises DataError for a file that is not there, ConfigError for wrong columns.
+        """
+        shape = shape_of_columns(columns) if columns else shape
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
             if not path.is_file():
@@ -66,7 +70,7 @@ class Log:
         """Return the shape of the rows. Raises DataError if there are none, or the first is of none."""
         where, row = next(self._raw(), ("", None))
         if row is None:
-            raise DataError(f"score: there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", _ONE_EACH)
+            raise DataError(f"there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", _ONE_EACH)
         shape = self.given or recognised(row)
         if shape is None or not shape.fits(row):
             if any(key in row for key in ("reply", "passages")):

@@ -13,7 +13,7 @@ from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval.config import JUDGED, SHOWN, relevance_measures
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
 from mrag_eval.platform import ConfigError, DataError, Wait
-from mrag_eval.systems import OWN, checked_passages, hits_of, told_languages
+from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -124,10 +124,11 @@ def read_log(
     qrels: str | Path | None = None,
     run: str | Path | None = None,
     breakdowns: Sequence[str] = (),
+    shape: Shape | None = None,
 ) -> Survey:
     """Return what a log holds; every row is read once, and what is wrong with one is said before anything is scored.
 
-    Args: those of :func:`mrag_eval.score`.
+    Args: those of :func:`mrag_eval.score`, and the ``shape`` of rows for which no columns are named.
 
     Raises:
         DataError: naming the file, the row and the key.
@@ -135,7 +136,7 @@ def read_log(
     """
     from mrag_eval.retrieval import read_run
 
-    log = Log.of(rows, columns, breakdowns)
+    log = Log.of(rows, columns, breakdowns, shape)
     found = Survey(log, None if lang is None else normalize_language(lang), breakdowns=tuple(breakdowns))
     if benchmark is not None:
         _join(found, benchmark)
@@ -182,7 +183,7 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
         name = str(row["id"])
         if name in found.docs:
             raise DataError(
-                f"score: two rows have the id '{name}', the second is {where}",
+                f"two rows have the id '{name}', the second is {where}",
                 "give each row its own id, or leave out all ids",
             )
         reply = row.get("reply")

@@ -25,6 +25,7 @@ from mrag_eval.cli._rerun import rerun
 from mrag_eval.cli._retrieve import retrieve
 from mrag_eval.cli._run import run
 from mrag_eval.cli._score import score
+from mrag_eval.cli._strategies import strategies
 from mrag_eval.cli._tasks import tasks
 from mrag_eval.cli._trace import trace
 from mrag_eval.cli._verify import verify
@@ -131,6 +132,7 @@ app.command(
 )(run)
 app.command(rich_help_panel="Run", short_help="Retrieve once for the tasks, to evaluate many models on it.")(retrieve)
 app.command(rich_help_panel="Run", short_help="Score the answers and contexts of a RAG system that you have.")(score)
+app.command(rich_help_panel="Run", short_help="Say which retrieval strategy to use for your languages.")(strategies)
 app.command(rich_help_panel="Run", short_help="Print the command that repeats a run, or run it and compare.")(rerun)
 app.command(rich_help_panel="Look", short_help="Show what a task's metrics give in each language without a model.")(
     controls

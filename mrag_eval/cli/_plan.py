@@ -66,9 +66,9 @@ def plan(
     unknown = unknown_name(names, known)
     if unknown is not None:
         raise unknown
-    arguments = _pairs("--model_args", model_args)
+    arguments = pairs_given("--model_args", model_args)
     arguments = system_arguments(arguments) if model == RAG else arguments
-    settings = {**task_settings(model, arguments), **_pairs("--metadata", metadata)}
+    settings = {**task_settings(model, arguments), **pairs_given("--metadata", metadata)}
     measured = None
     if pilot is not None:
         leaves = leaves_of(names, known, settings, limit)
@@ -80,7 +80,7 @@ def plan(
         raise typer.Exit(1)
 
 
-def _pairs(flag: str, given: Sequence[str] | None) -> Mapping[str, Any]:
+def pairs_given(flag: str, given: Sequence[str] | None) -> Mapping[str, Any]:
     """Return the keys and values of a repeated flag, as the harness reads them; it is not imported without any."""
     if not given:
         return {}

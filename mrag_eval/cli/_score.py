@@ -72,11 +72,9 @@ def score(
         raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")
     if output is not None:
         check_output(output, "--output_path")
-    parts = (part.strip() for text in columns or () for part in text.split(",") if part.strip())
-    named = pairs_of(parts, "FIELD=PATH, such as question=frage", "--columns")
     found = _front.read_log(
         log,
-        columns={field.strip(): path.strip() for field, path in named.items()},
+        columns=columns_given(columns),
         benchmark=benchmark,
         lang=lang,
         qrels=qrels,
@@ -102,3 +100,10 @@ def score(
     typer.echo("\n".join(_front.score_lines(results)))
     typer.echo(f"results         {results.path}")
     typer.echo(f"next            mrag-eval report {output} -o report.html")
+
+
+def columns_given(given: list[str] | None) -> dict[str, str]:
+    """Return the fields that ``--columns`` names. Raises BadParameter for anything but FIELD=PATH."""
+    parts = (part.strip() for text in given or () for part in text.split(",") if part.strip())
+    named = pairs_of(parts, "FIELD=PATH, such as question=frage", "--columns")
+    return {field.strip(): path.strip() for field, path in named.items()}

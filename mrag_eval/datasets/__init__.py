@@ -40,6 +40,7 @@ from mrag_eval.datasets._registry import (
 )
 from mrag_eval.datasets._relevant import Held, holder, with_absent
 from mrag_eval.datasets._reload import Reloaded, reload
+from mrag_eval.datasets._share import shared
 from mrag_eval.datasets._user_files import read_lines, read_table
 from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
 from mrag_eval.datasets._xlcost_corpus import CUT_KEY, read_xlcost_passages
@@ -100,6 +101,7 @@ __all__ = [
     "require_columns",
     "require_text",
     "sha256_file",
+    "shared",
     "subjects",
     "validate_data",
     "with_absent",

@@ -6,7 +6,7 @@ from mrag_eval.report.comparison._baseline import write_baseline
 from mrag_eval.report.comparison._changed_gather import comparison_changes, gate_changes
 from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import check_page_url
-from mrag_eval.report.comparison._compare import compare
+from mrag_eval.report.comparison._compare import Difference, compare, compare_tasks
 from mrag_eval.report.comparison._compare_text import comparison_text
 from mrag_eval.report.comparison._consistency import By, consistency, shown_consistency
 from mrag_eval.report.comparison._flips import flips, shown_flips
@@ -47,6 +47,7 @@ __all__ = [
     "By",
     "Cell",
     "Changes",
+    "Difference",
     "GateResult",
     "LeafResult",
     "Options",
@@ -64,6 +65,7 @@ __all__ = [
     "annotate_files",
     "check_page_url",
     "compare",
+    "compare_tasks",
     "comparison_changes",
     "comparison_text",
     "consistency",

@@ -4,6 +4,7 @@ from mrag_eval.systems._adapters import Ask, ask_with, loaded
 from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
 from mrag_eval.systems._reply import SystemReply, reply_of
 from mrag_eval.systems._shapes import (
+    ASKED,
     OWN,
     SHAPES,
     Shape,
@@ -14,6 +15,7 @@ from mrag_eval.systems._shapes import (
 )
 
 __all__ = [
+    "ASKED",
     "OWN",
     "SHAPES",
     "Ask",

@@ -100,6 +100,17 @@ OWN = _shape(
     contexts="passages",
     relevant_ids="relevant_ids",
 )
+# Questions that nobody has answered yet.
+ASKED = replace(
+    _shape(
+        "questions",
+        ("query|question|user_input|input",),
+        question="query|question|user_input|input",
+        reference="answers|answer|reference|reference_answer|ground_truth|expected_output",
+        relevant_ids="relevant_ids|relevant|relevant_documents|reference_context_ids",
+    ),
+    encoded=True,
+)
 _ATTRIBUTES = ("attributes", "metadata.attributes")
 SHAPES: tuple[Shape, ...] = (
     _shape(

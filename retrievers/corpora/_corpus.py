@@ -8,12 +8,12 @@ unchanged and never treated as a template.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import check_id, normalize_language
+from mrag_eval.core import check_id, is_language, normalize_language
 from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value, lines_of
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
@@ -45,7 +45,13 @@ _TEXT_SUFFIXES = (".txt", ".md")
 class _Records:
     """Turn records into documents; detect repeated ids, also across files."""
 
-    def __init__(self, keys: Mapping[str, str] | None, lang: str | None, reading: Reading) -> None:
+    def __init__(
+        self,
+        keys: Mapping[str, str] | None,
+        lang: str | None,
+        reading: Reading,
+        tell: Callable[[str, str], str] | None = None,
+    ) -> None:
         for field in keys or ():
             if field not in DEFAULT_KEYS:
                 raise ConfigError(f"keys: unknown field '{field}'{did_you_mean(field, DEFAULT_KEYS)}")
@@ -54,6 +60,7 @@ class _Records:
         self.seen = SeenIds()
         self.count = 0
         self.reading = reading
+        self.tell = tell
 
     def document(self, record: Any, where: str) -> Document:
         if not isinstance(record, Mapping):
@@ -64,12 +71,11 @@ class _Records:
         identifier = self._field(record, "id", where)
         text = self._field(record, "text", where)
         title = self._field(record, "title", where, required=False)
-        lang = self.lang or self._language(self._field(record, "lang", where), where)
-        self._remember(identifier, lang, where)
-        return Document(id=identifier, lang=lang, text=text, title=title)
+        named = self.lang or self._field(record, "lang", where, required=self.tell is None)
+        return self.from_text(identifier, named, text, title, where)
 
-    def from_text(self, identifier: str, lang: str | None, text: str, title: str, where: str) -> Document:
-        lang = self.lang or self._language(lang or "", where)
+    def from_text(self, identifier: str, named: str, text: str, title: str, where: str) -> Document:
+        lang = self.lang or self._language(named or (self.tell(text, where) if self.tell is not None else ""), where)
         self._remember(identifier, lang, where)
         return Document(id=identifier, lang=lang, text=text, title=title)
 
@@ -186,9 +192,15 @@ def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Do
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             raise DataError(f"{path}, line {line}: invalid UTF-8", "save it as UTF-8") from error
-        if records.lang is None and len(inside.parts) < 2:
-            raise DataError(f"{path}: its language is unknown", "give lang=..., or folders named by language code")
-        yield records.from_text(inside.as_posix(), inside.parts[0], text, path.stem, str(path))
+        name, _, code = path.stem.rpartition(".")
+        folder = inside.parts[0] if len(inside.parts) > 1 else ""
+        if records.lang or is_language(folder) or not (name and is_language(code)):
+            name, code = path.stem, folder
+        if not (code or records.lang or records.tell):
+            raise DataError(
+                f"{path}: its language is unknown", "give lang=..., folders named by language code, or names: x.ko.txt"
+            )
+        yield records.from_text(inside.as_posix(), code, text, name, str(path))
 
 
 def _hub(dataset: str, config: str | None, split: str, revision: str | None, records: _Records) -> Iterator[Document]:
@@ -199,7 +211,12 @@ def _hub(dataset: str, config: str | None, split: str, revision: str | None, rec
 
 
 def read_corpus(
-    source: str | Path, *, keys: Mapping[str, str] | None = None, lang: str | None = None, split: str = "train"
+    source: str | Path,
+    *,
+    keys: Mapping[str, str] | None = None,
+    lang: str | None = None,
+    split: str = "train",
+    tell: Callable[[str, str], str] | None = None,
 ) -> Stream[Document]:
     """Return a stream of the documents of ``source``; it knows the share of its source that it has read.
 
@@ -209,14 +226,15 @@ def read_corpus(
             ``hub:<dataset>:<config>``, either with ``@<revision>``, of which only the rows read are downloaded.
         keys: other names of fields, e.g. ``{"text": "body"}``; the fields are those of :data:`DEFAULT_KEYS`.
         lang: the language of all documents; their own is then ignored. Without it the first folder of the path of a
-            text file must be a language code (``ko/seoul.txt``).
+            text file must be a language code (``ko/seoul.txt``), or its name must end in one (``seoul.ko.txt``).
         split: that of a dataset on the hub.
+        tell: returns the language of a document that names none, from its text and its place.
 
     A text file's id is its path within the folder, its title the file name without suffix. Raises DataError for a
     missing key, invalid UTF-8 or JSON, an unknown language or a repeated id, naming file and line or row, and for a
     corpus without documents.
     """
-    return Stream(lambda reading: _any(source, split, _Records(keys, lang, reading)))
+    return Stream(lambda reading: _any(source, split, _Records(keys, lang, reading, tell)))
 
 
 def _any(source: str | Path, split: str, records: _Records) -> Iterator[Document]:

@@ -134,6 +134,17 @@ def build(kind: str, source: Callable[[Path], Path], settings: dict[str, Any]) -
     return words
 
 
+def strategies(folder: Path, url: str) -> list[str]:
+    words = [
+        "strategies",
+        *(str(folder / f"{name}.jsonl") for name in ("questions", "corpus")),
+        "-o",
+        str(folder / "out"),
+    ]
+    model = ["--model", "local-chat-completions", "--model_args", f"model=m,base_url={url}/chat/completions"]
+    return [*words, "--vary", "kind=bm25", "--vary", "mode=all,no_ir", *model]
+
+
 def news(folder: Path) -> Path:
     found = articles(("en",))
     table = [{"title": entry["title"], "entities": [entry["title"].split()[0], "Halden"]} for entry in found]
@@ -165,6 +176,7 @@ PLACES = {
     "queries of a run": Place(run("dense", kind="dense", embedder=EMBEDDER), vectors, after=22),
     "a reranker": Place(run("reranked", rerank=RERANK), scores),
     "a listwise reranker": Place(run("ordered", rerank=LISTWISE), said_by(order)),
+    "strategies": Place(strategies, said_by(lambda prompt: "In 1841."), after=12),
     "build qa": Place(build("qa", documents, QA), said_by(writes_questions)),
     "build xrag": Place(build("xrag", news, XRAG), lambda body: said(Newsroom()(body["messages"])).body, after=30),
     "build territories": Place(build("territories", tables, {}), said_by(names)),

@@ -72,6 +72,34 @@ def test_folder(tmp_path: Path) -> None:
     assert [document.lang for document in read_corpus(tmp_path, lang="en")] == ["en", "en"]
 
 
+def test_the_name_of_a_file_tells_its_language_where_no_folder_does(tmp_path: Path) -> None:
+    for name in ("seoul.ko.txt", "plain.txt", "ko/notes.to.txt", "manuals/seoul.zh_TW.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x", encoding="utf-8")
+    asked: list[tuple[str, str]] = []
+
+    def tell(text: str, where: str) -> str:
+        asked.append((text, where))
+        return "de"
+
+    found = {document.id: (document.lang, document.title) for document in read_corpus(tmp_path, tell=tell)}
+    assert found == {
+        "ko/notes.to.txt": ("ko", "notes.to"),
+        "manuals/seoul.zh_TW.md": ("zh-Hant", "seoul"),
+        "plain.txt": ("de", "plain"),
+        "seoul.ko.txt": ("ko", "seoul"),
+    }
+    assert asked == [("x", str(tmp_path / "plain.txt"))]
+    (tmp_path / "manuals" / "plain.txt").write_text("x", encoding="utf-8")
+    with pytest.raises(DataError, match="unknown language 'manuals'"):
+        list(read_corpus(tmp_path, tell=tell))
+
+
+def test_a_record_without_a_language_is_told(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "c.jsonl", [{"id": "a", "text": "Hallo"}, {"id": "b", "text": "Hi", "lang": "en"}])
+    assert [document.lang for document in read_corpus(path, tell=lambda text, where: "de")] == ["de", "en"]
+
+
 def test_folder_of_records(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "a.jsonl", ROWS[:1])
     write_parquet(tmp_path / "b.parquet", ROWS[1:2])

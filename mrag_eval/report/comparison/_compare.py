@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
-from itertools import compress
+from itertools import combinations, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -218,6 +218,17 @@ def compare(
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
     differing = {task: keys for task, keys in unlike.items() if keys}
     return Comparison(tuple(found), (*notes, *lacking), differing, equivalent)
+
+
+def compare_tasks(run: Path, tasks: Sequence[str], metric: str, *, seed: int = 0) -> dict[tuple[str, str], Difference]:
+    """Return the difference of every two of these tasks of a run, the second less the first, tested as one family.
+
+    So any two may be looked at afterwards, also the best and another. Settings may differ.
+    """
+    runs = read_runs_or_baseline([run])
+    both = list(combinations(tasks, 2))
+    rows = [paired(runs[a], runs[b], [EVERYTHING]).of_metric(metric) for a, b in both]
+    return dict(zip(both, differences_of([(pair, metric, None) for pair in rows], seed=seed), strict=True))
 
 
 def is_of(row: ScoredRow, metric: str) -> bool:

@@ -1,0 +1,328 @@
+"""Which retrieval strategy to use: every feasible one, measured on the user's own questions and documents."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from mrag_eval._front._arguments import Block, folder_for
+from mrag_eval._front._evaluate import evaluate
+from mrag_eval._front._strategy_data import OwnData, write_benchmark
+from mrag_eval._front._strategy_grid import Strategy, strategies_of
+from mrag_eval._front._strategy_verdict import Measured, Strategies, ranked
+from mrag_eval.config import RAG, SHOWN, check_metrics, deep_merge, listed_by, relevance_measures, undotted
+from mrag_eval.platform import ConfigError, DataError, MragError, content_key, json_from, write_whole
+
+if TYPE_CHECKING:
+    from mrag_eval.planning import Plan
+    from mrag_eval.report import LeafResult
+    from mrag_eval.task import RagTask
+
+# Questions that are searched for one at a time, to see how long it takes; the first one loads what has to be loaded.
+_TIMED = 10
+_NO_MODEL = "dummy"
+_TASK = {
+    "output_type": "generate_until",
+    "num_fewshot": 0,
+    "generation_kwargs": {"do_sample": False, "max_gen_toks": 64, "until": ["\n\n"]},
+    "metadata": {"version": 1},
+}
+
+
+def strategies(
+    questions: Any,
+    documents: str | Path,
+    *,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    settings: Block | None = None,
+    model: str | None = None,
+    model_args: str | Mapping[str, Any] | None = None,
+    metric: str | None = None,
+    pilot: int = 20,
+    max_calls: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    lang: str | None = None,
+    chunker: str = "words",
+    size: int = 100,
+    output: str | Path | None = None,
+    apply_chat_template: bool | str = True,
+    device: str | None = None,
+    batch_size: int | str = 1,
+    seed: int = 0,
+) -> Strategies:
+    """Measure retrieval strategies on questions and documents of yours, and say which one to use.
+
+    Every strategy retrieves for every question, as ``mrag-eval retrieve`` does, and with ``model`` answers it. What is
+    in ``output`` already is neither searched nor asked for again.
+
+    Args:
+        questions: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: ``query``, ``relevant_ids``
+            (ids, file names or titles), and as far as they are known ``id``, ``lang`` and ``answers``.
+        documents: a folder of texts, or JSON Lines with ``id``, ``lang`` and ``text``.
+        vary: key of the ``retrieval`` block -> its values, the default's first; by default every mode, and the kinds
+            dense, bm25 and hybrid.
+        settings: blocks that all strategies have, such as ``{"retrieval": {"k": 3}}``.
+        model, model_args: as in :func:`evaluate`; without a model, retrieval alone is measured.
+        metric: the one that decides; by default ``shown@k``, with a model ``char3gram_recall``.
+        pilot: questions that a budget is spent on first, drawn with ``seed``.
+        max_calls: the most calls to models, as ``mrag-eval plan`` counts them. The pilot's best strategies go on first.
+        columns: the columns of questions of another shape, as in :func:`score`.
+        lang: the language of questions that name none; by default it is detected.
+        chunker, size: how documents are cut into passages.
+        output: the folder for everything, and to go on with; a temporary one by default.
+        apply_chat_template, device, batch_size: as in :func:`evaluate`.
+
+    Raises:
+        ConfigError, DataError: with the next step, for data that cannot be read and if no strategy can run.
+    """
+    from mrag_eval.models import register_model_types
+
+    register_model_types()
+    name = metric or (SHOWN if model is None else "char3gram_recall")
+    _check(name, model, pilot)
+    folder = folder_for(output)
+    data = write_benchmark(questions, documents, folder, columns=columns, lang=lang, chunker=chunker, size=size)
+    blocks = undotted(settings or {})
+    asked, refused = strategies_of(vary or {}, answered=model is not None, fixed=blocks.get("retrieval", {}))
+    arguments = {
+        "model": model or _NO_MODEL,
+        "model_args": model_args,
+        "apply_chat_template": apply_chat_template if model is not None else False,
+        "device": device,
+        "batch_size": batch_size,
+        "use_cache": None if model is None else folder / "replies",
+    }
+    order = f"mrr@{blocks.get('retrieval', {}).get('depth', 20)}"
+    metrics = list(dict.fromkeys([name, SHOWN, order, *(["correct_language"] if model is not None else [])]))
+    study = _Study(folder, data, name, arguments, order)
+    for one in asked:
+        try:
+            study.add(one, deep_merge(_TASK, {"metrics": metrics}, blocks))
+        except MragError as error:
+            refused[one.name] = error
+    if not study.tasks:
+        name, fault = next(iter(refused.items()))
+        raise ConfigError(f"no strategy can run here: {name}: {_why(name, fault)}", "mend it, or --vary other settings")
+    reasons = {one: _why(one, fault) for one, fault in refused.items()}
+    chosen = [*study.tasks] if max_calls is None else study.within(max_calls, pilot, seed, reasons)
+    return study.outcome(chosen, reasons, seed)
+
+
+def _check(metric: str, model: str | None, pilot: int) -> None:
+    from mrag_eval.scoring import METRIC_NAMES, more_is_better
+
+    check_metrics([metric], METRIC_NAMES, "--metric")
+    if model is None and not relevance_measures([metric]):
+        raise ConfigError(f"--metric {metric}: it measures answers", "name a --model, or a measure such as shown@k")
+    if more_is_better(metric) is not True:
+        raise ConfigError(f"--metric {metric}: more of it is not better", "name one of which more is, such as shown@k")
+    if model == RAG:
+        raise ConfigError("--model rag: a system that retrieves by itself has no strategy of ours", "docs/systems.md")
+    if pilot < 1:
+        raise ConfigError(f"--pilot {pilot}: expected a number of questions from 1", "--pilot 20")
+
+
+def _why(name: str, error: MragError) -> str:
+    """Return a reason in one line, without the name."""
+    message = error.message.partition("\n")[0].removeprefix("task ").removeprefix(f"{name}: ")
+    step = (error.next_step or "").partition("\n")[0]
+    return f"{message} ({step})" if step else message
+
+
+@dataclass
+class _Study:
+    """The strategies that can run, and what they are measured with."""
+
+    folder: Path
+    data: OwnData
+    metric: str
+    arguments: Mapping[str, Any]
+    order: str
+    asked: dict[str, Strategy] = field(default_factory=dict)
+    tasks: dict[str, RagTask] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    faults: dict[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def add(self, one: Strategy, config: Mapping[str, Any]) -> None:
+        """Write the task of a strategy, and build it. Raises MragError if it cannot run here."""
+        from mrag_eval.harness import load_tasks, task_manager
+        from mrag_eval.planning import plan_for
+
+        body = {"task": one.name, **config, "data": dict(self.data.block), "retrieval": dict(one.block)}
+        path = self.folder / "tasks" / f"{one.name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, f"class: !function mrag_eval.task.RagTask\n{_yaml(body)}")
+        manager = task_manager([str(path.parent)])
+        spec = (str(self.arguments["model"]), _pairs(self.arguments["model_args"]))
+        plan = plan_for([one.name], listed_by(manager), {}, model=spec)
+        plan.check()
+        task = load_tasks(manager, [one.name])[1][one.name]
+        if task.supply.skipped:
+            skipped = f"the mode skips {len(task.supply.skipped)} of the questions"
+            raise DataError(f"{one.name}: {skipped}", "docs/ir_modes.md says what it needs of them")
+        self.asked[one.name], self.plans[one.name], self.tasks[one.name] = one, plan, task
+
+    def calls(self, name: str) -> float:
+        """Return the calls of a question."""
+        costs = self.plans[name].costs
+        return sum(c.calls for c in costs if self.arguments["model"] != _NO_MODEL or c.role != "evaluated") / self._rows
+
+    @property
+    def _rows(self) -> int:
+        return len(self.data.questions)
+
+    def within(self, most: int, pilot: int, seed: int, refused: dict[str, str]) -> list[str]:
+        """Return the strategies that the calls are enough for: the default, then the best of the pilot.
+
+        Raises ConfigError if they are not enough for the pilot.
+        """
+        from mrag_eval.datasets import shared
+
+        rows = [doc.id for doc in shared(self.data.questions, min(1.0, pilot / self._rows), seed)]
+        spent = sum(self.calls(name) for name in self.tasks) * len(rows)
+        if spent > most:
+            raise ConfigError(
+                f"--max_calls {most}: {len(self.tasks)} strategies make {spent:,.0f} calls for {len(rows)} questions",
+                "allow more, take fewer questions for the --pilot, or name fewer strategies: --vary mode=all,balanced",
+            )
+        left, found = most - spent, self.scores([*self.tasks], rows)[1]
+        scores = {name: found[name].score(self.metric) if name in found else None for name in self.tasks}
+        values = {name: 0.0 if score is None else score.value or 0.0 for name, score in scores.items()}
+        default, *others = self.tasks
+        for name in (default, *sorted(others, key=lambda name: -values[name])):
+            needed = self.calls(name) * (self._rows - len(rows))
+            if needed <= left:
+                left -= needed
+                continue
+            refused[name] = f"the budget leaves {left:,.0f} of the {needed:,.0f} calls that its other questions take"
+        chosen = [name for name in self.tasks if name not in refused]
+        if not chosen:
+            raise ConfigError(f"--max_calls {most}: {refused[default]}", "allow more calls")
+        return chosen
+
+    def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> tuple[Path, dict[str, LeafResult]]:
+        """Retrieve and answer what is not there yet; return the result file, and the scores by strategy."""
+        from mrag_eval.report import read_results
+        from mrag_eval.retrieval import open_folder, retrieve_into
+
+        retrieved = open_folder(self.folder / "retrieved")
+        for name in names:
+            task = self.tasks[name]
+            self.seconds(name)
+            if task.supply.blocks.retrieval.retrieves:
+                there, ids = retrieved.tasks.get(name), rows or task.rows_to_run()
+                other = there is not None and there.fingerprint != task.supply.entry().fingerprint
+                self.faults[name] = retrieve_into(retrieved, name, task.supply, ids, overwrite=other).faults
+        made = [self.tasks[name].supply.entry().fingerprint for name in names]
+        shown = {key: self.arguments[key] for key in ("model", "model_args", "apply_chat_template")}
+        key = content_key(made, names, rows, self.metric, shown)[:12]
+        place = self.folder / ("results" if rows is None else "pilot") / key
+        path = next(iter(sorted(place.rglob("results_*.json"))), None)
+        if path is None:
+            numbers = {name: _numbers(self.tasks[name], rows) for name in names} if rows is not None else None
+            path = evaluate(
+                tasks=list(names),
+                include=self.folder / "tasks",
+                retrieval={"run_folder": str(self.folder / "retrieved")},
+                samples=numbers,
+                output=place,
+                **self.arguments,
+            ).path
+        (file,) = read_results([path])
+        return path, dict(file.leaves)
+
+    def seconds(self, name: str) -> tuple[float, bool]:
+        """Return the seconds of retrieval for one question, and whether a cache answered for a translator.
+
+        They are measured once, one question at a time, without the cache of searches.
+        """
+        from mrag_eval.retrieval import retrieve
+
+        supply = self.tasks[name].supply
+        if not supply.blocks.retrieval.retrieves:
+            return 0.0, False
+        path, key = self.folder / "seconds.json", supply.entry().fingerprint
+        known = json_from(path.read_text("utf-8"), str(path)) if path.exists() else {}
+        if key not in known:
+            spent = []
+            for doc in list(supply.docs.values())[: _TIMED + 1]:
+                start = time.perf_counter()
+                retrieve(
+                    [doc],
+                    supply.blocks.retrieval,
+                    corpus=supply.benchmark.corpus,
+                    siblings=supply.benchmark.docs,
+                    agent=supply.blocks.agent,
+                    translator=supply.translator,
+                    use_cache=False,
+                )
+                spent.append(time.perf_counter() - start)
+            counts = {} if supply.translator is None else supply.translator.counts
+            cached = any(count["cached"] for count in counts.values())
+            known[key] = [median(spent[1:] or spent), cached]
+            write_whole(path, json.dumps(known))
+        return float(known[key][0]), bool(known[key][1])
+
+    def outcome(self, names: Sequence[str], refused: dict[str, str], seed: int) -> Strategies:
+        """Run the strategies on all questions, and test any two of them."""
+        from mrag_eval.report import compare_tasks
+
+        path, found = self.scores(names)
+        measured = []
+        for name in names:
+            quality = found[name].score(self.metric) if name in found else None
+            if quality is None or quality.value is None:
+                reasons = found[name].unscored.get(self.metric) if name in found else None
+                refused[name] = f"no question is scored: {', '.join(reasons or ()) or 'every call failed'}"
+            else:
+                measured.append(self._measured(name, found[name]))
+        if not measured:
+            raise DataError(f"no strategy is scored: {next(iter(refused.values()))}", "mend it, and run it again")
+        tests = compare_tasks(path.parent, [one.name for one in ranked(measured)], self.metric, seed=seed)
+        failed = [
+            f"{name}: {count:,} of {self._rows:,} questions: {fault}"
+            for name in names
+            for fault, count in self.faults.get(name, {}).items()
+        ]
+        notes = (*self.data.notes, *failed)
+        return Strategies(self.metric, tuple(measured), tests, refused, notes, path, self.folder / "tasks")
+
+    def _measured(self, name: str, leaf: LeafResult) -> Measured:
+        quality, plan = leaf.metrics[self.metric], self.plans[name]
+        costs = [cost.money for cost in plan.costs]
+        money = [cost for cost in costs if cost is not None]
+        seconds, at_least = self.seconds(name)
+        return Measured(
+            name,
+            self.asked[name].settings,
+            quality,
+            leaf.metrics.get(self.order),
+            {pair: part.value for pair, part in quality.cells("pair").items() if part.value is not None},
+            seconds,
+            at_least,
+            sum(cost.tokens_in + cost.tokens_out for cost in plan.costs) / self._rows,
+            sum(money) / self._rows if costs and len(money) == len(costs) else None,
+            any(cost.basis == "at most" for cost in plan.costs),
+        )
+
+
+def _numbers(task: RagTask, rows: Sequence[str]) -> list[int]:
+    wanted = {*rows}
+    return [number for number, row in enumerate(task.supply.docs) if row in wanted]
+
+
+def _pairs(given: Any) -> dict[str, Any]:
+    from mrag_eval.harness import parse_arguments
+
+    return parse_arguments(given) if isinstance(given, str) else dict(given or {})
+
+
+def _yaml(body: Mapping[str, Any]) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(body, sort_keys=False, allow_unicode=True))

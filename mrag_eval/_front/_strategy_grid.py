@@ -1,0 +1,101 @@
+"""The strategies that can be tried: IR modes and other settings of the retrieval, in all combinations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from mrag_eval.config import MODES, Retrieval, upper_bound, validated
+from mrag_eval.platform import ConfigError, MragError, did_you_mean
+
+# Settings that name other documents, or change what a strategy is measured on.
+_FIXED = ("corpus", "given", "run", "run_folder", "run_language", "run_may_differ", "shuffle", "unanswerable", "uri")
+_KINDS = ("dense", "bm25", "hybrid")
+_K, _DEPTH = 5, 20
+_VARIED = "such as --vary mode=all,balanced --vary k=3,5   (docs/reference/configuration.md has all keys)"
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to retrieve: the name of its task, the settings that vary, and its whole ``retrieval`` block."""
+
+    name: str
+    settings: Mapping[str, Any]
+    block: Mapping[str, Any]
+
+
+def strategies_of(
+    vary: Mapping[str, Sequence[Any]], *, answered: bool, fixed: Mapping[str, Any]
+) -> tuple[list[Strategy], dict[str, MragError]]:
+    """Return the strategies, the default first, and why others are none, by name.
+
+    Args:
+        vary: key of the ``retrieval`` block -> its values; the first of each is the default's.
+        answered: whether a model answers, so that a mode that shows nothing found can be judged.
+        fixed: settings that all of them have.
+
+    Raises ConfigError for a key that no strategy can have.
+    """
+    for key in vary:
+        if key in _FIXED or key not in Retrieval.model_fields:
+            known = [name for name in Retrieval.model_fields if name not in _FIXED]
+            raise ConfigError(f"--vary {key}: no setting that strategies vary{did_you_mean(key, known)}", _VARIED)
+    modes = ["all", *(name for name in MODES if name != "all")]
+    grid = {"mode": modes, "kind": _KINDS, **vary}
+    found: dict[str, Strategy] = {}
+    refused: dict[str, MragError] = {}
+    for settings in _combined(grid):
+        shown = {key: value for key, value in settings.items() if len(grid[key]) > 1 or key in ("mode", "kind")}
+        name = "_".join(_word(key, value) for key, value in shown.items())
+        if name in found or name in refused:
+            name = f"{name}_{len(found) + len(refused)}"
+        block = {"k": _K, **fixed, **settings}
+        block = {"depth": max(_DEPTH, block["k"]) if isinstance(block["k"], int) else None, **block}
+        try:
+            _check(block, name, answered=answered)
+        except MragError as error:
+            refused[name] = error
+        else:
+            found[name] = Strategy(name, shown, block)
+    return list(found.values()), refused
+
+
+def _combined(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield all combinations; a mode that searches nothing has one, as nothing else of a search matters to it."""
+    seen = set()
+    for values in product(*grid.values()):
+        settings = dict(zip(grid, values, strict=True))
+        mode = MODES.get(str(settings["mode"]))
+        if mode is not None and not mode.searches:
+            if settings["mode"] not in seen:
+                seen.add(settings["mode"])
+                yield {"mode": settings["mode"]}
+            continue
+        yield settings
+
+
+def _check(block: Mapping[str, Any], name: str, *, answered: bool) -> None:
+    mode = MODES.get(str(block["mode"]))
+    if mode is not None and mode.asks_system:
+        raise ConfigError(f"{name}: {mode.summary}, which retrieves by itself", "mrag-eval run --model rag asks it")
+    retrieval = validated(Retrieval, block, "retrieval")
+    bound = upper_bound(block)
+    if bound is not None:
+        raise ConfigError(f"{name}: {bound}", "which no system is: docs/reports.md")
+    if retrieval.preset.swaps:
+        raise ConfigError(f"{name}: searches with another question on purpose", "docs/ir_modes.md")
+    if not answered and not retrieval.searches:
+        raise ConfigError(f"{name}: {retrieval.preset.summary}: answers alone can judge it", "name a --model")
+
+
+def _word(key: str, value: Any) -> str:
+    """Return a setting as a part of a task's name."""
+    if value is None:
+        return f"no-{key}"
+    if isinstance(value, Mapping):
+        value = value.get("model") or value.get("kind") or value.get("backend") or key
+    text = re.sub(r"[^\w.]+", "_", str(value).rpartition("/")[2]).strip("_")
+    return text if key in ("mode", "kind", "merge") else f"{key}{text}" if text.isdigit() else f"{key}-{text}"

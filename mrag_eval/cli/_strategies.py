@@ -1,0 +1,121 @@
+"""``mrag-eval strategies``: which retrieval strategy to use for questions and documents of the user's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mrag_eval.cli._options import Metadata
+
+
+def strategies(
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="A JSON Lines, JSON, CSV or Parquet file of questions.")
+    ],
+    documents: Annotated[
+        Path, typer.Argument(metavar="DOCUMENTS", help="A folder of texts, or JSON Lines with id, lang and text.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write to. A folder from an earlier call is continued.")
+    ],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Values of a key of the retrieval block to try, the default's first: mode=all,balanced or k=3,5. "
+            "May be repeated. By default every mode, with the kinds dense, bm25 and hybrid.",
+        ),
+    ] = None,
+    metadata: Metadata = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-M", help="The type of a model that answers. Without it, none is asked.")
+    ] = None,
+    model_args: Annotated[
+        str | None, typer.Option("--model_args", "-a", help="Its arguments, as in `mrag-eval run`.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="The metric that decides. The default is shown@k, with a model char3gram_recall."),
+    ] = None,
+    max_calls: Annotated[
+        int | None,
+        typer.Option("--max_calls", min=0, help="The most calls to models, as `mrag-eval plan` counts them."),
+    ] = None,
+    pilot: Annotated[
+        int, typer.Option(min=1, help="With --max_calls: questions to try every strategy on before one goes on.")
+    ] = 20,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=COLUMN,...", help="Columns of the questions, as in `mrag-eval score`."),
+    ] = None,
+    lang: Annotated[
+        str | None, typer.Option(help="The language of questions that name none. By default it is detected.")
+    ] = None,
+    chunker: Annotated[str, typer.Option(help="How documents are cut, as in `mrag-eval index build`.")] = "words",
+    size: Annotated[int, typer.Option(min=1, help="Words or tokens of a passage.")] = 100,
+    chat: Annotated[
+        bool, typer.Option("--apply_chat_template/--no-chat", help="Whether the model has a chat template.")
+    ] = True,
+    device: Annotated[str | None, typer.Option(help="Where the model runs.")] = None,
+    batch_size: Annotated[str, typer.Option("--batch_size", "-b", help="The model's batch size.")] = "1",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the pilot's questions, and of resampling.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print table and sentences as JSON.")] = False,
+) -> None:
+    """Say which retrieval strategy to use for your languages: every one that can run, on your own questions.
+
+    A table shows for each what it finds, how long it takes and what it costs. Any two are compared by paired tests.
+    What cannot run here is named with its reason. After an interruption, give the same command again.
+    """
+    from mrag_eval import _front
+    from mrag_eval.cli._plan import pairs_given
+    from mrag_eval.cli._score import columns_given
+
+    found = _front.strategies(
+        questions,
+        documents,
+        vary=_values(vary or []),
+        settings=pairs_given("--metadata", metadata),
+        model=model,
+        model_args=model_args,
+        metric=metric,
+        pilot=pilot,
+        max_calls=max_calls,
+        columns=columns_given(columns),
+        lang=lang,
+        chunker=chunker,
+        size=size,
+        output=output,
+        apply_chat_template=chat,
+        device=device,
+        batch_size=batch_size,
+        seed=seed,
+    )
+    if as_json:
+        rows = json.loads(found.frame.to_json(orient="records", double_precision=15))
+        whole = {"metric": found.metric, "strategies": rows, "did_not_run": found.refused, "said": found.sentences}
+        typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
+        return
+    typer.echo(found)
+    typer.echo(f"\nby pair of languages   mrag-eval report {found.path.parent.parent} --layout policies")
+    typer.echo(f"go on with one         mrag-eval run --tasks {found.tasks / found.good_enough[0].name}.yaml ...")
+
+
+def _values(given: list[str]) -> Mapping[str, list[Any]]:
+    """Return key -> values. Raises BadParameter for anything but KEY=VALUE, and for a key that is given twice."""
+    import yaml
+
+    found: dict[str, list[Any]] = {}
+    for text in given:
+        key, sign, values = text.partition("=")
+        try:
+            listed = yaml.safe_load(values if values.startswith("[") else f"[{values}]")
+        except yaml.YAMLError:
+            listed = []
+        if not (key and sign and listed) or key in found:
+            raise typer.BadParameter(f"'{text}' is not KEY=VALUE,VALUE, each key once", param_hint="--vary")
+        found[key] = listed
+    return found

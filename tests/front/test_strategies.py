@@ -1,0 +1,416 @@
+"""Which retrieval strategy to use: what is tried, what it is compared by, and what follows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mrag_eval
+from mrag_eval import MragError, evaluate, strategies
+from mrag_eval._front import _strategies
+from mrag_eval._front._strategy_grid import strategies_of
+from mrag_eval._front._strategy_verdict import Measured
+from mrag_eval.cli import main
+from mrag_eval.config import MODES
+from mrag_eval.metrics import Estimate
+from mrag_eval.report import compare
+from mrag_eval.retrieval import _search
+from mrag_eval.retrieval.sources import _index
+from tests.worlds.model_server import ModelServer, said
+from tests.worlds.tiny_models import bert_folder
+
+LANGS = ("de", "en", "es")
+# A sentence on a town, and a question about its tower, in each language; written for these tests.
+ABOUT = {
+    "de": "Der alte Turm von {0} wurde im Jahr {1} von den Fischern am Hafen gebaut.",
+    "en": "The old tower of {0} was built in the year {1} by the fishermen at the harbour.",
+    "es": "La vieja torre de {0} fue construida en el año {1} por los pescadores del puerto.",
+}
+ASKS = {
+    "de": "In welchem Jahr wurde der Turm von {0} gebaut?",
+    "en": "In which year was the tower of {0} built?",
+    "es": "¿En qué año se construyó la torre de {0}?",
+}
+TOWNS = [f"{a}{b}" for a in ("Var", "Ol", "Sund", "Brak", "Nor", "Tes") for b in ("mora", "nick", "veld", "hagen")]
+
+
+@pytest.fixture
+def towns(tmp_path: Path) -> tuple[Path, Path]:
+    """24 documents in three languages, told by folder, name and text; each is asked about in another language."""
+    folder, questions = tmp_path / "texts", tmp_path / "questions.csv"
+    with questions.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["question", "language", "relevant", "answer"])
+        for number, town in enumerate(TOWNS):
+            lang, other = LANGS[number % 3], LANGS[(number + 1) % 3]
+            places = {"de": f"de/{town}.txt", "en": f"{town}.txt", "es": f"{town}.es.md"}
+            path = folder / places[lang]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(ABOUT[lang].format(town, 1500 + number), encoding="utf-8")
+            # with a language and without, by id, file name and title
+            name = (places[lang], path.name, town)[number % 3]
+            rows.writerow([ASKS[other].format(town), other if number % 2 else "", name, str(1500 + number)])
+    return questions, folder
+
+
+def lexical(*modes: str, **vary: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    return {"mode": modes, "kind": ["bm25"], **vary}
+
+
+def test_the_winner_is_named_beside_the_default(towns: tuple[Path, Path], tmp_path: Path) -> None:
+    found = strategies(*towns, vary=lexical("qlang", "all"), output=tmp_path / "out")
+    frame = found.frame.set_index("strategy")
+    assert list(frame.value) == [0.0, 1.0]
+    assert list(frame.n) == [24, 24]
+    assert found.best.name == "all_bm25"
+    assert [one.name for one in found.good_enough] == ["all_bm25"]
+    assert frame.p_adjusted["qlang_bm25"] < 0.001
+    assert frame.less_best["qlang_bm25"] == -1.0
+    assert frame.less_best_high["qlang_bm25"] < 0
+    said = found.sentences
+    assert said[0].startswith("all_bm25 shows the document for 100.0 %, qlang_bm25 (the default) 0.0 %; the gap is ")
+    assert any(f"the gap is {asked} -> {held};" in said[0] for asked in LANGS for held in LANGS if asked != held)
+    assert said[1] == "winner: all_bm25; every other is shown to be worse (p <= .05, corrected for 1 pairs)"
+    assert found.notes == (
+        "questions   24: de 8, en 8, es 8, 12 of them detected",
+        "documents   24: de 8, en 8, es 8, 8 of them detected; 24 passages",
+    )
+    assert all(text in str(found) for text in (*found.notes, *said, "| all_bm25 *"))
+
+
+def test_every_score_is_that_of_the_run_it_names(towns: tuple[Path, Path], tmp_path: Path) -> None:
+    found = strategies(*towns, vary=lexical("all", "balanced", k=[1, 4]), output=tmp_path / "out")
+    scores = mrag_eval.load_results(found.path)
+    whole = scores[(scores.metric == "shown@k") & (scores.dimension == "")].set_index("name")
+    for row in found.frame.itertuples():
+        assert (row.value, row.low, row.high, row.n) == tuple(whole.loc[row.strategy, ["value", "low", "high", "n"]])
+        assert (found.tasks / f"{row.strategy}.yaml").is_file()
+    for (one, other), tested in found.tests.items():
+        (alone,) = compare(
+            [found.path.parent], [found.path.parent], metrics=["shown@k"], pairs={one: other}, differs=["all"]
+        ).differences[:1]
+        assert (alone.difference, alone.low, alone.high) == (tested.difference, tested.low, tested.high)
+        assert alone.p_adjusted <= tested.p_adjusted
+    assert len(found.tests) == 6
+    again = mrag_eval.retrieve("balanced_bm25_k4", include=found.tasks)
+    hits = found.frame.set_index("strategy").value["balanced_bm25_k4"]
+    assert (
+        hits
+        == sum(any(p.doc_id in again.docs[r].relevant_ids for p in row.passages) for r, row in again.rows.items()) / 24
+    )
+
+
+def test_equal_strategies_have_no_winner(towns: tuple[Path, Path]) -> None:
+    found = strategies(*towns, vary=lexical("balanced", "balanced_weighted", "balanced_passages"))
+    assert found.frame.value.nunique() == 1
+    assert len(found.good_enough) == 3
+    assert found.sentences[1].startswith(
+        "no winner: balanced_bm25, balanced_weighted_bm25, balanced_passages_bm25 are equal"
+    )
+    assert found.frame.front.all()
+
+
+def test_a_cheaper_strategy_that_is_not_shown_to_be_worse_is_good_enough(world: Path) -> None:
+    found = strategies(world / "questions.jsonl", world / "corpus.jsonl", vary=lexical("all", k=[2, 1]))
+    frame = found.frame.set_index("strategy")
+    assert frame.value["all_bm25_k1"] < frame.value["all_bm25_k2"]
+    assert frame.tokens["all_bm25_k1"] < frame.tokens["all_bm25_k2"]
+    assert found.good_enough[0].name == "all_bm25_k1"
+    assert found.sentences[1].startswith("no winner: all_bm25_k1 is cheaper than all_bm25_k2 and is good enough: ")
+    assert "is no significant difference (p = 1.000); a difference under " in found.sentences[1]
+
+
+def test_too_few_questions_make_nothing_good_enough(towns: tuple[Path, Path]) -> None:
+    lines = towns[0].read_text("utf-8").splitlines()
+    towns[0].write_text("\n".join(lines[:4]), "utf-8")
+    found = strategies(*towns, vary=lexical("qlang", "all"))
+    assert found.frame.p_adjusted[0] > 0.05
+    assert list(found.frame.value) == [0.0, 1.0]
+    assert [one.name for one in found.good_enough] == ["all_bm25"]
+    assert found.sentences[1] == "no winner: all_bm25 is far ahead of qlang_bm25, but too few questions show it"
+
+
+def test_what_cannot_run_is_named_with_its_reason(towns: tuple[Path, Path]) -> None:
+    found = strategies(*towns, vary={"kind": ["bm25"]})
+    assert {one.settings["mode"] for one in found.measured} == {
+        *("all", "qlang", "en_only", "qlang+en", "balanced", "balanced_weighted", "balanced_passages")
+    }
+    for name, why in {
+        "trag_bm25": "no translator",
+        "gold_lang_bm25": "upper bound",
+        "coral_bm25": "no planner and critic",
+        "rel_langs_bm25": "has no relevant_langs",
+        "no_ir": "answers alone can judge it",
+        "system": "--model rag",
+    }.items():
+        assert why in found.refused[name]
+        assert why in str(found)
+    ran = {one.name for one in found.measured}
+    assert len(ran | found.refused.keys()) == len(ran) + len(found.refused) == len(MODES)
+    with pytest.raises(MragError, match="no strategy can run here: trag_bm25: no translator"):
+        strategies(*towns, vary=lexical("trag"))
+
+
+def test_kinds_embedders_and_rerankers_are_combined(world: Path, tmp_path: Path) -> None:
+    embedder, reranker = bert_folder(tmp_path / "small", "BertModel"), bert_folder(tmp_path / "cross")
+    vary = {"mode": ["all"], "kind": ["dense", "hybrid"], "embedder": [str(embedder)], "rerank": [None, str(reranker)]}
+    found = strategies(world / "questions.jsonl", world / "corpus.jsonl", vary=vary)
+    assert [one.name for one in found.measured] == [
+        *("all_dense_no-rerank", "all_dense_rerank-cross", "all_hybrid_no-rerank", "all_hybrid_rerank-cross")
+    ]
+    assert not found.refused
+    assert [one.settings["rerank"] for one in found.measured] == [None, str(reranker)] * 2
+    assert found.frame.mrr.notna().all()
+    assert all(one.seconds > 0 for one in found.measured)
+
+
+def test_every_mode_is_tried_or_refused_and_each_strategy_has_a_name() -> None:
+    for answered in (False, True):
+        found, refused = strategies_of({"k": [1, 2]}, answered=answered, fixed={})
+        named = [one.name for one in found] + [*refused]
+        assert len(named) == len({*named})
+        assert found[0].settings == {"mode": "all", "kind": "dense", "k": 1}
+        searching = [mode for mode in MODES.values() if mode.searches]
+        assert len(named) == 3 * 2 * len(searching) + len(MODES) - len(searching)
+        assert ("no_ir" in refused) is not answered
+
+
+def test_searched_and_answered_once(towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    real = _search.search_plans
+
+    def counted(index: Any, plans: Sequence[Any], *rest: Any, use_cache: bool = True, **more: Any) -> Any:
+        searched.extend([len(plans)] if use_cache else [])
+        if use_cache and len(searched) == stop:
+            raise KeyboardInterrupt
+        return real(index, plans, *rest, use_cache=use_cache, **more)
+
+    def ask() -> Any:
+        return strategies(*towns, vary=lexical("all", "qlang", "en_only"), output=tmp_path / "out")
+
+    monkeypatch.setattr(_index, "search_plans", counted)
+    stop = 2
+    with pytest.raises(KeyboardInterrupt):
+        ask()
+    stop = 0
+    monkeypatch.setattr(_strategies, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ask()
+    monkeypatch.setattr(_strategies, "evaluate", evaluate)
+    # the search that was stopped is made again, no other
+    assert searched == [24, 24, 24, 24]
+    first = ask()
+    monkeypatch.setattr(_strategies, "evaluate", interrupted)
+    again = ask()
+    assert searched == [24] * 4
+    assert again == first
+
+
+def interrupted(**asked: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_other_questions_do_not_take_the_results_of_a_folder(towns: tuple[Path, Path], tmp_path: Path) -> None:
+    vary = lexical("all")
+    strategies(*towns, vary=vary, output=tmp_path / "out")
+    lines = towns[0].read_text("utf-8").splitlines()
+    towns[0].write_text("\n".join(lines[:12]), "utf-8")
+    assert strategies(*towns, vary=vary, output=tmp_path / "out").best.quality.n == 11
+    fewer = strategies(*towns, vary=vary, settings={"retrieval.k": 1}, output=tmp_path / "out")
+    assert fewer.frame.tokens[0] < 700
+
+
+def test_a_model_answers_and_a_budget_ends_what_the_pilot_ranks_last(towns: tuple[Path, Path], tmp_path: Path) -> None:
+    asked = {"model": "oracle_answer", "apply_chat_template": False, "vary": lexical("all", "qlang", "no_ir")}
+    found = strategies(*towns, **asked, metric="shown@k", pilot=4, max_calls=60, output=tmp_path / "out")
+    # twelve calls for the pilot, twenty for the rest of each
+    assert [one.name for one in found.measured] == ["all_bm25", "qlang_bm25"]
+    assert found.refused["no_ir"] == "the budget leaves 8 of the 20 calls that its other questions take"
+    assert strategies(*towns, **asked, metric="shown@k", pilot=4, max_calls=60, output=tmp_path / "out") == found
+    assert len([*(tmp_path / "out").glob("replies-*.db")]) == 1
+    free = strategies(*towns, **asked, output=tmp_path / "out")
+    assert free.metric == "char3gram_recall"
+    assert list(free.frame.value) == [1.0, 1.0, 1.0]
+    # nothing is retrieved for it
+    assert free.best.name == "no_ir"
+    with pytest.raises(MragError, match=r"--max_calls 11: 3 strategies make 12 calls for 4 questions"):
+        strategies(*towns, **asked, pilot=4, max_calls=11, output=tmp_path / "out")
+
+
+def test_no_question_is_asked_twice(
+    towns: tuple[Path, Path], tmp_path: Path, start: Callable[..., ModelServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    server = start(lambda body, attempt: said("In 1501."))
+    found = strategies(
+        *towns,
+        vary=lexical("all", "no_ir"),
+        model="local-chat-completions",
+        model_args={"model": "m", "base_url": server.url},
+        pilot=4,
+        max_calls=48,
+        output=tmp_path / "out",
+    )
+    assert len(found.measured) == 2
+    assert len(server.requests) == len({json.dumps(body) for _, _, body in server.requests}) == 48
+
+
+def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+
+
+TEXT = ABOUT["en"].format("Varn", 1841)
+GOOD = {"query": ASKS["en"].format("Varn"), "lang": "en", "relevant_ids": ["en/varn.txt"]}
+
+
+@pytest.mark.parametrize(
+    ("texts", "questions", "said"),
+    [
+        ({}, [GOOD], "holds no documents"),
+        ({"en/varn.txt": " "}, [GOOD], "the documents have no text"),
+        ({"xq/varn.txt": TEXT}, [GOOD], "unknown language 'xq'"),
+        ({"varn.txt": "1841"}, [GOOD], "varn.txt: its language is not named, and the text does not tell it"),
+        (
+            {"en/varn.txt": TEXT},
+            [GOOD | {"relevant_ids": ["en/vorn.txt"]}],
+            "there is no document 'en/vorn.txt'; did you",
+        ),
+        ({"en/varn.txt": TEXT}, [GOOD | {"relevant_ids": []}], "line 1: question '0' names no relevant document"),
+        (
+            {"en/varn.txt": TEXT, "de/varn.txt": TEXT},
+            [GOOD | {"relevant_ids": ["varn"]}],
+            "2 documents are called 'varn'",
+        ),
+        ({"en/varn.txt": TEXT}, [GOOD | {"id": "a"}, GOOD | {"id": "a"}], "two rows have the id 'a'"),
+        ({"en/varn.txt": TEXT}, [GOOD | {"lang": "qq"}], "line 1: 'lang': unknown language 'qq'"),
+        ({"en/varn.txt": TEXT}, [{"text": "?"}], "lacks query|question|user_input|input"),
+        ({"en/varn.txt": TEXT}, [], "there are no rows in"),
+    ],
+)
+def test_data_that_cannot_be_used_is_refused_in_a_line(
+    texts: Mapping[str, str], questions: Sequence[Mapping[str, Any]], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "texts").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "texts" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "texts" / name).write_text(text, "utf-8")
+    write(tmp_path / "questions.jsonl", questions)
+    with pytest.raises(MragError) as refused:
+        strategies(tmp_path / "questions.jsonl", tmp_path / "texts", output=tmp_path / "out")
+    assert said in refused.value.message
+    assert "\n" not in refused.value.message
+    assert refused.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"vary": {"modus": ["all"]}}, "--vary modus: no setting that strategies vary"),
+        ({"vary": {"corpus": ["a", "b"]}}, "--vary corpus: no setting that strategies vary"),
+        ({"vary": {"mode": ["al"]}}, "no strategy can run here: al_dense: retrieval.mode: unknown mode 'al'"),
+        ({"metric": "match"}, "--metric match: it measures answers"),
+        ({"metric": "copied", "model": "dummy"}, "--metric copied: more of it is not better"),
+        ({"metric": "macth", "model": "dummy"}, "--metric: unknown metric 'macth'; did you mean 'match'?"),
+        ({"model": "rag"}, "--model rag: a system that retrieves by itself"),
+        ({"pilot": 0}, "--pilot 0: expected a number of questions from 1"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    asked: dict[str, Any], said: str, towns: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(MragError) as refused:
+        strategies(*towns, output=tmp_path / "out", **asked)
+    assert said in refused.value.message
+    assert refused.value.next_step or "did you mean" in refused.value.message
+
+
+def test_no_strategy_of_the_front_is_beaten_and_every_other_is() -> None:
+    draw = random.Random(0)
+    for _ in range(50):
+        measured = tuple(
+            Measured(
+                f"s{i}",
+                {},
+                Estimate(draw.randint(0, 4) / 4, n=9),
+                seconds=draw.randint(0, 3),
+                tokens=draw.randint(1, 4),
+            )
+            for i in range(draw.randint(1, 9))
+        )
+        found = mrag_eval.Strategies("shown@k", measured, {}, {}, (), Path(), Path())
+
+        def beats(a: Measured, b: Measured) -> bool:
+            mine, theirs = ((-one.value, one.seconds, one.tokens) for one in (a, b))
+            return mine != theirs and all(x <= y for x, y in zip(mine, theirs, strict=True))
+
+        for one in measured:
+            assert (one in found.front) is not any(beats(other, one) for other in measured)
+        assert found.best in found.front or any(one.value == found.best.value for one in found.front)
+
+
+def test_the_command_prints_what_python_returns(
+    towns: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["strategies", *map(str, towns), "-o", str(tmp_path / "out")]
+    words += ["--vary", "kind=bm25", "--vary", "mode=qlang,all"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    found = strategies(*towns, vary=lexical("qlang", "all"), output=tmp_path / "out")
+    assert shown.startswith(f"{found}\n")
+    assert f"mrag-eval run --tasks {found.tasks / 'all_bm25.yaml'}" in shown
+    with pytest.raises(SystemExit):
+        main([*words, "--json"])
+    whole = json.loads(capsys.readouterr().out)
+    assert [(row["strategy"], row["value"]) for row in whole["strategies"]] == [("qlang_bm25", 0.0), ("all_bm25", 1.0)]
+    assert whole["said"] == [*found.sentences]
+    for wrong in (["k"], ["k="], ["k=1", "k=2"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words[:5], *(word for text in wrong for word in ("--vary", text))])
+        assert ended.value.code == 2
+        assert "is not KEY=VALUE,VALUE, each key once" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_on_xquad_translated_questions_win_over_the_default(test_data: Path, tmp_path: Path) -> None:
+    from mrag_eval.datasets import load_benchmark
+
+    langs = ["ar", "en", "ru", "zh"]
+    found = load_benchmark({"benchmark": "xquad", "path": str(test_data / "xquad"), "languages": langs})
+    for passage in found.corpus or ():
+        path = tmp_path / "texts" / passage.lang / f"{passage.doc_id}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(passage.text, "utf-8")
+    asked = [{"id": d.id, "query": d.query, "lang": d.query_lang, "relevant": [*d.relevant_ids]} for d in found.docs]
+    groups = [{"group_id": d.group_id} for d in found.docs]
+    write(tmp_path / "questions.jsonl", [a | b for a, b in zip(asked, groups, strict=True)])
+    translations = {
+        (texts[a].strip(), a, b): {"source": texts[a], "source_lang": a, "target": texts[b], "target_lang": b}
+        for texts in found.parallel
+        for a in langs
+        for b in langs
+        if a != b
+    }
+    write(tmp_path / "table.jsonl", [*translations.values()])
+    translator = {"backend": "table", "path": str(tmp_path / "table.jsonl")}
+    said = strategies(
+        tmp_path / "questions.jsonl",
+        tmp_path / "texts",
+        vary=lexical("all", "balanced", "translation"),
+        settings={"retrieval": {"translator": translator}},
+        output=tmp_path / "out",
+    )
+    frame = said.frame.set_index("strategy")
+    assert frame.n.to_list() == [1190] * 3
+    assert frame.value["translation_bm25"] > 0.8
+    assert frame.value["all_bm25"] < 0.6
+    assert said.sentences[0].startswith("translation_bm25 shows the document for 8")
+    assert said.sentences[1].startswith("winner: translation_bm25; every other is shown to be worse")
