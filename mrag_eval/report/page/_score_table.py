@@ -10,7 +10,7 @@ from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
-from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
+from mrag_eval.report.files._scores import Score, leaf_scores
 from mrag_eval.report.tables._controls import TaskControls, control_tables
 from mrag_eval.report.tables._losses import loss_table
 from mrag_eval.scoring import direction_lines, failure_line, scale_of, vote_lines
@@ -31,8 +31,7 @@ def score_table(results: Sequence[Path]) -> Table:
 
 
 def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
-    frame = leaf_frame(leaves)
-    found = {(row.task, row.metric): row for row in rows_of(frame[frame["dimension"] == ""])}
+    found = {(score.task, score.metric): score for score in leaf_scores(leaves) if not score.dimension}
     metrics = list(dict.fromkeys(metric for _, metric in found))
     rows = []
     for leaf, _ in leaves:
@@ -57,10 +56,10 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
 
 def _pair_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Iterator[Table]:
     """Yield tasks and metrics x pairs of the languages of question and relevant document, unless there is one pair."""
-    frame = leaf_frame(leaves)
     found: dict[tuple[str, str], dict[str, Score]] = {}
-    for score in rows_of(frame[frame["dimension"] == "pair"]):
-        found.setdefault((score.task, score.metric), {})[score.cell] = score
+    for score in leaf_scores(leaves):
+        if score.dimension == "pair":
+            found.setdefault((score.task, score.metric), {})[score.cell] = score
     pairs = sorted({pair for cells in found.values() for pair in cells})
     if len(pairs) < 2:
         return
