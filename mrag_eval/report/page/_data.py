@@ -27,7 +27,6 @@ class PageData:
     runs: list[tuple[Leaf, ResultFile]]
     figures: list[Score]
     browser: Browser
-    seed: int = 0
     systems: list[System] = field(default_factory=list)
     boards: list[Board] = field(default_factory=list)
     planners: dict[str, PlannerCounts] = field(default_factory=dict)
