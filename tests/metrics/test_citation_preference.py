@@ -63,11 +63,11 @@ def test_columns_and_sources_together_equal_each_alone() -> None:
                         assert found[target][cell].figures[figure].value == estimate.value
 
 
-def test_rates_as_json() -> None:
-    found = citation_rates(REPLIES, DOCUMENTS, query_languages=QUERIES).as_dict()
-    assert (found["queries"], found["citing"], found["without_documents"], found["out_of_range"]) == (3, 2, 1, 1)
-    assert found["by_query_language"]["ko"]["ko"]["citation_mean"] == pytest.approx((2 / 3 + 0) / 2)
-    assert found["by_language"]["ko"]["documents"] == 3
+def test_rates_of_the_same_replies() -> None:
+    found = citation_rates(REPLIES, DOCUMENTS, query_languages=QUERIES)
+    assert (found.queries, found.citing, found.without_documents, found.out_of_range) == (3, 2, 1, 1)
+    assert found.by_query_language["ko"]["ko"].citation_mean == pytest.approx((2 / 3 + 0) / 2)
+    assert found.by_language["ko"].documents == 3
 
 
 def test_lengths_are_checked() -> None:
