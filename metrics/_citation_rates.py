@@ -47,7 +47,7 @@ class CitationRates:
         out_of_range: citations of documents that were not in the prompt (dropped).
     """
 
-    by_language: Mapping[str, LanguageCitations]
+    by_language: Mapping[str, LanguageCitations] = field(default_factory=dict)
     by_query_language: Mapping[str, Mapping[str, LanguageCitations]] = field(default_factory=dict)
     queries: int = 0
     citing: int = 0
