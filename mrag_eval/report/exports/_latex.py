@@ -28,7 +28,7 @@ def write_latex(runs: Sequence[Run], path: Path, options: Options) -> Written:
 EXPORT = Export("latex", "a booktabs table in percent, tasks against metrics", write_latex, file="scores.tex")
 
 
-def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> str:
+def latex_table(runs: Sequence[Run], *, bold: bool = False) -> str:
     """Return a ``booktabs`` table with intervals: tasks (and models, if there are several) against metrics.
 
     ``bold`` marks the best model of each task and metric. Blanks, n, directions, the means of groups and unscored rows
@@ -53,7 +53,7 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
     for own in (own for by_run in rows.values() for own in by_run.values()):
         first = next(iter(own.values()))
         labels = [first.task, first.model][: len(stub)]
-        cells = [_cell(own.get(metric), digits, best) for metric in metrics]
+        cells = [_cell(own.get(metric), best) for metric in metrics]
         lines.append(" & ".join([*map(escaped, labels), *cells]) + r" \\")
         said = [remark for metric in metrics if metric in own for remark in _remarks(own[metric])]
         for remark in (*said, ("run in part", first.part), ("judges", first.failed_votes)):
@@ -70,11 +70,11 @@ def latex_table(runs: Sequence[Run], *, digits: int = 1, bold: bool = False) -> 
     return "\n".join(lines) + "\n"
 
 
-def _cell(score: Score | None, digits: int, best: Mapping[tuple[str, str], float]) -> str:
+def _cell(score: Score | None, best: Mapping[tuple[str, str], float]) -> str:
     if score is None or score.value is None:
         return "--"
     value, low, high = (
-        None if end is None else decimal(end, digits, scale=scale_of(score.metric).factor)
+        None if end is None else decimal(end, scale=scale_of(score.metric).factor)
         for end in (score.value, score.low, score.high)
     )
     text = str(value)
