@@ -85,22 +85,14 @@ def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:
 
 def _bounds(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield the tasks whose scores are upper bounds, by the reason."""
-    tasks: dict[str, list[str]] = {}
-    for leaf in leaves:
-        if (why := leaf.result.config.upper_bound) is not None:
-            tasks.setdefault(why, []).append(leaf.label)
-    for why, where in tasks.items():
-        yield f"{why}; no headline, no rank ({', '.join(where)})"
+    reasons = ((leaf.result.config.upper_bound, leaf) for leaf in leaves)
+    yield from _together((f"{why}; no headline, no rank", leaf) for why, leaf in reasons if why is not None)
 
 
 def _words(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield how BM25 cut words, once for all tasks that it did alike."""
-    tasks: dict[str, list[str]] = {}
-    for leaf in leaves:
-        if words := leaf.result.config.index.get("analyzer"):
-            tasks.setdefault(words, []).append(leaf.label)
-    for words, where in tasks.items():
-        yield f"BM25 searched {words} ({', '.join(where)})"
+    found = ((leaf.result.config.index.get("analyzer"), leaf) for leaf in leaves)
+    yield from _together((f"BM25 searched {words}", leaf) for words, leaf in found if words)
 
 
 def _unread(leaves: Iterable[Leaf]) -> Iterator[str]:
@@ -137,12 +129,17 @@ def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[str]:
 
 def _unmeasured(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield the metrics that were asked for and could not be measured, once for all tasks with the same ones."""
-    tasks: dict[tuple[str, str], list[str]] = {}
-    for leaf in leaves:
-        for reason, names in leaf.result.config.unmeasured.items():
-            tasks.setdefault((", ".join(names), reason), []).append(leaf.label)
-    for (names, reason), where in tasks.items():
-        yield f"{names}: not measured, as {reason} ({', '.join(where)})"
+    found = ((reason, names, leaf) for leaf in leaves for reason, names in leaf.result.config.unmeasured.items())
+    yield from _together((f"{', '.join(names)}: not measured, as {reason}", leaf) for reason, names, leaf in found)
+
+
+def _together(found: Iterable[tuple[str, Leaf]]) -> Iterator[str]:
+    """Yield each remark once, with the tasks that it is on."""
+    tasks: dict[str, list[str]] = {}
+    for remark, leaf in found:
+        tasks.setdefault(remark, []).append(leaf.label)
+    for remark, where in tasks.items():
+        yield f"{remark} ({', '.join(where)})"
 
 
 def _notes(scores: Iterable[Score]) -> Iterator[str]:
