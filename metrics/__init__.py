@@ -30,7 +30,7 @@ from mrag_eval.metrics._choices_official import (
     parse_borderlines_direct,
     parse_borderlines_freetext,
 )
-from mrag_eval.metrics._citation_preference import CitationPreference, citation_preference, citation_preferences
+from mrag_eval.metrics._citation_preference import CitationPreference, citation_preferences
 from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
 from mrag_eval.metrics._citation_support import CitationSupport, citation_support
 from mrag_eval.metrics._citations import Citations, parse_citations
@@ -169,7 +169,6 @@ __all__ = [
     "char_ngram_recall_batch",
     "char_ngram_scores",
     "char_ngram_scores_batch",
-    "citation_preference",
     "citation_preferences",
     "citation_rates",
     "citation_support",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,14 +40,6 @@ class ErrorAttribution:
     correct_if_retrieved: Estimate
     stages: Mapping[str, int]
     unscored: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        entry: dict[str, Any] = {}
-        for part in fields(self):
-            value = getattr(self, part.name)
-            entry[part.name] = value.as_dict() if isinstance(value, Estimate) else value
-        return entry
 
 
 def conditional_rate(

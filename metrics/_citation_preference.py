@@ -30,7 +30,7 @@ _UNDEFINED = "no question here has documents, or none has citations"
 
 @dataclass(frozen=True)
 class CitationPreference:
-    """Figures of one set of questions, each with its interval: see :func:`citation_preference`.
+    """Figures of one set of questions, each with its interval: see :func:`citation_preferences`.
 
     ``n_queries`` counts questions with documents, ``n_citing`` those with a citation in range.
     """
@@ -45,46 +45,6 @@ class CitationPreference:
         return {**figures, "n_queries": self.n_queries, "n_citing": self.n_citing}
 
 
-def citation_preference(
-    responses: Sequence[str | Citations | None],
-    document_languages: Sequence[Sequence[str]],
-    query_languages: Sequence[str],
-    *,
-    cells: Sequence[str] | None = None,
-    groups: Sequence[Hashable] | None = None,
-    source: CitationSource = "inline",
-    confidence: float = 0.95,
-    n_resamples: int = 2_000,
-    seed: int | np.random.Generator = 0,
-) -> dict[str, dict[str, CitationPreference]]:
-    """Return target -> cell -> inclusion, citation and their difference (BordIRlines, sections 4.1 and 5.2, Figure 4).
-
-    ``inclusion`` and ``citation`` are the paper's nr and cr: the share of a question's documents, and of its citations,
-    that are in the target languages, averaged over questions; ``*_pooled`` divide the totals. ``preference`` = citation
-    minus inclusion, above 0 if such documents are preferred. A question without citations has no citation share; one
-    without documents is left out.
-
-    Args:
-        responses, document_languages, query_languages: (N,) as in :func:`~mrag_eval.metrics.citation_rates`.
-        cells: (N,) labels to break the figures down by, e.g. a resource group; the cell ``all`` is always included.
-        groups: (N,) units resampled together, e.g. territories (default: questions).
-
-    Raises MetricError as :func:`~mrag_eval.metrics.citation_rates`, and for cells or groups of another length.
-    """
-    found = citation_preferences(
-        responses,
-        document_languages,
-        query_languages,
-        cells={"cells": cells or [ALL] * len(responses)},
-        groups=groups,
-        sources=(source,),
-        confidence=confidence,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    return found[source]["cells"]
-
-
 def citation_preferences(
     responses: Sequence[str | Citations | None],
     document_languages: Sequence[Sequence[str]],
@@ -97,10 +57,21 @@ def citation_preferences(
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> dict[CitationSource, dict[str, dict[str, dict[str, CitationPreference]]]]:
-    """Return source -> column of ``cells`` -> target -> cell: several :func:`citation_preference` from the same
-    resamples.
+    """Return source -> column of ``cells`` -> target -> cell: inclusion, citation and their difference.
 
-    Arguments and errors as there; a column's figures do not depend on the other requested columns.
+    ``inclusion`` and ``citation`` are the nr and cr of BordIRlines (sections 4.1 and 5.2, Figure 4): the share of a
+    question's documents, and of its citations, that are in the target languages, averaged over questions; ``*_pooled``
+    divide the totals. ``preference`` = citation minus inclusion, above 0 if such documents are preferred. A question
+    without citations has no citation share; one without documents is left out.
+
+    Args:
+        responses, document_languages, query_languages: (N,) as in :func:`~mrag_eval.metrics.citation_rates`.
+        cells: columns of (N,) labels to break the figures down by, e.g. a resource group. The cell ``all`` is always
+            included. The figures of a column do not depend on the other columns.
+        groups: (N,) units resampled together, e.g. territories (default: questions).
+        sources: which citations are counted, inline marks or the line of cited documents; all from the same resamples.
+
+    Raises MetricError as :func:`~mrag_eval.metrics.citation_rates`, and for cells or groups of another length.
     """
     for name, column in (*((name, column) for name, column in cells.items()), ("groups", groups)):
         if column is not None and len(column) != len(responses):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,22 +31,6 @@ class LanguageCitations:
     documents: int
     citations: int
 
-    @property
-    def preference_mean(self) -> float | None:
-        """Return citation minus inclusion, of the per-query means: above 0 the language is preferred, below 0
-        avoided.
-        """
-        return _difference(self.citation_mean, self.inclusion_mean)
-
-    @property
-    def preference_pooled(self) -> float | None:
-        """Return citation minus inclusion, of the pooled rates."""
-        return _difference(self.citation_pooled, self.inclusion_pooled)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON values: the attributes."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
 class CitationRates:
@@ -64,23 +47,13 @@ class CitationRates:
         out_of_range: citations of documents that were not in the prompt (dropped).
     """
 
-    by_language: Mapping[str, LanguageCitations]
+    by_language: Mapping[str, LanguageCitations] = field(default_factory=dict)
     by_query_language: Mapping[str, Mapping[str, LanguageCitations]] = field(default_factory=dict)
     queries: int = 0
     citing: int = 0
     unanswered: int = 0
     without_documents: int = 0
     out_of_range: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON values: the attributes."""
-        tables = {asked: _plain(table) for asked, table in self.by_query_language.items()}
-        counts = {name: getattr(self, name) for name in self.__slots__[2:]}
-        return {"by_language": _plain(self.by_language), "by_query_language": tables, **counts}
-
-
-def _plain(table: Mapping[str, LanguageCitations]) -> dict[str, dict[str, Any]]:
-    return {language: entry.as_dict() for language, entry in table.items()}
 
 
 def citation_rates(
@@ -150,7 +123,3 @@ def _table(counts: CitationCounts, rows: NDArray[np.bool_]) -> dict[str, Languag
         for language, at in sorted(counts.columns.items())
         if included_total[at]
     }
-
-
-def _difference(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a - b

@@ -92,16 +92,6 @@ class ConcurrenceScores:
             entry[name] = self.scores[name]
         return entry
 
-    def per_territory_delta(self) -> dict[str, Any]:
-        """Return delta as the formula is printed, once per territory and then averaged, with the number of
-        territories.
-        """
-        entry: dict[str, Any] = {}
-        for name in ("delta_CS_ratio_per_territory", "delta_CS_difference_per_territory"):
-            entry[name] = self.scores[name]
-            entry[f"{name}_territories"] = self.denominators[name]
-        return entry
-
 
 def concurrence_scores(
     territories: Sequence[Row], responses: Sequence[Row], *, refusals: Refusals = "official"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,16 +31,6 @@ class LanguagePairMatrix:
     cross_language: Estimate
     overall: Estimate
     unscored: Mapping[Pair, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form, cells as ``"en->ar"``."""
-        return {
-            "cells": {f"{q}->{d}": estimate.as_dict() for (q, d), estimate in self.cells.items()},
-            "same_language": self.same_language.as_dict(),
-            "cross_language": self.cross_language.as_dict(),
-            "overall": self.overall.as_dict(),
-            "unscored": {f"{q}->{d}": count for (q, d), count in self.unscored.items() if count},
-        }
 
 
 def language_pair_matrix(

@@ -6,22 +6,15 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from mrag_eval.platform import MetricError, did_you_mean
 
 Judgements = Mapping[str, int] | Collection[str]
 Ranking = Mapping[str, float] | Sequence[str]
 
-# measure family -> its name in trec_eval, with and without a cut-off
-_FAMILIES: dict[str, tuple[str, str | None]] = {
-    "hit": ("success", None),
-    "recall": ("recall", None),
-    "precision": ("P", None),
-    "mrr": ("recip_rank", "recip_rank"),
-    "ndcg": ("ndcg_cut", "ndcg"),
-    "map": ("map_cut", "map"),
-}
+# measures that also exist without a cut-off
+_WHOLE = ("mrr", "ndcg", "map")
 
 
 class _Measure(NamedTuple):
@@ -45,7 +38,6 @@ def ranking_metrics(
     measures: Sequence[str] = ("hit@20", "ndcg@20", "mrr@20"),
     *,
     ndcg_pool: Mapping[str, Judgements] | None = None,
-    engine: Literal["ranks", "pytrec_eval"] = "ranks",
 ) -> dict[str, dict[str, float]]:
     """Score a run query by query; the values are trec_eval's, in 0..1.
 
@@ -65,8 +57,6 @@ def ranking_metrics(
         ndcg_pool: further judgements for the ideal order of NDCG. By default only ``qrels`` are used: if a judge saw
             only the retrieved list, these are the relevant documents of that list. To compare several runs that were
             judged separately, pass the union, so that all share one ideal.
-        engine: ``ranks`` computes from the ranks of the relevant documents; ``pytrec_eval`` passes the run, re-scored
-            by rank, to pytrec_eval. Both give the same values; the first is several times faster.
 
     Returns:
         One entry for every query with judgements, in the order of ``qrels``. A query that is absent from ``run``, or
@@ -78,12 +68,6 @@ def ranking_metrics(
     """
     wanted = [_parse(name) for name in measures]
     judged = {query: entry for query, entry in qrels.items() if len(entry)}
-    if engine == "pytrec_eval":
-        if ndcg_pool is not None:
-            raise MetricError("pytrec_eval has no pooled NDCG", "leave engine at its default to use ndcg_pool")
-        return _by_pytrec_eval(judged, run, wanted)
-    if engine != "ranks":
-        raise MetricError(f"unknown engine '{engine}'{did_you_mean(engine, ('ranks', 'pytrec_eval'))}")
     kernels = [(measure.name, _kernel(measure)) for measure in wanted]
     scores: dict[str, dict[str, float]] = {}
     for query, entry in judged.items():
@@ -104,9 +88,9 @@ def rank_documents(ranking: Ranking) -> list[str]:
 
 def _parse(name: str) -> _Measure:
     family, at, cutoff = name.partition("@")
-    if family not in _FAMILIES:
-        raise MetricError(f"unknown ranking measure '{name}'{did_you_mean(family, _FAMILIES)}")
-    if not at and _FAMILIES[family][1] is not None:
+    if family not in _KERNELS:
+        raise MetricError(f"unknown ranking measure '{name}'{did_you_mean(family, _KERNELS)}")
+    if not at and family in _WHOLE:
         return _Measure(name, family, None)
     if not cutoff.isdecimal() or int(cutoff) < 1:
         raise MetricError(f"ranking measure '{name}' needs a cut-off of 1 or more", f"write {family}@20")
@@ -210,45 +194,3 @@ _KERNELS: dict[str, Callable[..., float]] = {
     "ndcg": _ndcg,
     "map": _average_precision,
 }
-
-
-def _by_pytrec_eval(
-    judged: Mapping[str, Judgements], run: Mapping[str, Ranking], wanted: Sequence[_Measure]
-) -> dict[str, dict[str, float]]:
-    import pytrec_eval
-
-    surrogate: dict[str, dict[str, float]] = {}
-    for query in judged.keys() & run.keys():
-        ranking = run[query]
-        if isinstance(ranking, Mapping):
-            _check_scores(query, ranking)
-        else:
-            _check_list(query, ranking)
-        # whole numbers from n down to 1: no ties, and exact in trec_eval's single precision
-        documents = rank_documents(ranking)
-        surrogate[query] = {document: float(len(documents) - i) for i, document in enumerate(documents)}
-    grades = {
-        query: {d: int(g) for d, g in (dict.fromkeys(entry, 0) | _gains(query, entry)).items()}
-        for query, entry in judged.items()
-    }
-    evaluator = pytrec_eval.RelevanceEvaluator(grades, {_trec_name(measure, ".") for measure in wanted})
-    values = evaluator.evaluate(surrogate)
-    return {
-        query: {measure.name: _read(values[query], measure) if query in values else 0.0 for measure in wanted}
-        for query in judged
-    }
-
-
-def _trec_name(measure: _Measure, separator: str) -> str:
-    with_cutoff, without = _FAMILIES[measure.family]
-    if measure.cutoff is None or with_cutoff == without:
-        return without or with_cutoff
-    return f"{with_cutoff}{separator}{measure.cutoff}"
-
-
-def _read(values: Mapping[str, float], measure: _Measure) -> float:
-    value = values[_trec_name(measure, "_")]
-    if measure.family == "mrr" and measure.cutoff is not None and value > 0:
-        # trec_eval's reciprocal rank has no cut-off
-        return value if round(1 / value) <= measure.cutoff else 0.0
-    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,24 +45,18 @@ def control_replies(
 
     ``form`` is where the prompt demands the answer, as :func:`mrag_eval.scoring.parse_answer` takes it.
     """
-    found: dict[str, list[ControlReply]] = {}
-    if "form" in names:
-        found["form"] = [demanded(doc, form) for doc in docs]
-    if "bare" in names:
-        found["bare"] = [_bare(doc) for doc in docs]
-    if "sentence" in names:
-        found["sentence"] = [_sentence(doc) for doc in docs]
-    if "question" in names:
-        found["question"] = [ControlReply(doc.query) for doc in docs]
-    if "english" in names:
-        found["english"] = [_english(doc, pool.english) for doc in docs]
-    if "other" in names:
-        others = other_answers(pool.docs, pool.seed)
-        found["other"] = [others.get(doc.id, ControlReply(None, NO_REFERENCE)) for doc in docs]
-    if "foreign" in names:
-        foreign = _foreign_questions(pool)
-        found["foreign"] = [foreign.get(doc.id, ControlReply(None, "the row is not one of the task")) for doc in docs]
-    return {name: found[name] for name in names if name in found}
+    others = other_answers(pool.docs, pool.seed) if "other" in names else {}
+    foreign = _foreign_questions(pool) if "foreign" in names else {}
+    replies: dict[str, Callable[[RagDoc], ControlReply]] = {
+        "form": lambda doc: demanded(doc, form),
+        "bare": _bare,
+        "sentence": _sentence,
+        "question": lambda doc: ControlReply(doc.query),
+        "english": lambda doc: _english(doc, pool.english),
+        "other": lambda doc: others.get(doc.id, ControlReply(None, NO_REFERENCE)),
+        "foreign": lambda doc: foreign.get(doc.id, ControlReply(None, "the row is not one of the task")),
+    }
+    return {name: [replies[name](doc) for doc in docs] for name in names if name in replies}
 
 
 def _bare(doc: RagDoc) -> ControlReply:

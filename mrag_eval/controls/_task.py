@@ -37,9 +37,7 @@ def row_controls(
     return joined(reply_controls(docs, pool, rule), rankings)
 
 
-def task_controls(
-    supply: TaskRows, ids: Sequence[str], rule: ControlRule, detector: str, *, use_cache: bool = True
-) -> Records:
+def task_controls(supply: TaskRows, ids: Sequence[str], rule: ControlRule, detector: str) -> Records:
     """Return all controls of the rows ``ids`` of a task, by row id, cached by all that decides them.
 
     Sentences of relevant passages are searched for as the task searches, unless that asks a model. ``detector`` names
@@ -48,7 +46,7 @@ def task_controls(
     docs = [supply.docs[row] for row in ids]
     pool = control_pool(list(supply.docs.values()), supply.benchmark, supply.blocks.retrieval)
     key = _key(supply, docs, pool, rule, detector)
-    store = shared_store(cache_dir() / "controls.sqlite") if use_cache and rule.panel is None else None
+    store = shared_store(cache_dir() / "controls.sqlite") if rule.panel is None else None
     kept = {} if store is None else store.get_many([key], lambda value: isinstance(value, dict))
     if key in kept:
         return {row: from_json(ControlRecord, value, "the cache", "delete it") for row, value in kept[key].items()}

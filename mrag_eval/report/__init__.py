@@ -11,9 +11,8 @@ from mrag_eval.report.comparison._compare_text import comparison_text
 from mrag_eval.report.comparison._consistency import By, consistency, shown_consistency
 from mrag_eval.report.comparison._flips import flips, shown_flips
 from mrag_eval.report.comparison._gate import gate
-from mrag_eval.report.comparison._gate_checks import GateResult
 from mrag_eval.report.comparison._gate_init import starter_rules
-from mrag_eval.report.comparison._gate_rules import read_rules
+from mrag_eval.report.comparison._gate_rules import GateResult, read_rules
 from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
 from mrag_eval.report.exports._export import Options, Sender
 from mrag_eval.report.exports._formats import EXPORTS, export

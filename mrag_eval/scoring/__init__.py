@@ -9,7 +9,6 @@ from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
     METRICS,
     OWN,
-    REPLY_METRICS,
     better_side,
     control_of,
     direction_lines,
@@ -85,7 +84,6 @@ __all__ = [
     "NO_ANSWERS",
     "OF_ANOTHER_RATE",
     "OWN",
-    "REPLY_METRICS",
     "RESAMPLES",
     "TASK_MEASURES",
     "Answer",

@@ -63,16 +63,14 @@ from mrag_eval.text import segmenters
 class Metric:
     """A metric: its name, the function that scores rows, its unit and range, and whether higher is better.
 
-    ``total``: every row gets a value, whatever the reply (then the harness can average it itself). ``needs`` are the
-    steps on the way to the metric: a row of which one failed has no value. ``control`` names what shows the metric's
-    range in a language (:mod:`mrag_eval.scoring._control_kinds`). ``words``: what decides the words of a reply beside
-    the code of the metric, a normaliser of ours or the segmenters of other libraries (:func:`words_of`). ``identity``:
-    of a user's metric, what its function is; ours go by the version of the package.
+    ``needs`` are the steps on the way to the metric: a row of which one failed has no value. ``control`` names what
+    shows the metric's range in a language (:mod:`mrag_eval.scoring._control_kinds`). ``words``: what decides the words
+    of a reply beside the code of the metric, a normaliser of ours or the segmenters of other libraries
+    (:func:`words_of`). ``identity``: of a user's metric, what its function is; ours go by the version of the package.
     """
 
     name: str
     score: Batch
-    total: bool
     summary: str
     higher_is_better: bool | None = True
     scale: Scale = SHARE
@@ -83,110 +81,74 @@ class Metric:
     identity: Mapping[str, Any] = field(default_factory=dict)
 
 
-_JUDGED = way_to("answer", "judge")
-_TRANSLATED = way_to("translation of answers")
 _NORMALIZED = ("normalizer",)
 # Metrics of the reply, by their controls.
 _reply = partial(Metric, needs=ANSWERED)
 _chosen, _form = partial(_reply, control=CHOICE), partial(_reply, control=FORM)
 _held, _equal = partial(_reply, control=HOLDS), partial(_reply, control=EQUALS)
 _told = partial(_reply, control=LANGUAGE)
+_judged = partial(Metric, needs=way_to("answer", "judge"), control=JUDGED)
+_translated = partial(Metric, needs=way_to("translation of answers"), control=HOLDS)
 _beside_passages = uncontrolled("it compares replies with passages, and controls are shown none")
 _quoted = partial(_reply, control=_beside_passages)
 _abstains = partial(Metric, needs=way_to("answer", "label"), control=_beside_passages)
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
-        _chosen(
-            "acc", values.accuracy, True, "the chosen option is the right one (a reply without a clear choice is wrong)"
-        ),
-        _chosen("acc_micro", values.accuracy, True, "acc, for groups that also report the mean over rows"),
-        _form("choice_parsed", values.choice_parsed, True, "share of replies with exactly one readable choice"),
-        _held("yes_no", values.yes_no, False, "the reply says yes or no as the answer does, in words of its language"),
-        _held("char3gram_recall", values.char_recall, True, "character 3-gram recall, best over answers"),
-        _held(
-            "char3gram_recall_aliases", values.char_recall_aliases, False, "the same over answers and aliases (MKQA)"
-        ),
-        _equal("char3gram_precision", each(char_ngram_precision), True, "character 3-gram precision"),
-        _equal("char3gram_f1", each(char_ngram_f1), True, "character 3-gram F1"),
+        _chosen("acc", values.accuracy, "the chosen option is the right one (a reply without a clear choice is wrong)"),
+        _chosen("acc_micro", values.accuracy, "acc, for groups that also report the mean over rows"),
+        _form("choice_parsed", values.choice_parsed, "share of replies with exactly one readable choice"),
+        _held("yes_no", values.yes_no, "the reply says yes or no as the answer does, in words of its language"),
+        _held("char3gram_recall", values.char_recall, "character 3-gram recall, best over answers"),
+        _held("char3gram_recall_aliases", values.char_recall_aliases, "the same over answers and aliases (MKQA)"),
+        _equal("char3gram_precision", each(char_ngram_precision), "character 3-gram precision"),
+        _equal("char3gram_f1", each(char_ngram_f1), "character 3-gram F1"),
         _held(
             "char3gram_recall_unicode",
             each(char_ngram_recall, "unicode"),
-            True,
             "the same, normalised for every script",
             words=_NORMALIZED,
         ),
-        _equal("exact_match", each(exact_match), True, "normalised reply equals an answer"),
-        _held("match", each(match), True, "normalised answer is contained in the normalised reply"),
-        Metric(
+        _equal("exact_match", each(exact_match), "normalised reply equals an answer"),
+        _held("match", each(match), "normalised answer is contained in the normalised reply"),
+        _translated(
             "char3gram_recall_translated",
             values.translated(values.char_recall),
-            False,
             "char3gram_recall of the reply in the language of the reference answers, translated where it is not in it",
-            needs=_TRANSLATED,
-            control=HOLDS,
         ),
-        Metric(
-            "match_translated",
-            values.translated(each(match)),
-            False,
-            "match, likewise",
-            needs=_TRANSLATED,
-            control=HOLDS,
-        ),
-        _equal(
-            "exact_match_unicode", each(exact_match, "unicode"), True, "exact_match for every script", words=_NORMALIZED
-        ),
-        _held(
-            "match_unicode", each(match, "unicode"), True, "match for every script, of whole words", words=_NORMALIZED
-        ),
-        _equal("exact_match_mkqa", each(exact_match, "mkqa"), True, "exact_match by MKQA's own normaliser"),
-        _equal("f1", each(word_f1), True, "word F1, best over answers"),
-        _equal("f1_unicode", each(word_f1, "unicode"), True, "word F1, normalised for every script", words=_NORMALIZED),
+        _translated("match_translated", values.translated(each(match)), "match, likewise"),
+        _equal("exact_match_unicode", each(exact_match, "unicode"), "exact_match for every script", words=_NORMALIZED),
+        _held("match_unicode", each(match, "unicode"), "match for every script, of whole words", words=_NORMALIZED),
+        _equal("exact_match_mkqa", each(exact_match, "mkqa"), "exact_match by MKQA's own normaliser"),
+        _equal("f1", each(word_f1), "word F1, best over answers"),
+        _equal("f1_unicode", each(word_f1, "unicode"), "word F1, normalised for every script", words=_NORMALIZED),
         _equal(
             "f1_words",
             values.f1_words,
-            False,
             "word F1, normalised for every script; words of scripts without spaces, and of Korean, as dictionaries cut "
             "them (extra segment)",
             words=("normalizer", "segmenter"),
         ),
-        _equal("f1_mkqa", each(word_f1, "mkqa"), True, "word F1 by MKQA's own normaliser"),
-        _held("word_recall", each(word_recall), True, "word recall, best over answers"),
-        _equal("word_precision", each(word_precision), True, "word precision, best over answers"),
-        _held("sem_b", values.short_answer("binary"), False, "the reply holds an annotated answer (BLEnD)"),
-        _held("sem_w", values.short_answer("weighted"), False, "its votes over those of the top answer (BLEnD)"),
+        _equal("f1_mkqa", each(word_f1, "mkqa"), "word F1 by MKQA's own normaliser"),
+        _held("word_recall", each(word_recall), "word recall, best over answers"),
+        _equal("word_precision", each(word_precision), "word precision, best over answers"),
+        _held("sem_b", values.short_answer("binary"), "the reply holds an annotated answer (BLEnD)"),
+        _held("sem_w", values.short_answer("weighted"), "its votes over those of the top answer (BLEnD)"),
         Metric(
             "sem_lemma_rule",
             values.lemma_rule,
-            False,
             "local answers are also compared by stem, not as text alone",
             None,
             needs=frozenset(),
             control=uncontrolled("it says which rule reads a row, whatever the reply"),
         ),
-        _told("correct_language", values.correct_language, False, "replies over 20 characters: right language"),
-        _told("answered_in_english", values.answered_in_english, False, "the reply is in English, however short", None),
-        Metric(
-            "judged_accuracy",
-            values.judged_accuracy,
-            False,
-            "judge_correct, and in the language asked for (XRAG)",
-            needs=_JUDGED,
-            control=JUDGED,
-        ),
-        Metric(
-            "judge_correct",
-            values.verdict,
-            False,
-            "more than half of the panel's judges find the answer correct",
-            needs=_JUDGED,
-            control=JUDGED,
-        ),
+        _told("correct_language", values.correct_language, "replies over 20 characters: right language"),
+        _told("answered_in_english", values.answered_in_english, "the reply is in English, however short", None),
+        _judged("judged_accuracy", values.judged_accuracy, "judge_correct, and in the language asked for (XRAG)"),
+        _judged("judge_correct", values.verdict, "more than half of the panel's judges find the answer correct"),
         Metric(
             "context_sufficiency",
             values.context_sufficiency,
-            False,
             "what is shown suffices for a good answer (XRAG)",
             needs=way_to("translation of documents", "judge"),
             control=uncontrolled("it judges passages, not replies"),
@@ -194,120 +156,76 @@ METRICS: dict[str, Metric] = {
         Metric(
             SHOWN,
             shown,
-            False,
             "a relevant passage is among those in the prompt, whose number is retrieval.k; defined in every mode that "
             "shows passages",
             control=RANKING,
             needs=REORDERED,
         ),
-        _told("language_check", values.language_check, False, "right language, by the judge block's language_check"),
-        _form(
-            "declined", values.declined, False, "the answer tag holds None, if the prompt offers that (incorrect)", None
-        ),
-        _form("answer_tag", values.answer_tag, False, "share of replies with the answer tag asked for"),
-        _form("option_read", values.option("read"), False, "an option can be read from the reply by BordIRlines' rule"),
-        _form(
-            "option_refused",
-            values.option("refused"),
-            False,
-            "no option is read, and the reply declines in words",
-            None,
-        ),
-        _form(
-            "option_unread", values.option("unread"), False, "no option is read, and the reply does not decline", False
-        ),
-        _told("language_mix", values.mixed, False, "share of tokens in another language", False),
-        _told("code_switch", values.code_switch, False, "share of letters outside the language's scripts", False),
-        _form("refused", values.refused, True, "the reply declines in words of its language or of English", None),
+        _told("language_check", values.language_check, "right language, by the judge block's language_check"),
+        _form("declined", values.declined, "the answer tag holds None, if the prompt offers that (incorrect)", None),
+        _form("answer_tag", values.answer_tag, "share of replies with the answer tag asked for"),
+        _form("option_read", values.option("read"), "an option can be read from the reply by BordIRlines' rule"),
+        _form("option_refused", values.option("refused"), "no option is read, and the reply declines in words", None),
+        _form("option_unread", values.option("unread"), "no option is read, and the reply does not decline", False),
+        _told("language_mix", values.mixed, "share of tokens in another language", False),
+        _told("code_switch", values.code_switch, "share of letters outside the language's scripts", False),
+        _form("refused", values.refused, "the reply declines in words of its language or of English", None),
         _quoted(
-            "verbatim_quote",
-            quotes("shown"),
-            False,
-            "share of the reply's quotes that stand word by word in a passage shown",
+            "verbatim_quote", quotes("shown"), "share of the reply's quotes that stand word by word in a passage shown"
         ),
         *(
-            _quoted(f"quote_{source}", quotes(source), False, f"share of the reply's quotes {where}", more)
+            _quoted(f"quote_{source}", quotes(source), f"share of the reply's quotes {where}", more)
             for source, where, more in OTHER_QUOTES
         ),
         _quoted(
             "copied",
             copied,
-            False,
             "share of the reply in runs of eight words or more from a passage shown, marked as quotes or not",
             None,
         ),
         _quoted(
-            "citation_support_recall",
-            supported("recall"),
-            False,
-            "share of statements that their citations support (ALCE)",
+            "citation_support_recall", supported("recall"), "share of statements that their citations support (ALCE)"
         ),
         _quoted(
-            "citation_support_precision",
-            supported("precision"),
-            False,
-            "share of citations that a statement needs (ALCE)",
+            "citation_support_precision", supported("precision"), "share of citations that a statement needs (ALCE)"
         ),
         _abstains(
             "abstention_error",
             abstention.rate("error", abstention.by_words),
-            False,
             "a passage shown answers, and the reply declines (in words, by tag, or without any text)",
             False,
         ),
         _abstains(
             "abstention_hallucination",
             abstention.rate("hallucination", abstention.by_words),
-            False,
             "no passage shown answers, and the reply does not decline",
             False,
         ),
         _abstains(
             "nomiracl_error",
             abstention.rate("error", abstention.by_nomiracl),
-            False,
             "a passage shown answers, and the reply says that it does not know",
             False,
         ),
         _abstains(
             "nomiracl_hallucination",
             abstention.rate("hallucination", abstention.by_nomiracl),
-            False,
             "no passage shown answers, and the reply says that one does",
             False,
         ),
+        _abstains("nomiracl_accuracy", abstention.nomiracl_accuracy, "it says rightly whether a passage answers"),
         _abstains(
-            "nomiracl_accuracy", abstention.nomiracl_accuracy, False, "it says rightly whether a passage answers"
-        ),
-        _abstains(
-            "nomiracl_invalid",
-            abstention.nomiracl_invalid,
-            False,
-            "it has neither sentence of NoMIRACL's, or both",
-            False,
+            "nomiracl_invalid", abstention.nomiracl_invalid, "it has neither sentence of NoMIRACL's, or both", False
         ),
         Metric(
             "passages_in_language",
             passages_in_language,
-            False,
             "share of the passages shown that are in the language of the question",
             None,
             needs=way_to("translation of documents"),
             control=uncontrolled("it describes passages, not replies"),
         ),
     )
-}
-# Metrics that a reply and its row alone decide.
-REPLY_METRICS = frozenset(name for name, metric in METRICS.items() if metric.control is not _beside_passages) - {
-    "char3gram_recall_translated",
-    "match_translated",
-    "judged_accuracy",
-    "judge_correct",
-    "context_sufficiency",
-    "language_check",
-    "answered_in_english",
-    "passages_in_language",
-    SHOWN,
 }
 # Before the name of a user's metric: its identity in the record of what a run measured.
 OWN = "metric:"

@@ -145,7 +145,7 @@ def _defined(own: OwnFunction) -> str:
 
 def _record(name: str, score: Batch, scale: Scale, identity: Mapping[str, Any], summary: str) -> Metric:
     more = _SIDES.get(str(identity.get("better")))
-    return Metric(name, score, False, summary, more, scale, needs=ANSWERED, control=_OWN_CONTROL, identity=identity)
+    return Metric(name, score, summary, more, scale, needs=ANSWERED, control=_OWN_CONTROL, identity=identity)
 
 
 def _value(function: Callable[[Scored], Any], name: str, scale: Scale, row: Scored) -> Value:

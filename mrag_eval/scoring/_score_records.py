@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.core import can_be_score, not_finite
-from mrag_eval.metrics import ErrorAttribution, Estimate, LanguageCitations
+from mrag_eval.metrics import CitationRates, ErrorAttribution, Estimate
 from mrag_eval.models import Ledger
 from mrag_eval.platform import OPTIONAL, check_version, from_json, with_version
 from mrag_eval.scoring._reasons import BY_RULE
@@ -342,21 +342,12 @@ class ConcurrenceTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CitationTable:
+class CitationTable(CitationRates):
     """Citations from one source (inline marks, or the line of cited documents), by language of the documents.
 
-    ``by_query_language``: question -> document language -> rates. ``preference``: column -> target -> cell -> figures.
-    The counts are of questions with documents, with citations, without a response, without documents; ``out_of_range``
-    counts citations of documents that were not in the prompt.
+    ``preference``: column -> target -> cell -> figures.
     """
 
-    by_language: Mapping[str, LanguageCitations] = field(default_factory=dict)
-    by_query_language: Mapping[str, Mapping[str, LanguageCitations]] = field(default_factory=dict)
-    queries: int = 0
-    citing: int = 0
-    unanswered: int = 0
-    without_documents: int = 0
-    out_of_range: int = 0
     preference: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def own_rates(self, question: str) -> tuple[float | None, float | None]:

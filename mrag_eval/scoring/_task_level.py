@@ -233,13 +233,7 @@ def citation_tables(records: Sequence[RowRecord], seed: int = 0) -> dict[str, Ci
     for source, by_column in preferences.items():
         rates = citation_rates(answers, documents, query_languages=languages, source=source)
         found[source] = CitationTable(
-            by_language=rates.by_language,
-            by_query_language=rates.by_query_language,
-            queries=rates.queries,
-            citing=rates.citing,
-            unanswered=rates.unanswered,
-            without_documents=rates.without_documents,
-            out_of_range=rates.out_of_range,
+            **{part.name: getattr(rates, part.name) for part in fields(rates)},
             preference={
                 name: {
                     target: {cell: figures.as_dict() for cell, figures in by_cell.items()}

@@ -38,7 +38,6 @@ def test_stages_by_hand() -> None:
     }
     assert found.unscored == 0
     assert found.retrieved.method == "Wilson"
-    assert found.as_dict()["product"]["value"] == found.product.value
 
 
 def test_without_a_reranker_what_was_retrieved_is_in_the_prompt() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mrag_eval.metrics import citation_preference, citation_preferences, citation_rates, parse_citations
+from mrag_eval.metrics import CitationPreference, citation_preferences, citation_rates, parse_citations
 from mrag_eval.platform import MetricError
 
 DOCUMENTS = [["ko", "en", "en", "ko"], ["ko", "en"], ["en", "en"], []]
@@ -20,8 +21,16 @@ REPLIES = [
 QUERIES = ["ko", "ko", "en", "ko"]
 
 
+def of_one(
+    replies: list[str], documents: list[list[str]], queries: list[str], cells: list[str] | None = None, **settings: Any
+) -> dict[str, dict[str, CitationPreference]]:
+    """Return the preferences of inline citations by one column of cells."""
+    column = {"cells": cells or ["all"] * len(replies)}
+    return citation_preferences(replies, documents, queries, cells=column, **settings)["inline"]["cells"]
+
+
 def test_shares_by_hand() -> None:
-    found = citation_preference(REPLIES, DOCUMENTS, QUERIES, cells=QUERIES, n_resamples=200)
+    found = of_one(REPLIES, DOCUMENTS, QUERIES, QUERIES, n_resamples=200)
     own = found["own"]["ko"].figures
     assert own["inclusion"].value == pytest.approx(1 / 2)
     assert own["citation"].value == pytest.approx((2 / 3 + 0) / 2)
@@ -52,9 +61,9 @@ def test_columns_and_sources_together_equal_each_alone() -> None:
     assert list(together) == ["inline", "listed"]
     for source, by_column in together.items():
         for name, found in by_column.items():
-            alone = citation_preference(
-                replies, documents, queries, cells=columns[name], source=source, n_resamples=200, seed=3
-            )
+            alone = citation_preferences(
+                replies, documents, queries, cells={name: columns[name]}, sources=(source,), n_resamples=200, seed=3
+            )[source][name]
             assert list(found["own"]) == ["all", *sorted(set(columns[name]))]
             for target, cells in alone.items():
                 for cell, entry in cells.items():
@@ -63,24 +72,24 @@ def test_columns_and_sources_together_equal_each_alone() -> None:
                         assert found[target][cell].figures[figure].value == estimate.value
 
 
-def test_rates_as_json() -> None:
-    found = citation_rates(REPLIES, DOCUMENTS, query_languages=QUERIES).as_dict()
-    assert (found["queries"], found["citing"], found["without_documents"], found["out_of_range"]) == (3, 2, 1, 1)
-    assert found["by_query_language"]["ko"]["ko"]["citation_mean"] == pytest.approx((2 / 3 + 0) / 2)
-    assert found["by_language"]["ko"]["documents"] == 3
+def test_rates_of_the_same_replies() -> None:
+    found = citation_rates(REPLIES, DOCUMENTS, query_languages=QUERIES)
+    assert (found.queries, found.citing, found.without_documents, found.out_of_range) == (3, 2, 1, 1)
+    assert found.by_query_language["ko"]["ko"].citation_mean == pytest.approx((2 / 3 + 0) / 2)
+    assert found.by_language["ko"].documents == 3
 
 
 def test_lengths_are_checked() -> None:
     with pytest.raises(MetricError, match="4 responses but 1 cells"):
-        citation_preference(REPLIES, DOCUMENTS, QUERIES, cells=["a"])
+        of_one(REPLIES, DOCUMENTS, QUERIES, ["a"])
     with pytest.raises(MetricError, match="4 responses but 1 query languages"):
-        citation_preference(REPLIES, DOCUMENTS, ["ko"])
+        of_one(REPLIES, DOCUMENTS, ["ko"])
 
 
 def test_limits_of_few_questions_keep_their_range() -> None:
     # shares of one half, 1 and 1: t limits would end at 1.2
     responses = ["Explanation: <doc0>", "Explanation: <doc0>", "Explanation: <doc0><doc1>"]
-    found = citation_preference(responses, [["ko", "en"]] * 3, ["ko"] * 3)
+    found = of_one(responses, [["ko", "en"]] * 3, ["ko"] * 3)
     for cells in found.values():
         for figures in cells.values():
             for name, figure in figures.figures.items():
@@ -98,7 +107,7 @@ def test_intervals_are_those_of_resampled_questions(repeats_of_a_row: int) -> No
         documents += [rng.choices(["en", "ko", "ar"], k=5)] * repeats_of_a_row
         replies += ["Explanation: " + " ".join(f"<doc{rng.randrange(5)}>" for _ in range(3))] * repeats_of_a_row
         queries += [rng.choice(["en", "ko"])] * repeats_of_a_row
-    found = citation_preference(replies, documents, queries, n_resamples=4_000, seed=1)
+    found = of_one(replies, documents, queries, n_resamples=4_000, seed=1)
     draws = np.random.default_rng(2)
     for target, wanted in (("own", lambda code, asked: code == asked), ("english", lambda code, _: code == "en")):
         rows = [(d, parse_citations(r).inline, q) for d, r, q in zip(documents, replies, queries, strict=True)]

@@ -50,8 +50,6 @@ def test_rates_by_hand() -> None:
     assert english.citation_mean == pytest.approx((2 / 3 + 0) / 2)
     assert korean.citation_mean == pytest.approx((1 / 3 + 1) / 2)
     assert (english.citation_pooled, korean.citation_pooled) == (2 / 4, 2 / 4)
-    assert english.preference_mean == pytest.approx(1 / 3 - 1 / 2)
-    assert english.preference_pooled == 0.0
     assert (found.queries, found.citing, found.out_of_range) == (2, 2, 1)
     assert found.by_query_language["ko"]["ko"].citation_mean == korean.citation_mean
 
@@ -72,7 +70,7 @@ def test_exclusions_are_counted() -> None:
     assert found.by_language["en"].inclusion_mean == 0.5
     assert found.by_language["en"].citation_mean == 0.0
     nobody = citation_rates([explained("nothing")], [["en"]]).by_language["en"]
-    assert (nobody.citation_mean, nobody.citation_pooled, nobody.preference_mean) == (None, None, None)
+    assert (nobody.citation_mean, nobody.citation_pooled) == (None, None)
     assert citation_rates([], []).by_language == {}
 
 

@@ -157,12 +157,10 @@ def test_delta_once_from_the_means_and_once_per_territory() -> None:
     found = concurrence_scores(three + four, answer(three, 0, 0, 0, 1) + answer(four, 0, 1, 0))
     assert found["delta_CS_ratio"] == pytest.approx((0.5 - 0.75) / 0.75, abs=1e-15)
     # per territory: R (1 - 0.5) / 0.5 = 1, S (0 - 1) / 1 = -1; differences 0.5 and -1
-    assert found.per_territory_delta() == {
-        "delta_CS_ratio_per_territory": 0.0,
-        "delta_CS_ratio_per_territory_territories": 2,
-        "delta_CS_difference_per_territory": -0.25,
-        "delta_CS_difference_per_territory_territories": 2,
-    }
+    assert found["delta_CS_ratio_per_territory"] == 0.0
+    assert found.denominators["delta_CS_ratio_per_territory"] == 2
+    assert found["delta_CS_difference_per_territory"] == -0.25
+    assert found.denominators["delta_CS_difference_per_territory"] == 2
 
 
 def test_refusals_in_three_readings() -> None:

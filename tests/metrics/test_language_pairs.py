@@ -36,7 +36,7 @@ def test_macro_means_are_plain_means_over_pairs() -> None:
     assert found.overall.value == pytest.approx(5 / 10)
     assert (found.same_language.n, found.cross_language.n, found.overall.n) == (6, 4, 10)
     assert found.overall.method == "Wilson"
-    assert found.as_dict()["cells"]["en->ar"]["n"] == 3
+    assert found.cells["en", "ar"].n == 3
 
 
 def test_published_macro_means() -> None:

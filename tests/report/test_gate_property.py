@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from mrag_eval.report import gate
-from mrag_eval.report.comparison._gate_checks import GateResult
-from mrag_eval.report.comparison._gate_rules import Rules
+from mrag_eval.report.comparison._gate_rules import GateResult, Rules
 from tests.report.runs import row, write_run
 
 METRICS = {"acc": 0.0, "f1": 0.0, "option_unread": 1.0}

@@ -23,8 +23,7 @@ from mrag_eval.report import (
     starter_rules,
     write_baseline,
 )
-from mrag_eval.report.comparison._gate_checks import Check, GateResult
-from mrag_eval.report.comparison._gate_rules import Rules
+from mrag_eval.report.comparison._gate_rules import Check, GateResult, Rules
 from tests.report.runs import row, write_run
 
 

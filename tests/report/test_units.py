@@ -14,7 +14,7 @@ from mrag_eval._front._results import Results
 from mrag_eval.core import Scale
 from mrag_eval.metrics import concurrence_scores
 from mrag_eval.report import Options, export, render, score_table
-from mrag_eval.report.comparison._gate_checks import Check, GateResult
+from mrag_eval.report.comparison._gate_rules import Check, GateResult
 from mrag_eval.report.comparison._gate_text import gate_lines, junit
 from mrag_eval.report.exports._runs import runs_of
 from mrag_eval.scoring import METRICS, scale_of

@@ -89,9 +89,12 @@ def test_unscored_rows_have_a_reason() -> None:
     assert "no relevant document" in str(value(bare, "hit@5"))
 
 
-def test_total_metrics_score_every_row_that_has_what_they_need() -> None:
-    for metric in (m for m in METRICS.values() if m.total):
-        assert isinstance(value(mc(""), metric.name), float)
+def test_an_empty_reply_is_scored_by_every_metric_of_the_answer() -> None:
+    answered = [name for name, metric in METRICS.items() if metric.control.kind in ("reference", "choice")]
+    scored = [name for name in answered if isinstance(value(mc("A) Nile"), name), float)]
+    assert {"acc", "exact_match", "match", "f1", "char3gram_recall"} <= {*scored}
+    for name in (*scored, "choice_parsed", "refused"):
+        assert isinstance(value(mc(""), name), float), name
     assert isinstance(value(mc("kurz"), "correct_language"), str)
 
 

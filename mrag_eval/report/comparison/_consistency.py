@@ -48,7 +48,7 @@ class Consistency:
     variant: str = ""
 
 
-def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) -> list[Consistency]:
+def consistency(paths: Sequence[Path], *, by: By = "question") -> list[Consistency]:
     """Return the share of agreeing language pairs, averaged over questions, as BordIRlines' Cst CS over territories.
 
     Two answers agree if they choose the same option, or are equal once normalised. Two correctnesses agree if both are
@@ -71,7 +71,7 @@ def consistency(paths: Sequence[Path], *, by: By = "question", seed: int = 0) ->
     for cell, systems in cells.items():
         names = variants([system[0].measured for system in systems], [None] * len(systems), allowed=PARTS)
         named = zip(systems, names, strict=True)
-        found += [replace(_consistency(cell, sheets, by, seed), variant=name) for sheets, name in named]
+        found += [replace(_consistency(cell, sheets, by), variant=name) for sheets, name in named]
     if not any(entry.questions for entry in found):
         apart = [f"{entry.model}, {_mode(entry)}" for entry in found] if len(found) > 1 else []
         raise DataError(
@@ -98,7 +98,7 @@ def _form(task: str) -> str:
     return task if task.startswith("bordirlines_") else ""
 
 
-def _consistency(cell: tuple[str, str, str, str], sheets: Sequence[AnswerSheet], by: By, seed: int) -> Consistency:
+def _consistency(cell: tuple[str, str, str, str], sheets: Sequence[AnswerSheet], by: By) -> Consistency:
     from mrag_eval.metrics import interval_for
 
     versions: dict[str, list[GivenAnswer]] = defaultdict(list)
@@ -113,16 +113,15 @@ def _consistency(cell: tuple[str, str, str, str], sheets: Sequence[AnswerSheet],
         same.append(sum(a.key is not None and a.key == b.key for a, b in pairs) / len(pairs))
         known = [a.correct == b.correct for a, b in pairs if a.correct is not None and b.correct is not None]
         right.append(sum(known) / len(known) if known else None)
-    units = [rows[0].group for rows in parallel]
-    groups = units if len(set(units)) < len(units) else None
+    groups = [rows[0].group for rows in parallel]
     model, benchmark, mode, form = cell
     return Consistency(
         model,
         form or benchmark,
         mode,
         tuple(sorted({given.language for rows in parallel for given in rows})),
-        interval_for(same, groups=groups, seed=seed),
-        interval_for(right, groups=groups, seed=seed),
+        interval_for(same, groups=groups),
+        interval_for(right, groups=groups),
         len(parallel),
         single,
         len(ambiguous),

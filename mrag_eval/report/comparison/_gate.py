@@ -12,10 +12,16 @@ from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.comparison._gate_cells import drop_of, no_rows, unscored_of
-from mrag_eval.report.comparison._gate_checks import Check, GateResult, Side
-from mrag_eval.report.comparison._gate_rules import Guard, Rule, Rules
-from mrag_eval.report.comparison._gate_verdicts import RuleTest, bounded, verdicts, why_unscored
+from mrag_eval.report.comparison._gate_rules import Check, GateResult, Guard, Rule, Rules, Side
+from mrag_eval.report.comparison._gate_verdicts import (
+    RuleTest,
+    bounded,
+    drop_of,
+    no_rows,
+    unscored_of,
+    verdicts,
+    why_unscored,
+)
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.scoring import TASK_MEASURES
 
@@ -57,7 +63,7 @@ def gate(
     return GateResult(
         checks,
         rules.correction,
-        sum(len(part.drop.cells) for part in asked),
+        sum(len(part.cells) for part in asked),
         rules.alpha,
         runs,
         _without_rule(looked_at, sides["baseline"], after),
@@ -219,5 +225,5 @@ def _unscored(rule: Rule, blank: Check, pair: PairedRows) -> Check | RuleTest:
     check = replace(blank, task=pair.task, language=rule.pair, unscored=True, part=pair.part)
     if not pair.first or rule.metric in TASK_MEASURES:
         return replace(check, reason=no_rows(rule.pair) if not pair.first else "territories have no unscored rows")
-    drop = unscored_of(rule, pair, rule.max_unscored or 0.0)
-    return RuleTest(replace(check, why=why_unscored(rule.metric, pair)), rule, pair, drop)
+    cells = unscored_of(rule, pair, rule.max_unscored or 0.0)
+    return RuleTest(replace(check, why=why_unscored(rule.metric, pair)), rule, pair, cells)

@@ -10,7 +10,7 @@ from mrag_eval.core import SHARE, Scale, columns, interval_text, p_text, points
 from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_markdown
 from mrag_eval.report.comparison._changed_where import where_worse
-from mrag_eval.report.comparison._gate_checks import Check, GateResult, RuleVerdict
+from mrag_eval.report.comparison._gate_rules import Check, GateResult, RuleVerdict
 from mrag_eval.report.comparison._shown_text import in_markdown, table_within
 from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import more_is_better, scale_of

@@ -1,4 +1,7 @@
-"""Verdicts of a gate: all its tests as one family, what keeps a check from passing, and floors and ceilings."""
+"""Verdicts of a gate: what its rules test, as one family, what keeps a check from passing, and floors and ceilings.
+
+The values that a rule compares are turned so that a positive difference is a drop.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mrag_eval.report.comparison._compare import PairedRows, smallest_detectable
-from mrag_eval.report.comparison._gate_cells import TestedDrop, groups_of, no_rows, units_word
-from mrag_eval.report.comparison._gate_checks import Check
-from mrag_eval.report.comparison._gate_rules import Rule, Rules
+from mrag_eval.report.comparison._compare import PairedRows, cell_of, smallest_detectable
+from mrag_eval.report.comparison._gate_rules import Check, Rule, Rules
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import nearer_zero_is_better, scale_of
 
@@ -21,16 +22,117 @@ if TYPE_CHECKING:
 # Rows, or groups, from which the studentised bootstrap holds its level for differences of any shape: with fewer, a
 # sample may contain none of the rows that change a lot (docs/gate.md).
 EXACT_FROM = 300
+Values = Sequence[float | bool | None]
+
+
+def _filled(cell: PairedCell) -> PairedCell:
+    low, high = cell.bounds or (-math.inf, math.inf)
+    if not math.isfinite(high - low):
+        return replace(cell, first=[None] * len(cell.first), second=[None] * len(cell.second))
+    both = [
+        (high if a is None and b is not None else a, low if b is None and a is not None else b)
+        for a, b in zip(cell.first, cell.second, strict=True)
+    ]
+    return replace(cell, first=[a for a, _ in both], second=[b for _, b in both])
+
+
+def drop_of(rule: Rule, pair: PairedRows, limit: float) -> tuple[PairedCell, ...]:
+    """Return the cells of a rule on its rows."""
+    cell = replace(cell_of(pair, rule.metric), margin=limit)
+    if nearer_zero_is_better(rule.metric):
+        known = [(a, b) for a, b in zip(cell.first, cell.second, strict=True) if a is not None and b is not None]
+        side = -1.0 if sum(a for a, _ in known) < 0 else 1.0
+        reach = _reach(rule.metric, pair)
+        inside = all(abs(value) <= reach for both in known for value in both)
+        # farther on the side of the baseline, or as far on the other
+        return tuple(
+            replace(
+                cell,
+                first=_times(cell.first, -side),
+                second=_times(cell.second, turn),
+                bounds=(-reach, reach) if inside else None,
+            )
+            for turn in (-side, side)
+        )
+    return (_turned(cell) if rule.less_is_better else cell,)
+
+
+def _reach(metric: str, pair: PairedRows) -> float:
+    """Return the largest value of a territory in a delta of concurrence, infinite without a range.
+
+    The values of Con - Non are those of T territories, of which C count for Con and D for Non: T / C or T / D at most.
+    """
+    if metric == "concurrence.delta_CS_difference":
+        of_run = [
+            [sum(name in row.values for row in run) for name in (metric, "concurrence.Con_CS", "concurrence.Non_CS")]
+            for run in (pair.first, pair.second)
+        ]
+        return max(total / max(1, min(parts)) for total, *parts in of_run)
+    low, high = scale_of(metric).bounds
+    return max(abs(low), abs(high))
+
+
+def unscored_of(rule: Rule, pair: PairedRows, limit: float) -> tuple[PairedCell, ...]:
+    """Return the cell of the rows that have the rule's metric: a drop is a rise in the share without it."""
+    a, b = ([float(rule.metric in row.values) for row in run] for run in (pair.first, pair.second))
+    cell = cell_of(pair, rule.metric)
+    return (replace(cell, first=a, second=b, margin=limit, bounds=(0.0, 1.0)),)
+
+
+def _turned(cell: PairedCell) -> PairedCell:
+    """Return the cell with values of which more is better, in the same range if it has two ends."""
+    low, high = cell.bounds or (-math.inf, math.inf)
+    if math.isfinite(low + high):
+        first, second = ([None if v is None else low + high - v for v in run] for run in (cell.first, cell.second))
+        return replace(cell, first=first, second=second)
+    bounds = None if cell.bounds is None else (-high, -low)
+    return replace(cell, first=_times(cell.first, -1.0), second=_times(cell.second, -1.0), bounds=bounds)
+
+
+def _times(values: Values, factor: float) -> list[float | None]:
+    return [None if value is None else factor * value for value in values]
+
+
+def groups_of(rows: Sequence[ScoredRow]) -> list[str] | None:
+    """Return the groups to resample; None if every row is its own group."""
+    groups = [row.group for row in rows]
+    return groups if len(set(groups)) < len(groups) else None
+
+
+def units_word(groups: list[str] | None) -> str:
+    """Return the name of what is independent."""
+    return "rows" if groups is None else "groups of rows"
+
+
+def no_rows(pair: str | None) -> str:
+    return "no row to compare" if pair is None else f"no row has the languages {pair} (question->document)"
 
 
 @dataclass(frozen=True)
 class RuleTest:
-    """A test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes."""
+    """A test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes.
+
+    There is one cell or, for a distance from 0, one for each side of it.
+    """
 
     check: Check
     rule: Rule
     rows: PairedRows
-    drop: TestedDrop
+    cells: tuple[PairedCell, ...]
+
+    @property
+    def lost(self) -> int:
+        """Return the number of rows that one run alone scored."""
+        return sum((a is None) != (b is None) for a, b in zip(self.cells[0].first, self.cells[0].second, strict=True))
+
+    @property
+    def filled(self) -> tuple[PairedCell, ...] | None:
+        """Return the cells with the best value for rows that the baseline alone lacks, and the worst for the
+        candidate's.
+
+        None if there are no such rows; with a metric without a range, they cannot be filled, and the cells are empty.
+        """
+        return tuple(map(_filled, self.cells)) if self.lost else None
 
 
 def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
@@ -42,11 +144,11 @@ def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
         results = iter(margin_tests(flat, alpha=rules.alpha, correction=rules.correction, seed=rules.seed))
         return [[next(results) for _ in part] for part in cells]
 
-    own = tested([part.drop.cells for part in asked])
-    filled = [None if part.rule.max_unpaired is not None else part.drop.filled for part in asked]
+    own = tested([part.cells for part in asked])
+    filled = [None if part.rule.max_unpaired is not None else part.filled for part in asked]
     worst = own
     if any(cells is not None for cells in filled):
-        worst = tested([cells or part.drop.cells for cells, part in zip(filled, asked, strict=True)])
+        worst = tested([cells or part.cells for cells, part in zip(filled, asked, strict=True)])
     level = rules.alpha / max(1, sum(map(len, own))) if rules.correction == "holm" else rules.alpha
     return [
         _decided(part, tests, None if cells is None else with_worst, rules, level)
@@ -58,7 +160,7 @@ def _decided(
     asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules, level: float
 ) -> Check:
     """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
-    rule, cell = asked.rule, asked.drop.cells[0]
+    rule, cell = asked.rule, asked.cells[0]
     # of a distance from 0, the side to which the candidate is nearer
     at = max(range(len(tests)), key=lambda i: -math.inf if (found := tests[i].difference) is None else found)
     test = tests[at]
@@ -82,7 +184,7 @@ def _decided(
     fewest = rule.min_n or rules.min_n
     if test.units < fewest:
         return replace(check, needed=fewest, reason=f"{test.units} of {fewest} {units_word(groups)} needed")
-    reason = check.reason or _lost(asked, tests, with_worst, rule)
+    reason = check.reason or _lost(asked, tests, with_worst)
     if reason is not None:
         return replace(check, reason=reason)
     most = max((t.upper if t.upper is not None else math.inf) for t in (*tests, *(with_worst or ())))
@@ -103,7 +205,7 @@ def _decided(
 def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Check:
     """Return the check with scores, difference and its bounds, in the direction of the metric."""
     check, rows, metric = asked.check, asked.rows, asked.check.metric
-    cell = asked.drop.cells[0]
+    cell = asked.cells[0]
     kept = [x is not None and y is not None for x, y in zip(cell.first, cell.second, strict=True)]
     pairs = [pair for pair, keep in zip(zip(rows.first, rows.second, strict=True), kept, strict=True) if keep]
     if check.unscored:
@@ -118,7 +220,7 @@ def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Ch
     return replace(
         check,
         n=n,
-        lost=sum((x is None) != (y is None) for x, y in zip(cell.first, cell.second, strict=True)),
+        lost=asked.lost,
         baseline=before,
         candidate=after,
         difference=difference,
@@ -140,12 +242,9 @@ def _impossible(test: MarginTest, groups: list[str] | None) -> str:
     return f"{test.units} of about {test.needed:,} {units_word(groups)} needed to show even the worst candidate"
 
 
-def _lost(
-    asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rule: Rule
-) -> str | None:
+def _lost(asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None) -> str | None:
     """Return why rows that one run alone scored keep the check from passing; None if they do not."""
-    cell = asked.drop.cells[0]
-    lost = sum((a is None) != (b is None) for a, b in zip(cell.first, cell.second, strict=True))
+    rule, cell, lost = asked.rule, asked.cells[0], asked.lost
     if rule.max_unpaired is not None:
         if lost <= rule.max_unpaired * len(cell.first):
             return None

@@ -1,4 +1,4 @@
-"""Runs for exports: views of one tidy table with every figure of tasks and groups."""
+"""Runs for exports: every figure of their tasks and groups."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mrag_eval.report.exports._licences import LicensedData, source_of
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import scored_samples
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.report.files._scores import Score, figure, rows_of, score_frame, task_columns, task_frame
+from mrag_eval.report.files._scores import Score, figure, score_frame, task_columns, task_scores
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RESAMPLES
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
 # The harness may sum the mean of a group's leaves in another order than we do.
 _EQUAL = 1e-9
@@ -59,6 +59,10 @@ class ExportedTask:
     name: str
     label: str
     main_metric: str | None = None
+
+    def called(self, label: str) -> ExportedTask:
+        """Return the task under another label."""
+        return replace(self, label=label, scores=[replace(score, task=label) for score in self.scores])
 
     @property
     def leaf(self) -> LeafResult | None:
@@ -151,18 +155,18 @@ def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool =
     the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks, for
     a metric that no task has, and if no task was run as a whole.
     """
-    files, frame = _read(paths, metrics)
+    files, scores = _read(paths, metrics)
     notes = []
     if whole:
-        partial = frame[frame["part"].notna()].drop_duplicates(["path", "name"])
+        partial = {(score.path, score.name): score.part for score in scores if score.part is not None}
         notes = [
-            f"{Path(score.path).name}, {score.name} is left out: {score.part}, and a leaderboard takes whole runs only"
-            for score in rows_of(partial)
+            f"{Path(path).name}, {name} is left out: {part}, and a leaderboard takes whole runs only"
+            for (path, name), part in partial.items()
         ]
-        frame = frame[frame["part"].isna()]
-        if frame.empty:
+        scores = [score for score in scores if score.part is None]
+        if not scores:
             raise DataError(
-                f"{', '.join(map(str, paths))}: no task was run as a whole ({partial['part'].iloc[0]}), and a "
+                f"{', '.join(map(str, paths))}: no task was run as a whole ({next(iter(partial.values()))}), and a "
                 "leaderboard takes whole runs only",
                 "run without --limit and --samples; csv, latex and mteb take a part, and say so",
             )
@@ -172,18 +176,17 @@ def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool =
         for file in files
         for leaf in file.leaves.values()
     }
-    deviates = [marks[path, name] for path, name in zip(frame["path"], frame["name"], strict=True)]
-    ordered = frame.assign(deviates=deviates).sort_values("deviates", ascending=False, kind="stable")
-    newest = ordered.groupby(["model", "name", "mode"])["path"].transform("last")[frame.index]
-    notes += _replaced(files, frame, newest)
-    return _runs(files, frame[frame["path"] == newest], metrics), notes
+    ordered = sorted(scores, key=lambda score: marks[score.path, score.name], reverse=True)
+    newest = {(score.model, score.name, score.mode): score.path for score in ordered}
+    later = {(s.path, s.name): newest[s.model, s.name, s.mode] for s in scores}
+    notes += _replaced(files, {run: path for run, path in later.items() if run[0] != path})
+    return _runs(files, [score for score in scores if later[score.path, score.name] == score.path], metrics), notes
 
 
-def _replaced(files: Sequence[ResultFile], frame: DataFrame, newest: Series[str]) -> Iterator[str]:
-    """Yield a line for each run of a task that another one replaces which measured something else."""
-    older = frame.assign(newest=newest)[frame["path"] != newest].drop_duplicates(["path", "name"])
+def _replaced(files: Sequence[ResultFile], older: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yield a line for each run of a task (path and name) that a later one replaces which measured something else."""
     found = {str(file.path): file for file in files}
-    for path, name, later in older[["path", "name", "newest"]].itertuples(index=False):
+    for (path, name), later in older.items():
         before, after = found[path], found[later]
         changed = differences(before.leaves[name].measurement, after.leaves[name].measurement)
         if changed:
@@ -192,28 +195,32 @@ def _replaced(files: Sequence[ResultFile], frame: DataFrame, newest: Series[str]
             yield f"{Path(path).name}, {name} is left out: {Path(later).name} differs in {said}{more}"
 
 
-def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFile], DataFrame]:
+def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFile], list[Score]]:
     files = read_results(paths)
-    frame = task_frame(files)
-    if frame.empty:
+    scores = task_scores(files)
+    if not scores:
         raise DataError(
             f"{', '.join(map(str, paths))}: no task of ours in these results", "name the --output_path of a run"
         )
-    known = set(frame["metric"])
+    known = {score.metric for score in scores}
     missing = next((name for name in metrics if name not in known), None)
     if missing is not None:
         raise DataError(
             f"--metric: no task in these results has '{missing}'{did_you_mean(missing, known)}",
             "mrag-eval report RESULTS   shows the metrics of every task",
         )
-    return files, frame
+    return files, scores
 
 
-def _runs(files: Sequence[ResultFile], frame: DataFrame, metrics: Sequence[str]) -> list[Run]:
-    several = frame.groupby(["model", "name"])["mode"].transform("nunique") > 1
-    frame = frame.assign(task=frame["task"].where(~several, frame["name"] + " (" + frame["mode"] + ")"))
-    runs = [_marked(_run(file, frame[frame["path"] == str(file.path)], metrics)) for file in files]
+def _runs(files: Sequence[ResultFile], scores: Sequence[Score], metrics: Sequence[str]) -> list[Run]:
     modes: dict[tuple[str, str], set[str | None]] = defaultdict(set)
+    for score in scores:
+        modes[score.model, score.name].add(score.mode)
+    by_file: dict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        several = len(modes[score.model, score.name]) > 1
+        by_file[score.path].append(replace(score, task=f"{score.name} ({score.mode})") if several else score)
+    runs = [_marked(_run(file, by_file[str(file.path)], metrics)) for file in files]
     for run in runs:
         for task in run.tasks:
             modes[run.file.model, task.name].add(task.scores[0].mode)
@@ -232,8 +239,9 @@ def _marked(run: Run) -> Run:
         said = dict.fromkeys(filter(None, own))
         if not said:
             return task
-        label = f"{task.label} ({next(iter(said)) if len(said) == 1 else 'other settings, not the same in each task'})"
-        return replace(task, label=label, scores=[replace(score, task=label) for score in task.scores])
+        return task.called(
+            f"{task.label} ({next(iter(said)) if len(said) == 1 else 'other settings, not the same in each task'})"
+        )
 
     return replace(run, tasks=tuple(map(marked, run.tasks)))
 
@@ -269,8 +277,7 @@ def _labelled(run: Run, modes: Mapping[tuple[str, str], set[str | None]]) -> Run
     def labelled(task: ExportedTask) -> ExportedTask:
         if task.leaf is not None or len(modes[run.file.model, task.name]) == 1:
             return task
-        label = task.label.replace(task.name, f"{task.name} ({task.scores[0].mode})", 1)
-        return replace(task, label=label, scores=[replace(score, task=label) for score in task.scores])
+        return task.called(task.label.replace(task.name, f"{task.name} ({task.scores[0].mode})", 1))
 
     return replace(run, tasks=tuple(map(labelled, run.tasks)))
 
@@ -280,10 +287,10 @@ def frame_of(runs: Sequence[Run]) -> DataFrame:
     return score_frame(score for run in runs for task in run.tasks for score in task.scores)
 
 
-def _run(file: ResultFile, frame: DataFrame, metrics: Sequence[str]) -> Run:
+def _run(file: ResultFile, scores: Sequence[Score], metrics: Sequence[str]) -> Run:
     """Return the groups and tasks of a file, with the figures of each in the order of the metrics."""
     tasks: dict[str, list[Score]] = {}
-    for score in rows_of(frame):
+    for score in scores:
         tasks.setdefault(score.name, []).append(score)
     main = {name: metrics[0] if metrics else _declared_main(file.leaves[name].config) for name in tasks}
     for name, own in tasks.items():
@@ -296,10 +303,8 @@ def _run(file: ResultFile, frame: DataFrame, metrics: Sequence[str]) -> Run:
             groups.append(_group(name, file, parts, metrics))
             shared = {main[leaf] for leaf in leaves}
             main[name] = shared.pop() if len(shared) == 1 else None
-    kept = ([s for s in scores if not metrics or s.metric in metrics] for scores in (*groups, *tasks.values()))
-    found = (
-        ExportedTask(file, scores, scores[0].name, scores[0].task, main[scores[0].name]) for scores in kept if scores
-    )
+    kept = ([s for s in own if not metrics or s.metric in metrics] for own in (*groups, *tasks.values()))
+    found = (ExportedTask(file, own, own[0].name, own[0].task, main[own[0].name]) for own in kept if own)
     return Run(file, tuple(found))
 
 

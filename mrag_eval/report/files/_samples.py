@@ -196,12 +196,6 @@ def results_beside(path: Path) -> Path:
     return path.parent / f"results_{task_and_date(path)[1]}.json"
 
 
-def samples_beside(results: Path, task: str) -> Path | None:
-    """Return the sample file that the run of the result file wrote for a task; None without one."""
-    path = results.parent / f"samples_{task}_{results.stem.removeprefix('results_')}.jsonl"
-    return path if path.is_file() else None
-
-
 def sample_files(paths: Sequence[Path]) -> list[Path]:
     """Return the sample files at ``paths`` (files or folders): per task and folder the newest, a judged one first.
 

@@ -234,23 +234,14 @@ def score_frame(scores: Iterable[Score]) -> DataFrame:
     return DataFrame(rows, columns=list(COLUMNS), dtype=object).astype(dict(COLUMNS))
 
 
-def rows_of(frame: DataFrame) -> list[Score]:
-    """Return the rows of the table, or of a part of it, with None for missing values."""
-    from pandas import NA
-
-    # column by column, since every operation on the whole table takes milliseconds
-    columns = [[None if value is NA else value for value in frame[name].tolist()] for name in COLUMNS]
-    return [Score(**dict(zip(COLUMNS, row, strict=True))) for row in zip(*columns, strict=True)]
+def task_scores(files: Iterable[ResultFile]) -> list[Score]:
+    """Return the scores of every task in the files, in their order."""
+    return [score for file in files for leaf in file.leaves.values() for score in scores_of(file, leaf)]
 
 
-def task_frame(files: Iterable[ResultFile]) -> DataFrame:
-    """Return the tidy table of every task in the files, in their order."""
-    return score_frame(score for file in files for leaf in file.leaves.values() for score in scores_of(file, leaf))
-
-
-def leaf_frame(leaves: Iterable[tuple[Leaf, ResultFile]]) -> DataFrame:
-    """Return the tidy table of the scores of tasks as the report shows them, without groups."""
-    return score_frame(score for leaf, file in leaves for score in scores_of(file, leaf.result, leaf.label))
+def leaf_scores(leaves: Iterable[tuple[Leaf, ResultFile]]) -> list[Score]:
+    """Return the scores of tasks as the report shows them, without groups."""
+    return [score for leaf, file in leaves for score in scores_of(file, leaf.result, leaf.label)]
 
 
 def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
@@ -261,4 +252,4 @@ def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
     another schema.
     """
     given = [results] if isinstance(results, Path | str) else list(results)
-    return leaf_frame(result_leaves([Path(path) for path in given]))
+    return score_frame(leaf_scores(result_leaves([Path(path) for path in given])))

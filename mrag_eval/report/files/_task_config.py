@@ -15,11 +15,20 @@ _CONTEXT = ("max_length", "max_model_len", "gguf_file")
 
 
 class _Block:
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, key: str) -> None:
+        self.key = key
 
     def __get__(self, config: TaskConfig, _: object) -> Mapping[str, Any]:
-        return config.block(self.name)
+        return config.block(self.key)
+
+
+class _Text:
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __get__(self, config: TaskConfig, _: object) -> str | None:
+        found = config.setting(self.key)
+        return None if found is None else str(found)
 
 
 def _at(key: str) -> Any:
@@ -44,7 +53,15 @@ class TaskConfig:
     judge = _Block("judge")
     generation = _Block("generation_kwargs")
     provenance = _Block("provenance")  # how the run came about; older files have none
+    rerank = _Block("retrieval.rerank")
+    overrides = _Block("provenance.overrides")  # the settings of --metadata
+    from_file = _Block("provenance.config_file")  # those of the config file for the task's benchmark
+    versions = _Block("measurement.environment.versions")  # of packages, by name
     # single settings; None if they are missing
+    mode = _Text("retrieval.mode")
+    corpus = _Text("retrieval.corpus")  # the name of the corpus that is searched
+    benchmark = _Text("data.benchmark")
+    prompt = _Text("prompt.template")
     merge = _at("retrieval.merge")  # how the rankings of several languages are merged
     query_translation = _at("retrieval.query_translation")
     english_share = _at("data.imbalance.keep_english")  # the probability with which an English document was kept
@@ -58,9 +75,9 @@ class TaskConfig:
     def __bool__(self) -> bool:
         return bool(self.raw)
 
-    def block(self, name: str) -> Mapping[str, Any]:
-        """Return a block of the configuration (``retrieval``, ``data``, ``index``, ...), empty without one."""
-        found = self.raw.get(name)
+    def block(self, key: str) -> Mapping[str, Any]:
+        """Return the block behind a dotted key (``retrieval``, ``data``, ``index``, ...), empty without one."""
+        found = self.setting(key)
         return found if isinstance(found, Mapping) else {}
 
     def setting(self, key: str) -> Any:
@@ -69,12 +86,6 @@ class TaskConfig:
         for part in key.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         return value
-
-    @property
-    def mode(self) -> str | None:
-        """Return the IR mode."""
-        found = self.retrieval.get("mode")
-        return None if found is None else str(found)
 
     @property
     def unmeasured(self) -> Mapping[str, Sequence[str]]:
@@ -132,12 +143,6 @@ class TaskConfig:
     def depth(self) -> int:
         """Return the length of the ranking."""
         return int(self.retrieval.get("depth") or self.retrieval.get("k") or 0)
-
-    @property
-    def corpus(self) -> str | None:
-        """Return the name of the corpus that is searched."""
-        found = self.retrieval.get("corpus")
-        return None if found is None else str(found)
 
     @property
     def starter(self) -> str | None:
@@ -200,18 +205,6 @@ class TaskConfig:
         return self.retrieval.get("languages") or ()
 
     @property
-    def rerank(self) -> Mapping[str, Any]:
-        """Return the reranker; empty without one."""
-        found = self.retrieval.get("rerank")
-        return found if isinstance(found, Mapping) else {}
-
-    @property
-    def benchmark(self) -> str | None:
-        """Return the benchmark's name."""
-        found = self.block("data").get("benchmark")
-        return None if found is None else str(found)
-
-    @property
     def questions(self) -> Mapping[str, Any]:
         """Return the settings that decide which questions are asked.
 
@@ -250,12 +243,6 @@ class TaskConfig:
         return str(self.index.get("content_hash") or "")
 
     @property
-    def prompt(self) -> str | None:
-        """Return the prompt template."""
-        found = self.block("prompt").get("template")
-        return None if found is None else str(found)
-
-    @property
     def evaluated(self) -> str | None:
         """Return the evaluated model's name, as the harness passes it to tasks."""
         metadata = self.block("metadata")
@@ -280,25 +267,10 @@ class TaskConfig:
         return Path(found) if found else None
 
     @property
-    def overrides(self) -> Mapping[str, Any]:
-        """Return the settings of --metadata."""
-        return self.provenance.get("overrides") or {}
-
-    @property
-    def from_file(self) -> Mapping[str, Any]:
-        """Return the settings of the config file for the task's benchmark."""
-        return self.provenance.get("config_file") or {}
-
-    @property
     def samples(self) -> Sequence[int]:
         """Return the rows of --samples; empty if all were asked for, or a number of them."""
         found = self.provenance.get("samples")
         return found if isinstance(found, list) else ()
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """Return the versions of packages, by name."""
-        return self.setting("measurement.environment.versions") or {}
 
     @property
     def models(self) -> Mapping[str, str]:

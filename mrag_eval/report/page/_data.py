@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._results import ResultFile
+from mrag_eval.report.files._scores import Score
 from mrag_eval.report.files._systems import System
 from mrag_eval.report.page._planner_counts import PlannerCounts
 from mrag_eval.report.page._points import Point, score_points
 from mrag_eval.report.page._samples import Browser
 from mrag_eval.report.tables._leaderboard import Board
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 
 @dataclass
 class PageData:
-    """Everything that is on the page. ``frame`` is the tidy table of all scores.
+    """Everything that is on the page. ``figures`` are all scores, in the cells of every dimension, too.
 
     ``points`` are the values of each chart, by its id. ``samples`` and their ``passages`` are those that fit of the
     ``browser``'s.
     """
 
     runs: list[tuple[Leaf, ResultFile]]
-    frame: DataFrame
+    figures: list[Score]
     browser: Browser
-    seed: int = 0
     systems: list[System] = field(default_factory=list)
     boards: list[Board] = field(default_factory=list)
     planners: dict[str, PlannerCounts] = field(default_factory=dict)
@@ -45,4 +42,4 @@ class PageData:
     @cached_property
     def scores(self) -> list[Point]:
         """Return every metric of every task that has a value."""
-        return score_points(self.frame)
+        return score_points(self.figures)

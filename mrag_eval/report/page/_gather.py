@@ -8,7 +8,7 @@ from pathlib import Path
 from mrag_eval.platform import Wait
 from mrag_eval.report.files._leaves import PageRow, result_leaves
 from mrag_eval.report.files._samples import read_samples
-from mrag_eval.report.files._scores import leaf_frame
+from mrag_eval.report.files._scores import leaf_scores
 from mrag_eval.report.files._systems import systems
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._planner_counts import PlannerCounts
@@ -25,7 +25,7 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     if there is no result of our tasks.
     """
     leaves = result_leaves(paths)
-    data = PageData(leaves, leaf_frame(leaves), Browser(samples, text, seed), seed)
+    data = PageData(leaves, leaf_scores(leaves), Browser(samples, text, seed))
     rows: dict[str, list[PageRow]] = {}
     with Wait("reading samples", len(data.leaves), "tasks") as wait:
         for leaf in wait.over(data.leaves):
@@ -43,7 +43,7 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     data.samples, data.passages = data.browser.within()
     data.systems = systems(data.leaves, rows)
     with Wait("comparing systems"):
-        data.boards = boards(data.systems, seed)
+        data.boards = boards(data.systems)
     with Wait("drawing charts", len(CHARTS), "charts") as wait:
         data.points |= {chart.id: chart.points(data) for chart in wait.over(CHARTS) if chart.points is not None}
     return data

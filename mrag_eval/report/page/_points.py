@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from mrag_eval.core import rounded
 from mrag_eval.metrics import Estimate
-from mrag_eval.report.files._scores import Score, rows_of
+from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Point = dict[str, Any]
 
@@ -24,12 +21,13 @@ def percent(score: Estimate | Score, metric: str = "") -> Point:
     return {key: rounded(end, scale=factor) for key, end in ends.items()} | {"n": score.n or None}
 
 
-def score_points(frame: DataFrame) -> list[Point]:
-    """Return every metric of every task that has a value; ``frame`` is the tidy table."""
+def score_points(scores: Iterable[Score]) -> list[Point]:
+    """Return every metric of every task that has a value."""
     return [
         {"task": row.task, "run": row.model, "mode": row.mode, "benchmark": row.benchmark}
         | {"metric": row.metric, **percent(row, row.metric)}
-        for row in rows_of(frame[(frame["dimension"] == "") & frame["value"].notna()])
+        for row in scores
+        if not row.dimension and row.value is not None
     ]
 
 

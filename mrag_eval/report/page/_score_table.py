@@ -10,7 +10,7 @@ from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
-from mrag_eval.report.files._scores import Score, leaf_frame, rows_of
+from mrag_eval.report.files._scores import Score, leaf_scores
 from mrag_eval.report.tables._controls import TaskControls, control_tables
 from mrag_eval.report.tables._losses import loss_table
 from mrag_eval.scoring import direction_lines, failure_line, scale_of, vote_lines
@@ -31,8 +31,7 @@ def score_table(results: Sequence[Path]) -> Table:
 
 
 def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
-    frame = leaf_frame(leaves)
-    found = {(row.task, row.metric): row for row in rows_of(frame[frame["dimension"] == ""])}
+    found = {(score.task, score.metric): score for score in leaf_scores(leaves) if not score.dimension}
     metrics = list(dict.fromkeys(metric for _, metric in found))
     rows = []
     for leaf, _ in leaves:
@@ -57,10 +56,10 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
 
 def _pair_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Iterator[Table]:
     """Yield tasks and metrics x pairs of the languages of question and relevant document, unless there is one pair."""
-    frame = leaf_frame(leaves)
     found: dict[tuple[str, str], dict[str, Score]] = {}
-    for score in rows_of(frame[frame["dimension"] == "pair"]):
-        found.setdefault((score.task, score.metric), {})[score.cell] = score
+    for score in leaf_scores(leaves):
+        if score.dimension == "pair":
+            found.setdefault((score.task, score.metric), {})[score.cell] = score
     pairs = sorted({pair for cells in found.values() for pair in cells})
     if len(pairs) < 2:
         return
@@ -86,22 +85,14 @@ def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:
 
 def _bounds(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield the tasks whose scores are upper bounds, by the reason."""
-    tasks: dict[str, list[str]] = {}
-    for leaf in leaves:
-        if (why := leaf.result.config.upper_bound) is not None:
-            tasks.setdefault(why, []).append(leaf.label)
-    for why, where in tasks.items():
-        yield f"{why}; no headline, no rank ({', '.join(where)})"
+    reasons = ((leaf.result.config.upper_bound, leaf) for leaf in leaves)
+    yield from _together((f"{why}; no headline, no rank", leaf) for why, leaf in reasons if why is not None)
 
 
 def _words(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield how BM25 cut words, once for all tasks that it did alike."""
-    tasks: dict[str, list[str]] = {}
-    for leaf in leaves:
-        if words := leaf.result.config.index.get("analyzer"):
-            tasks.setdefault(words, []).append(leaf.label)
-    for words, where in tasks.items():
-        yield f"BM25 searched {words} ({', '.join(where)})"
+    found = ((leaf.result.config.index.get("analyzer"), leaf) for leaf in leaves)
+    yield from _together((f"BM25 searched {words}", leaf) for words, leaf in found if words)
 
 
 def _unread(leaves: Iterable[Leaf]) -> Iterator[str]:
@@ -138,12 +129,17 @@ def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[str]:
 
 def _unmeasured(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield the metrics that were asked for and could not be measured, once for all tasks with the same ones."""
-    tasks: dict[tuple[str, str], list[str]] = {}
-    for leaf in leaves:
-        for reason, names in leaf.result.config.unmeasured.items():
-            tasks.setdefault((", ".join(names), reason), []).append(leaf.label)
-    for (names, reason), where in tasks.items():
-        yield f"{names}: not measured, as {reason} ({', '.join(where)})"
+    found = ((reason, names, leaf) for leaf in leaves for reason, names in leaf.result.config.unmeasured.items())
+    yield from _together((f"{', '.join(names)}: not measured, as {reason}", leaf) for reason, names, leaf in found)
+
+
+def _together(found: Iterable[tuple[str, Leaf]]) -> Iterator[str]:
+    """Yield each remark once, with the tasks that it is on."""
+    tasks: dict[str, list[str]] = {}
+    for remark, leaf in found:
+        tasks.setdefault(remark, []).append(leaf.label)
+    for remark, where in tasks.items():
+        yield f"{remark} ({', '.join(where)})"
 
 
 def _notes(scores: Iterable[Score]) -> Iterator[str]:

@@ -1,9 +1,8 @@
-"""Shapes that several of the report's charts have: bars of shares, and heat maps."""
+"""Shapes that several of the report's charts have: bars, and heat maps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mrag_eval.core import rounded
 from mrag_eval.report.page._spec import Points, Spec, choices, field, height, spec, tooltip
@@ -16,27 +15,34 @@ _NO_SHADE = "#f1f3f5"
 _BLUES = {"scheme": "blues", "domain": [0, 100]}
 
 
-def share_bars(
-    points: Points, description: str, y: Spec, count: str, colour: Spec, choose: str, **encoding: Any
+def bars(
+    points: Points, description: str, columns: Sequence[str], encoding: Spec, by: Mapping[str, str], step: int = 26
 ) -> Spec:
-    """Return bars of full length, divided by colour."""
-    rows = [str(y["field"]), *([encoding["yOffset"]["field"]] if "yOffset" in encoding else [])]
-    columns = [*rows, str(colour["field"]), count, "share"]
+    """Return bars of what ``encoding`` says, each ``step`` pixels high; ``by`` are lists to choose values by."""
     return spec(
         points,
         description,
         columns,
-        height=height(points, *rows, chosen=(choose,), step=26 if len(rows) == 1 else 16),
+        height=height(points, *_rows(encoding), chosen=tuple(by), step=step),
         mark={"type": "bar"},
-        encoding={
-            "y": y,
-            "x": field(count, "quantitative", "share", stack="normalize", axis={"format": "%"}),
-            "color": colour,
-            "tooltip": tooltip(*columns),
-            **encoding,
-        },
-        **choices(points, {choose: choose}),
+        encoding={**encoding, "tooltip": tooltip(*columns)},
+        **choices(points, by),
     )
+
+
+def share_bars(
+    points: Points, description: str, y: Spec, count: str, colour: Spec, choose: str, **offset: Spec
+) -> Spec:
+    """Return bars of full length, divided by colour."""
+    x = field(count, "quantitative", "share", stack="normalize", axis={"format": "%"})
+    encoding = {"y": y, "x": x, "color": colour, **offset}
+    columns = [*_rows(encoding), str(colour["field"]), count, "share"]
+    return bars(points, description, columns, encoding, {choose: choose}, step=16 if offset else 26)
+
+
+def _rows(encoding: Spec) -> list[str]:
+    """Return the fields whose values have rows of their own."""
+    return [str(encoding[name]["field"]) for name in ("y", "yOffset") if name in encoding]
 
 
 def heat_map(points: Points, description: str, x: Spec, y: Spec, columns: Sequence[str], by: Mapping[str, str]) -> Spec:

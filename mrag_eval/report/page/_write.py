@@ -33,12 +33,11 @@ def write_report(
     samples: int | None = None,
     text: bool = True,
     title: str = "Multilingual RAG evaluation",
-    seed: int = 0,
 ) -> PageData:
     """Write the report on ``results`` (result files, or folders of them) to ``out`` and return what it shows.
 
     Args:
-        samples: at most this many rows of each task go into the browser of samples, drawn with ``seed``; by default as
+        samples: at most this many rows of each task go into the browser of samples, a fixed draw; by default as
             many as fit into five megabytes, and no more than 200.
         text: whether the texts of passages are included (some benchmarks' licences forbid passing them on).
 
@@ -47,7 +46,7 @@ def write_report(
         DataError: there is no result of our tasks.
     """
     vega = _vega()
-    data = page_data(results, samples=_SAMPLES if samples is None else samples, text=text, seed=seed)
+    data = page_data(results, samples=_SAMPLES if samples is None else samples, text=text)
     with Wait(f"writing {out}"):
         if samples is None:
             gathered = data.samples, data.passages

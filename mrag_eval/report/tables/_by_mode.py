@@ -9,7 +9,7 @@ from pathlib import PurePath
 from mrag_eval.core import is_language, language_name
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import ResultFile
-from mrag_eval.report.files._scores import Score, rows_of, task_frame
+from mrag_eval.report.files._scores import Score, task_scores
 from mrag_eval.report.tables._requirements import OF_THE_INDEX, retriever_name
 from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
 from mrag_eval.scoring import PanelTable
@@ -41,12 +41,11 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
     their date: of a mode, the run counts that is like its task as shipped, the latest of several, and a line names the
     others.
     """
-    frame = task_frame(files)
-    frame = frame[frame["metric"] == metric]
-    parts = {(row.path, row.name, row.cell): row for row in rows_of(frame[frame["dimension"] == "query_lang"])}
+    scores = [score for score in task_scores(files) if score.metric == metric]
+    parts = {(score.path, score.name, score.cell): score for score in scores if score.dimension == "query_lang"}
     leaves = {(str(file.path), leaf.task): leaf for file in files for leaf in file.leaves.values()}
     found: dict[_Key, dict[str, list[_Found]]] = {}
-    for whole in rows_of(frame[frame["dimension"] == ""]):
+    for whole in (score for score in scores if not score.dimension):
         languages = whole.languages.split(", ") if whole.languages else []
         for lang in languages:
             search = retriever_name(leaves[whole.path, whole.name].config) or "nothing searched"

@@ -7,7 +7,7 @@ sets them apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from mrag_eval.scoring import RESAMPLES, more_is_better, scale_of
 TIERS = ("low", "mid", "high")
 # Maximum number of settings in a remark.
 _NAMED = 3
+# A question: its language, and its row.
+_Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Board:
     groups: int = 0
 
 
-def boards(systems: Sequence[System], seed: int = 0) -> list[Board]:
+def boards(systems: Sequence[System]) -> list[Board]:
     """Return a board for every benchmark and metric of two systems or more."""
     out = []
     for benchmark in dict.fromkeys(system.benchmark for system in systems):
@@ -79,47 +81,38 @@ def boards(systems: Sequence[System], seed: int = 0) -> list[Board]:
         for metric in metrics:
             having = [s for s in here if any(metric in leaf.result.metrics for leaf in s.leaves)]
             if len(having) > 1:
-                out.append(_board(benchmark, metric, having, seed))
+                out.append(_board(benchmark, metric, having))
     return out
 
 
-def _board(benchmark: str, metric: str, systems: Sequence[System], seed: int) -> Board:
-    higher = more_is_better(metric)
+def _board(benchmark: str, metric: str, systems: Sequence[System]) -> Board:
     scored = [s for s in systems if s.rows is not None and any(metric in row.values for row in s.rows.values())]
     entries = [_unpaired(system, metric) for system in systems if system not in scored]
-    keys: list[tuple[str, str]] = []
+    keys: list[_Key] = []
     left_out: tuple[str, ...] = ()
     groups: set[str] = set()
     unranked = {id(system): why for system in scored if (why := _not_ranked(system, metric)) is not None}
-    for system in scored:
-        if id(system) in unranked:
-            own = sorted(_keys(system, metric))
-            entries.append(_entry(system, metric, own, own, higher, seed, remark=unranked[id(system)]))
+    alone = [(system, unranked[id(system)]) for system in scored if id(system) in unranked]
     scored = [system for system in scored if id(system) not in unranked]
     if scored:
         together, apart = _comparable(scored, metric)
         keys, left_out = _common(together, metric)
         groups = {_rows(together[0])[key].group for key in keys}
-        entries += _ranked(together, metric, keys, left_out, higher, seed)
-        for system, remark in apart:
-            own = sorted(_keys(system, metric))
-            entries.append(_entry(system, metric, own, own, higher, seed, remark=remark))
+        entries += _ranked(together, metric, keys, left_out)
+        alone += apart
+    for system, remark in alone:
+        own = sorted(_keys(system, metric))
+        entries.append(_entry(system, metric, own, own, remark=remark))
     parts = {(system.run, system.mode): system.part for system in systems}
     entries = [replace(e, remark="; ".join(filter(None, (e.remark, parts[e.run, e.mode])))) for e in entries]
+    higher = more_is_better(metric)
     entries.sort(key=lambda entry: _order(entry, higher))
     columns = {name for entry in entries for name in entry.parts}
     tiers = tuple(name for name in TIERS if name in columns)
     codes = tuple(sorted(columns - {*TIERS}))
+    languages = codes if len(codes) > 1 else ()
     return Board(
-        benchmark,
-        metric,
-        len(keys),
-        tiers,
-        codes if len(codes) > 1 else (),
-        tuple(entries),
-        left_out,
-        higher,
-        len(groups),
+        benchmark, metric, len(keys), tiers, languages, tuple(entries), left_out, higher=higher, groups=len(groups)
     )
 
 
@@ -130,86 +123,57 @@ def _not_ranked(system: System, metric: str) -> str | None:
     return next((f"not ranked: {reason}" for reason in why), None)
 
 
-def _ranked(
-    together: Sequence[System],
-    metric: str,
-    keys: Sequence[tuple[str, str]],
-    left_out: Sequence[str],
-    higher: bool | None,
-    seed: int,
-) -> list[Entry]:
+def _ranked(together: Sequence[System], metric: str, keys: Sequence[_Key], left_out: Sequence[str]) -> list[Entry]:
     """Return the entries of systems over the same questions ``keys``, ranked if there are two and one can be better."""
     asked = [key for key in sorted(_keys(together[0], metric)) if key[0] not in left_out]
+    higher = more_is_better(metric)
     if higher is None or len(together) == 1 or not keys:
         remark = "more is neither better nor worse: not ranked" if higher is None else "nothing to rank it with"
-        return [_entry(system, metric, keys, asked, higher, seed, remark=remark) for system in together]
+        return [_entry(system, metric, keys, asked, remark=remark) for system in together]
     from mrag_eval.metrics import paired_ranks
 
     sign = 1.0 if higher else -1.0
-    values = [[_signed(_rows(system)[key].values.get(metric), sign) for key in keys] for system in together]
-    groups = _groups([_rows(together[0])[key].group for key in keys])
-    ranks = paired_ranks(values, [language for language, _ in keys], groups=groups, seed=seed)
+    values = [[sign * _rows(system)[key].values[metric] for key in keys] for system in together]
+    ranks = paired_ranks(values, [language for language, _ in keys], groups=_groups(together[0], keys))
     first = max(together, key=lambda system: sign * _macro(system, metric, keys))
+    behind = [None if system is first else _behind(system, first, metric, keys) for system in together]
     return [
-        _entry(
-            system,
-            metric,
-            keys,
-            asked,
-            higher,
-            seed,
-            best=ranks.best[i],
-            worst=ranks.worst[i],
-            behind=None if system is first else _behind(system, first, metric, keys, seed),
-        )
-        for i, system in enumerate(together)
+        _entry(system, metric, keys, asked, best=best, worst=worst, behind=lag)
+        for system, best, worst, lag in zip(together, ranks.best, ranks.worst, behind, strict=True)
     ]
 
 
-def _signed(value: float | None, sign: float) -> float | None:
-    return None if value is None else sign * value
-
-
-def _entry(
-    system: System,
-    metric: str,
-    keys: Sequence[tuple[str, str]],
-    asked: Sequence[tuple[str, str]],
-    higher: bool | None,
-    seed: int,
-    **rest: Any,
-) -> Entry:
+def _entry(system: System, metric: str, keys: Sequence[_Key], asked: Sequence[_Key], **rest: Any) -> Entry:
     """Return an entry with scores over ``keys``, and the unscored rows among the questions that were ``asked``."""
     from mrag_eval.metrics import unscored_range, worst_cell
 
-    score, parts = languages_score(system, metric, keys, seed), _parts(system, metric, keys, seed)
+    score, parts = languages_score(system, metric, keys), _parts(system, metric, keys)
     values = {key: _rows(system)[key].values.get(metric) for key in asked}
     unscored = sum(value is None for value in values.values())
+    bounds, higher = scale_of(metric).bounds, more_is_better(metric)
     if unscored:
-        languages = [language for language, _ in asked]
-        rest["cases"] = unscored_range(list(values.values()), languages, scale_of(metric).bounds)
+        rest["cases"] = unscored_range(list(values.values()), [language for language, _ in asked], bounds)
     if higher is not None and len({language for language, _ in keys}) > 1 and score.value is not None:
         found = worst_cell(
             [values[key] for key in keys],
             [language for language, _ in keys],
-            groups=_groups([_rows(system)[key].group for key in keys]),
-            bounds=scale_of(metric).bounds,
+            groups=_groups(system, keys),
+            bounds=bounds,
             lower_is_better=not higher,
             n_resamples=RESAMPLES,
-            seed=seed,
         )
         rest |= {"worst_language": str(found.cell), "worst_score": found.score}
     return Entry(system.run, system.mode, score, unscored, parts=parts, **rest)
 
 
-def _common(systems: Sequence[System], metric: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+def _common(systems: Sequence[System], metric: str) -> tuple[list[_Key], tuple[str, ...]]:
     """Return the questions for which every system has a score, and the languages without one."""
     keys = _keys(systems[0], metric)
     shared = sorted(key for key in keys if all(metric in _rows(system)[key].values for system in systems))
     return shared, tuple(sorted({language for language, _ in keys} - {language for language, _ in shared}))
 
 
-def _rows(system: System) -> Mapping[tuple[str, str], PageRow]:
+def _rows(system: System) -> Mapping[_Key, PageRow]:
     assert system.rows is not None
     return system.rows
 
@@ -220,7 +184,7 @@ def _order(entry: Entry, higher: bool | None) -> tuple[bool, bool, float, str]:
     return entry.best is None, value is None, place, f"{entry.run} {entry.mode}"
 
 
-def _keys(system: System, metric: str) -> set[tuple[str, str]]:
+def _keys(system: System, metric: str) -> set[_Key]:
     """Return the questions that the metric is defined for, scored or not."""
     return {key for key, row in _rows(system).items() if metric in row.values or metric in row.unscored}
 
@@ -254,60 +218,55 @@ def _comparable(systems: Sequence[System], metric: str) -> tuple[list[System], l
     return together, apart
 
 
-def _macro(system: System, metric: str, keys: Sequence[tuple[str, str]]) -> float:
+def _macro(system: System, metric: str, keys: Sequence[_Key]) -> float:
     sums: dict[str, list[float]] = {}
     for key in keys:
-        value = _rows(system)[key].values.get(metric)
-        if value is not None:
-            sums.setdefault(key[0], []).append(value)
-    return sum(sum(v) / len(v) for v in sums.values()) / len(sums) if sums else -1.0
+        sums.setdefault(key[0], []).append(_rows(system)[key].values[metric])
+    return sum(sum(v) / len(v) for v in sums.values()) / len(sums)
 
 
-def _groups(groups: Sequence[str]) -> list[Hashable] | None:
-    return list(groups) if len(set(groups)) < len(groups) else None
+def _groups(system: System, keys: Sequence[_Key]) -> list[str] | None:
+    """Return the groups to resample; None if every question is its own group."""
+    groups = [_rows(system)[key].group for key in keys]
+    return groups if len(set(groups)) < len(groups) else None
 
 
-def languages_score(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> Estimate:
+def languages_score(system: System, metric: str, keys: Sequence[_Key]) -> Estimate:
     """Return the unweighted mean over the languages of ``keys``, with an interval."""
     from mrag_eval.metrics import interval_for, stratified_bootstrap
 
-    rows = [_rows(system)[key] for key in keys]
-    values, groups = [row.values.get(metric) for row in rows], _groups([row.group for row in rows])
-    cells = [row.language for row in rows]
+    values, groups = [_rows(system)[key].values.get(metric) for key in keys], _groups(system, keys)
+    cells, bounds = [_rows(system)[key].language for key in keys], scale_of(metric).bounds
     if len(set(cells)) == 1:
-        found = interval_for(values, groups=groups, n_resamples=RESAMPLES, seed=seed, bounds=scale_of(metric).bounds)
-    else:
-        # the mean leaves out languages without a scored row
-        scored = {cell for cell, value in zip(cells, values, strict=True) if value is not None}
-        kept = [i for i, cell in enumerate(cells) if cell in scored]
-        found = stratified_bootstrap(
-            [values[i] for i in kept],
-            [cells[i] for i in kept],
-            groups=None if groups is None else [groups[i] for i in kept],
-            bounds=scale_of(metric).bounds,
-            n_resamples=RESAMPLES,
-            seed=seed,
-        )
-    return found
+        return interval_for(values, groups=groups, n_resamples=RESAMPLES, bounds=bounds)
+    # the mean leaves out languages without a scored row
+    scored = {cell for cell, value in zip(cells, values, strict=True) if value is not None}
+    kept = [i for i, cell in enumerate(cells) if cell in scored]
+    return stratified_bootstrap(
+        [values[i] for i in kept],
+        [cells[i] for i in kept],
+        groups=None if groups is None else [groups[i] for i in kept],
+        bounds=bounds,
+        n_resamples=RESAMPLES,
+    )
 
 
-def _parts(system: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> dict[str, Estimate]:
+def _parts(system: System, metric: str, keys: Sequence[_Key]) -> dict[str, Estimate]:
     languages = sorted({language for language, _ in keys})
-    out = {code: languages_score(system, metric, [key for key in keys if key[0] == code], seed) for code in languages}
+    out = {code: languages_score(system, metric, [key for key in keys if key[0] == code]) for code in languages}
     for name in TIERS:
         inside = [key for key in keys if language_tier(key[0]) == name]
         if inside and len(languages) > 1:
-            out[name] = languages_score(system, metric, inside, seed)
+            out[name] = languages_score(system, metric, inside)
     return out
 
 
-def _behind(system: System, first: System, metric: str, keys: Sequence[tuple[str, str]], seed: int) -> Estimate:
+def _behind(system: System, first: System, metric: str, keys: Sequence[_Key]) -> Estimate:
     from mrag_eval.metrics import stratified_bootstrap
 
     changes = [_rows(system)[key].values[metric] - _rows(first)[key].values[metric] for key in keys]
-    cells, groups = [language for language, _ in keys], _groups([_rows(system)[key].group for key in keys])
-    bounds = scale_of(metric).differences
-    return stratified_bootstrap(changes, cells, groups=groups, bounds=bounds, n_resamples=RESAMPLES, seed=seed)
+    cells, bounds = [language for language, _ in keys], scale_of(metric).differences
+    return stratified_bootstrap(changes, cells, groups=_groups(system, keys), bounds=bounds, n_resamples=RESAMPLES)
 
 
 def _unpaired(system: System, metric: str) -> Entry:

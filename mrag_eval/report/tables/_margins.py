@@ -30,7 +30,7 @@ class _Sides:
     theirs: tuple[ScoredRow, ...]
 
 
-def margin_table(results: Sequence[Path], seed: int = 0) -> Table | None:
+def margin_table(results: Sequence[Path]) -> Table | None:
     """Return CORAL minus the strongest baseline of each column of Table 1, in points, paired by row.
 
     Both are runs with the settings of Table 1. Over several languages the difference is that of the plain means over
@@ -57,7 +57,7 @@ def margin_table(results: Sequence[Path], seed: int = 0) -> Table | None:
                 cells.append(Cell(None, "CORAL or every baseline lacks a task or its samples"))
                 continue
             best = max(sides, key=lambda side: _score(column, side.tasks, side.theirs))
-            cell, note = _margin(column, best, seed)
+            cell, note = _margin(column, best)
             cells.append(cell)
             notes.append(f"{coral.label}, {column.name}: against {best.name}, {note}")
         if any(cell.value is not None for cell in cells):
@@ -102,7 +102,7 @@ def _score(column: Column, tasks: Sequence[str], rows: Sequence[ScoredRow]) -> f
     return sum(sum(found) / len(found) for found in values.values()) / len(values) if values else -1.0
 
 
-def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
+def _margin(column: Column, sides: _Sides) -> tuple[Cell, str]:
     n = len(sides.ours)
     if len(column.tasks) > 1 and column.weight == "tasks":
         from mrag_eval.metrics import stratified_bootstrap
@@ -110,11 +110,11 @@ def _margin(column: Column, sides: _Sides, seed: int) -> tuple[Cell, str]:
         changes = [_change(a, b) for a, b in zip(sides.ours, sides.theirs, strict=True)]
         groups = [row.group for row in sides.ours]
         grouped = groups if len(set(groups)) < n else None
-        found = stratified_bootstrap(changes, sides.tasks, groups=grouped, bounds=(-1.0, 1.0), seed=seed)
+        found = stratified_bootstrap(changes, sides.tasks, groups=grouped, bounds=(-1.0, 1.0))
         cell = Cell(_points(found.value), found.reason, _points(found.low), _points(found.high), n)
         return cell, f"{n} pairs, {found.method}"
     pair = PairedRows(column.name, sides.theirs, sides.ours, (0, 0))
-    one = differences_of([(pair, _METRIC, None)], seed=seed)[0]
+    one = differences_of([(pair, _METRIC, None)])[0]
     cell = Cell(_points(one.difference), one.reason, _points(one.low), _points(one.high), n)
     p_value = "no test possible" if one.p_value is None else f"p {p_text(one.p_value)}"
     return cell, f"{n} pairs, {p_value} ({one.method})"

@@ -18,7 +18,7 @@ from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown, upper
 from mrag_eval.platform import DataError
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
-from mrag_eval.report.files._scores import Score, rows_of, task_frame
+from mrag_eval.report.files._scores import Score, scores_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.tables._requirements import OF_THE_INDEX
 from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
@@ -116,13 +116,12 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     has a ranking measure by language pair.
     """
     found: dict[_Setting, dict[str, list[_Policy]]] = {}
-    files = {str(file.path): file for file in read_results([Path(path) for path in results])}
-    for (path, task), part in task_frame(files.values()).groupby(["path", "name"], sort=False):
-        leaf = files[path].leaves[task]
-        scores = {(row.metric, row.dimension, row.cell): row for row in rows_of(part)}
-        policy = _Policy(leaf, scores, files[path].part(task))
-        if policy.measures:
-            found.setdefault(_setting(leaf.config), {}).setdefault(_label(leaf.config), []).insert(0, policy)
+    for file in read_results([Path(path) for path in results]):
+        for leaf in file.leaves.values():
+            scores = {(score.metric, score.dimension, score.cell): score for score in scores_of(file, leaf)}
+            policy = _Policy(leaf, scores, file.part(leaf.task))
+            if policy.measures:
+                found.setdefault(_setting(leaf.config), {}).setdefault(_label(leaf.config), []).insert(0, policy)
     if not found:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from mrag_eval.platform import to_json
+
 Kind = Literal["fault", "deviation", "note"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 # Two computations of one number may differ in the order of its sums.
@@ -72,14 +74,8 @@ class Verified:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verification as JSON."""
-        return {
-            "path": str(self.path),
-            "tasks": self.tasks,
-            "rows": self.rows,
-            "numbers": self.numbers,
-            "findings": [{"task": f.task, "kind": f.kind, "text": f.text} for f in self.findings],
-            "unchecked": {what: list(tasks) for what, tasks in self.unchecked.items()},
-        }
+        record: dict[str, Any] = to_json(self)
+        return record | {"path": str(self.path)}
 
 
 def counted(n: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from mrag_eval.platform import DataError, Wait, uncollected
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import read_samples, samples_beside, scored_samples
+from mrag_eval.report.files._samples import read_samples, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._answering_checks import ReplyCounts, answering_follows
 from mrag_eval.report.verification._findings import Finding, Verified
@@ -71,7 +71,7 @@ def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
 
 
 def _samples_or_none(file: ResultFile, task: str) -> ScoredSamples | None:
-    path = samples_beside(file.path, task)
+    path = file.samples(task, judged=False)
     try:
         return scored_samples(path) if path is not None else None
     except DataError:
@@ -85,7 +85,7 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
     asked = ReplyCounts()
     for task, leaf in wait.over(file.leaves.items()):
         findings += task_settings(leaf, tasks_folder)
-        path = samples_beside(file.path, task)
+        path = file.samples(task, judged=False)
         if path is None:
             asked.whole = False
             findings.append(Finding(task, "fault", "no samples next to the results; run with --log_samples"))

@@ -9,18 +9,14 @@ from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._planner_counts import NO_DECISION
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Beside, Chart, Listing, Section, each_task
-from mrag_eval.report.page._shapes import share_bars
+from mrag_eval.report.page._shapes import bars, share_bars
 from mrag_eval.report.page._spec import (
     Points,
     Spec,
     by_language,
-    choices,
     field,
-    height,
     in_order,
     language,
-    spec,
-    tooltip,
 )
 
 
@@ -64,20 +60,12 @@ def _planner_shown(points: Points) -> Spec:
 
 def _counts(points: Points, description: str, what: str, colours: Mapping[str, str]) -> Spec:
     scale = {"domain": list(colours), "range": list(colours.values())}
-    return spec(
-        points,
-        description,
-        ("round", what, "n"),
-        height=height(points, "round", chosen=("run",)),
-        mark={"type": "bar"},
-        encoding={
-            "y": field("round", "ordinal"),
-            "x": field("n", "quantitative", "number"),
-            "color": field(what, "nominal", "", scale=scale),
-            "tooltip": tooltip("round", what, "n"),
-        },
-        **choices(points, {"run": "run"}),
-    )
+    encoding = {
+        "y": field("round", "ordinal"),
+        "x": field("n", "quantitative", "number"),
+        "color": field(what, "nominal", "", scale=scale),
+    }
+    return bars(points, description, ("round", what, "n"), encoding, {"run": "run"})
 
 
 def _selection(points: Points) -> Spec:
@@ -86,21 +74,14 @@ def _selection(points: Points) -> Spec:
 
 
 def _relevance(points: Points) -> Spec:
-    return spec(
-        points,
-        "The critic's mean scores of the documents found, from 1 to 5, by round",
-        ("round", "criterion", "value", "n"),
-        height=height(points, "round", "criterion", chosen=("run",), step=18),
-        mark={"type": "bar"},
-        encoding={
-            "y": field("round", "ordinal"),
-            "yOffset": field("criterion"),
-            "x": field("value", "quantitative", "mean score, 1 to 5", scale={"domain": [0, 5]}),
-            "color": field("criterion", "nominal", ""),
-            "tooltip": tooltip("round", "criterion", "value", "n"),
-        },
-        **choices(points, {"run": "run"}),
-    )
+    encoding = {
+        "y": field("round", "ordinal"),
+        "yOffset": field("criterion"),
+        "x": field("value", "quantitative", "mean score, 1 to 5", scale={"domain": [0, 5]}),
+        "color": field("criterion", "nominal", ""),
+    }
+    description = "The critic's mean scores of the documents found, from 1 to 5, by round"
+    return bars(points, description, ("round", "criterion", "value", "n"), encoding, {"run": "run"}, step=18)
 
 
 def _sufficiency(points: Points) -> Spec:

@@ -6,8 +6,8 @@ from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, rounded
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
-from mrag_eval.report.page._shapes import share_bars
-from mrag_eval.report.page._spec import Points, Spec, by_language, choices, field, height, language, spec, tooltip
+from mrag_eval.report.page._shapes import bars, share_bars
+from mrag_eval.report.page._spec import Points, Spec, by_language, choices, field, height, language, spec
 
 _SHARES = ("of the documents shown", "of the citations")
 
@@ -30,23 +30,17 @@ def _citation_points(leaf: Leaf) -> list[Point]:
 
 def _cited(points: Points) -> Spec:
     """Return two bars for every language of questions: the documents shown and the citations, by language."""
-    return spec(
-        points,
-        "Languages of the documents shown and of the documents cited, by language of the question",
-        ("question", "share", "document", "value", "n"),
-        height=height(points, "question", "share", chosen=("task", "source"), step=18),
-        mark={"type": "bar"},
-        encoding={
-            "y": language(points, "question", "question in"),
-            "yOffset": field("share", sort=[*_SHARES]),
-            "x": field("value", "quantitative", "mean share (%)", stack="zero", scale={"domain": [0, 100]}),
-            "color": by_language(points, "document", "document in"),
-            # the note above the chart explains the two bars
-            "opacity": {"condition": {"test": "datum.share === 'of the citations'", "value": 1}, "value": 0.55},
-            "tooltip": tooltip("question", "share", "document", "value", "n"),
-        },
-        **choices(points, {"task": "task", "source": "citations"}),
-    )
+    encoding = {
+        "y": language(points, "question", "question in"),
+        "yOffset": field("share", sort=[*_SHARES]),
+        "x": field("value", "quantitative", "mean share (%)", stack="zero", scale={"domain": [0, 100]}),
+        "color": by_language(points, "document", "document in"),
+        # the note above the chart explains the two bars
+        "opacity": {"condition": {"test": "datum.share === 'of the citations'", "value": 1}, "value": 0.55},
+    }
+    description = "Languages of the documents shown and of the documents cited, by language of the question"
+    columns = ("question", "share", "document", "value", "n")
+    return bars(points, description, columns, encoding, {"task": "task", "source": "citations"}, step=18)
 
 
 def citation_rows(leaf: Leaf) -> list[Point]:

@@ -30,7 +30,7 @@ def _language_points(data: PageData) -> list[Point]:
     for system in data.systems:
         base_point = {"benchmark": system.benchmark, "run": system.run, "mode": system.mode}
         for metric in filter(_in_percent, _metrics(system)):
-            for code, score in _by_language(system, metric, data.seed).items():
+            for code, score in _by_language(system, metric).items():
                 if score.value is not None:
                     out.append(base_point | {"metric": metric, "language": code} | percent(score, metric))
     return out
@@ -76,7 +76,7 @@ def _tier_points(data: PageData) -> list[Point]:
     for tier, having, inside, _ in _tiers_of(data.systems):
         for system in having if inside else ():
             keys = sorted(key for key in system.rows or {} if key[0] in inside)
-            score = percent(languages_score(system, tier["metric"], keys, data.seed), tier["metric"])
+            score = percent(languages_score(system, tier["metric"], keys), tier["metric"])
             point = {"benchmark": tier["benchmark"], "run": system.run, "mode": system.mode, **tier}
             out.append(point | score | {"languages": ", ".join(sorted(inside))})
     return out
@@ -114,13 +114,13 @@ def _in_percent(metric: str) -> bool:
     return scale_of(metric).percent
 
 
-def _by_language(system: System, metric: str, seed: int) -> dict[str, Estimate]:
+def _by_language(system: System, metric: str) -> dict[str, Estimate]:
     if system.rows is not None:
         by: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for key, row in system.rows.items():
             if metric in row.values or metric in row.unscored:
                 by[key[0]].append(key)
-        return {code: languages_score(system, metric, keys, seed) for code, keys in sorted(by.items())}
+        return {code: languages_score(system, metric, keys) for code, keys in sorted(by.items())}
     out: dict[str, Estimate] = {}
     for leaf in system.leaves:
         score = leaf.result.metrics.get(metric)

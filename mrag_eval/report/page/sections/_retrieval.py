@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mrag_eval.core import rounded
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._scores import rows_of
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent, shares
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
@@ -15,8 +14,7 @@ from mrag_eval.report.page._spec import Points, Spec, by_language, choices, fiel
 def _pair_points(data: PageData) -> list[Point]:
     """Return scores by language of the question and of the relevant document."""
     out = []
-    frame = data.frame
-    for row in rows_of(frame[(frame["dimension"] == "pair") & frame["value"].notna()]):
+    for row in (score for score in data.figures if score.dimension == "pair" and score.value is not None):
         question, _, document = row.cell.partition("->")
         out.append(
             {"task": row.task, "metric": row.metric, "question": question, "document": document}

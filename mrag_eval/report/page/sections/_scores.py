@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrag_eval.report.files._scores import rows_of
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
@@ -14,7 +13,7 @@ from mrag_eval.scoring import direction_lines, scale_of
 
 def _table(data: PageData) -> dict[str, Any]:
     """Return the cells by task and metric, metrics of correctness first; a cell without a score has a reason."""
-    rows = rows_of(data.frame[data.frame["dimension"] == ""])
+    rows = [score for score in data.figures if not score.dimension]
     metrics = sorted(dict.fromkeys(row.metric for row in rows), key=correct_first)
     return {
         "leaves": data.leaves,
