@@ -81,6 +81,7 @@ HARMLESS: Mapping[str, str] = {
     # names of models: what they are is in the record
     "agent.critic": "an alias; instrument.critic says what it is",
     "agent.planner": "an alias; instrument.planner says what it is",
+    "judge.grounded": "a name or a place; the record of each metric of support says what the classifier is",
     "judge.panel": "aliases; instrument.judges says what they are",
     "judge.required": "whether a missing panel is an error",
     "retrieval.translator": "an alias or a place; instrument.translator says what it is",
