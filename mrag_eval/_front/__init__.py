@@ -5,13 +5,14 @@ from mrag_eval._front._log_text import log_lines, score_lines
 from mrag_eval._front._results import Results
 from mrag_eval._front._retrieve import RetrievedRun, retrieve
 from mrag_eval._front._score import score
-from mrag_eval._front._survey import Survey, measured_names, read_log
+from mrag_eval._front._survey import Survey, grounded_judge, measured_names, read_log
 
 __all__ = [
     "Results",
     "RetrievedRun",
     "Survey",
     "evaluate",
+    "grounded_judge",
     "log_lines",
     "measured_names",
     "read_log",
