@@ -24,7 +24,7 @@ class Grounded(Block):
     batch_size: int = Field(default=32, ge=1)
     device: Device = "cpu"
     threshold: float = Field(default=0.5, gt=0, lt=1)
-    template: str = "{question}\n{passage}"
+    template: str = "{question} {passage}"
 
     @field_validator("template")
     @classmethod
