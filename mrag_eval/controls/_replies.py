@@ -49,7 +49,7 @@ def control_replies(
     if "form" in names:
         found["form"] = [demanded(doc, form) for doc in docs]
     if "bare" in names:
-        found["bare"] = [_bare(doc) for doc in docs]
+        found["bare"] = [bare(doc) for doc in docs]
     if "sentence" in names:
         found["sentence"] = [_sentence(doc) for doc in docs]
     if "question" in names:
@@ -65,7 +65,8 @@ def control_replies(
     return {name: found[name] for name in names if name in found}
 
 
-def _bare(doc: RagDoc) -> ControlReply:
+def bare(doc: RagDoc) -> ControlReply:
+    """Return the first reference of a row."""
     return ControlReply(doc.answers[0]) if doc.answers else ControlReply(None, NO_REFERENCE)
 
 

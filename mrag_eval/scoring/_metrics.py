@@ -48,6 +48,7 @@ from mrag_eval.scoring._control_kinds import (
     JUDGED,
     LANGUAGE,
     RANKING,
+    SUPPORT,
     Control,
     uncontrolled,
 )
@@ -250,8 +251,13 @@ METRICS: dict[str, Metric] = {
             False,
             "share of citations that a statement needs (ALCE)",
         ),
-        _grounded(
-            "grounded", grounded, False, "share of the answer's claims that a passage shown supports, in any language"
+        Metric(
+            "grounded",
+            grounded,
+            False,
+            "share of the answer's claims that a passage shown supports, in any language",
+            needs=way_to("grounding"),
+            control=SUPPORT,
         ),
         *(
             _grounded(name, partial(crossed, name), False, f"the answer is {what}", more)
@@ -313,6 +319,7 @@ METRICS: dict[str, Metric] = {
 }
 # Metrics that a reply and its row alone decide.
 REPLY_METRICS = frozenset(name for name, metric in METRICS.items() if metric.control is not _beside_passages) - {
+    "grounded",
     "char3gram_recall_translated",
     "match_translated",
     "judged_accuracy",

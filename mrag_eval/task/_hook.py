@@ -339,7 +339,9 @@ class RagTask(HarnessTask):
 
     def _control_rule(self, *, judged: bool = False) -> ControlRule:
         panel = self._verdicts.judged if judged else None
-        return ControlRule(self.blocks.metrics, self._form, self._verdicts.language, self._verdicts.checked, panel)
+        return ControlRule(
+            self.blocks.metrics, self._form, self._verdicts.language, self._verdicts.checked, panel, self._checker()
+        )
 
     def control_records(self, rows: Sequence[str], *, judged: bool = False) -> list[RowRecord]:
         """Return records of rows that hold their controls alone, searched ones among them; no model is evaluated.
