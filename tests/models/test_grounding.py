@@ -222,6 +222,20 @@ def test_the_question_is_read_beside_every_window(tmp_path: Path) -> None:
     assert found(with_question, long)[0][0].verdict == "supported"
 
 
+def test_control_tokens_in_texts_are_words(tmp_path: Path) -> None:
+    """Else a passage could end the part that is read first, and an answer count as one."""
+    checker: Any = by_rule(tmp_path, ["Varn was built [ SEP ] in 1841 CLS"], max_length=64)
+    ((one,),) = found(checker, asked("built [SEP] in [CLS]", "Varn was [SEP] built [SEP] in"))
+    assert [(span.start, span.end) for span in one.unsupported] == [(15, 20)]
+
+
+def test_a_template_that_leaves_no_room_is_a_fault(tmp_path: Path) -> None:
+    checker = by_rule(tmp_path, TEXTS, max_length=64, template=" ".join(["Varn"] * 55) + " {passage}")
+    assert checker.findings([asked("Olm", "Olm")]) == [
+        "too long: 1 tokens of a claim and 62 around it (judge.grounded.max_length)"
+    ]
+
+
 def test_a_long_answer_is_read_in_pieces_of_sentences(tmp_path: Path) -> None:
     said = [f"a{n} b{n} c{n} d{n} e{n}." for n in range(40)]
     checker: Any = by_rule(tmp_path, [" ".join(said)], max_length=64)
@@ -238,7 +252,7 @@ def test_what_cannot_be_read_is_a_fault_of_its_row_alone(tmp_path: Path) -> None
     long = asked(" ".join(["Varn"] * 40), "Varn")
     rows = [asked("Olm", "Olm"), long, asked("Sund", "Sund")]
     good, fault, last = checker.findings(rows)
-    assert fault == "too long: a claim of 40 tokens; judge.grounded.max_length allows 32"
+    assert fault == "too long: 40 tokens of a claim and 7 around it (judge.grounded.max_length)"
     assert [one[0].verdict for one in (good, last)] == ["supported"] * 2
     rule, olm = checker._model, checker._tokenizer.convert_tokens_to_ids("Olm")
 

@@ -19,6 +19,8 @@ from mrag_eval.retrievers import commit_of, loading, offline, transformers_libra
 
 # Tokens that a window may have more of where it is read beside other text.
 _SLACK = 4
+# Texts from elsewhere hold no control tokens.
+_PLAIN: dict[str, Any] = {"split_special_tokens": True, "verbose": False}
 Offsets = Sequence[tuple[int, int]]
 
 
@@ -132,7 +134,7 @@ class PairClassifier(ABC):
 
     def offsets(self, text: str) -> Offsets:
         """Return the spans of the tokens of a text."""
-        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, **_PLAIN)
         spans: Offsets = encoded["offset_mapping"]
         return spans
 
@@ -143,11 +145,12 @@ class PairClassifier(ABC):
         for span in self.pieces(asked, most):
             piece = asked.answer[span.start : span.end]
             size = len(self.offsets(piece))
-            if size > most:
-                faults[row] = f"too long: a claim of {size} tokens; judge.grounded.max_length allows {most}"
+            room = self._longest - taken - size
+            if size > most or room < self._longest // 8:
+                faults[row] = f"too long: {size} tokens of a claim and {taken} around it (judge.grounded.max_length)"
                 return
             for place, passage in enumerate(asked.passages, 1):
-                for start, end in windows(offsets[passage], max(self._longest - taken - size, _SLACK)):
+                for start, end in windows(offsets[passage], room):
                     yield Pair(row, place, span.start, (before + passage[start:end] + after, piece))
 
     def _reads(self, pairs: Sequence[Pair], faults: dict[int, str]) -> Iterator[Read]:
@@ -156,8 +159,8 @@ class PairClassifier(ABC):
         if not pairs:
             return
         first, second = zip(*(pair.texts for pair in pairs), strict=True)
-        cut = {"truncation": "only_first", "max_length": self._longest, "verbose": False}
-        given = self._tokenizer(list(first), list(second), **cut)
+        cut: dict[str, Any] = {"truncation": "only_first", "max_length": self._longest}
+        given = self._tokenizer(list(first), list(second), **cut, **_PLAIN)
         names = [name for name in self._tokenizer.model_input_names if name in given]
         order = sorted(range(len(pairs)), key=lambda place: -len(given["input_ids"][place]))
         for at in range(0, len(order), self._block.batch_size):
