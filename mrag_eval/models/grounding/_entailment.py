@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import Claim, ClaimVerdict, Span
 from mrag_eval.models.grounding._checker import Asked
-from mrag_eval.models.grounding._pairs import Pair, PairClassifier, Read
+from mrag_eval.models.grounding._pairs import PairClassifier, Read, WindowPair
 
 # What a label says of a claim, in the order in which labels are read. The first that a window has counts.
 _SAYS: Mapping[str, ClaimVerdict] = {
@@ -39,7 +39,7 @@ class EntailmentClassifier(PairClassifier):
     def pieces(self, asked: Asked, most: int) -> Sequence[Span]:
         return asked.claims
 
-    def read(self, pair: Pair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
+    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
         return Read(pair, probabilities[self._numbers])
 
     def found(self, asked: Asked, read: Sequence[Read]) -> tuple[Claim, ...]:

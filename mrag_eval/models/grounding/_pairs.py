@@ -25,7 +25,7 @@ Offsets = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class WindowPair:
     """A window of a passage beside a piece of an answer.
 
     Attributes:
@@ -48,7 +48,7 @@ class Read:
     ``offsets`` are the spans of these tokens in the piece.
     """
 
-    pair: Pair
+    pair: WindowPair
     probabilities: NDArray[np.float64]
     offsets: Offsets = ()
 
@@ -115,7 +115,7 @@ class PairClassifier(ABC):
         return "", ""
 
     @abstractmethod
-    def read(self, pair: Pair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
+    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
         """Return what is read of a pair."""
 
     @abstractmethod
@@ -138,7 +138,9 @@ class PairClassifier(ABC):
         spans: Offsets = encoded["offset_mapping"]
         return spans
 
-    def _pairs(self, row: int, asked: Asked, offsets: Mapping[str, Offsets], faults: dict[int, str]) -> Iterator[Pair]:
+    def _pairs(
+        self, row: int, asked: Asked, offsets: Mapping[str, Offsets], faults: dict[int, str]
+    ) -> Iterator[WindowPair]:
         before, after = self.around(asked)
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
         taken, most = special + len(self.offsets(before + after)) + _SLACK, self._longest // 2
@@ -151,9 +153,9 @@ class PairClassifier(ABC):
                 return
             for place, passage in enumerate(asked.passages, 1):
                 for start, end in windows(offsets[passage], room):
-                    yield Pair(row, place, span.start, (before + passage[start:end] + after, piece))
+                    yield WindowPair(row, place, span.start, (before + passage[start:end] + after, piece))
 
-    def _reads(self, pairs: Sequence[Pair], faults: dict[int, str]) -> Iterator[Read]:
+    def _reads(self, pairs: Sequence[WindowPair], faults: dict[int, str]) -> Iterator[Read]:
         import torch
 
         if not pairs:

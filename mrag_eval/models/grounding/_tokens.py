@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mrag_eval.config import Grounded
 from mrag_eval.core import Claim, Span
 from mrag_eval.models.grounding._checker import Asked
-from mrag_eval.models.grounding._pairs import Offsets, Pair, PairClassifier, Read
+from mrag_eval.models.grounding._pairs import Offsets, PairClassifier, Read, WindowPair
 
 
 class TokenClassifier(PairClassifier):
@@ -52,7 +52,7 @@ class TokenClassifier(PairClassifier):
         before, _, after = self._block.template.partition("{passage}")
         return before.replace("{question}", question), after.replace("{question}", question)
 
-    def read(self, pair: Pair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
+    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
         own = [place for place, part in enumerate(encoding.sequence_ids) if part == 1]
         return Read(pair, probabilities[own, 1], [encoding.offsets[place] for place in own])
 
