@@ -8,16 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
-from mrag_eval.config import (
-    DEFAULT_NLLB,
-    EVALUATED,
-    GROUNDED,
-    JUDGED,
-    TRANSLATED,
-    ListwiseRerank,
-    ModelSpec,
-    load_config,
-)
+from mrag_eval.config import DEFAULT_NLLB, EVALUATED, JUDGED, TRANSLATED, ListwiseRerank, ModelSpec, load_config
 from mrag_eval.judging import named_judges
 from mrag_eval.models import key_variable, named_spec, type_fault
 from mrag_eval.planning._corpora import searches_itself
@@ -208,8 +199,7 @@ def _reranker(leaf: PlannedTask) -> Iterator[Need]:
 
 
 def _classifier(leaf: PlannedTask) -> Iterator[Need]:
-    block = leaf.blocks.judge.grounded
-    if block is not None and {*GROUNDED} & {*leaf.blocks.metrics}:
+    if (block := leaf.blocks.classifier) is not None:
         yield local(f"classifier {block.model}", block.model, "transformers", ())
 
 

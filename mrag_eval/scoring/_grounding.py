@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from mrag_eval.core import Failure, Grounding, Hit, Scored, Span, Value, failed_in, is_language, titled, way_to
+from mrag_eval.core import Claim, Failure, Grounding, Hit, Scored, Span, Value, failed_in, is_language, titled, way_to
 from mrag_eval.metrics import correct_language_rate, declines, without_citations
 from mrag_eval.models import Asked, Checker
 from mrag_eval.platform import Store, Wait, cache_dir, content_key, from_json, made_once, to_json
@@ -72,14 +72,13 @@ def with_grounding(rows: Sequence[Scored], checker: Checker, *, use_cache: bool 
 def _placed(found: Grounding, row: Scored) -> Grounding:
     """Return the claims with id and language of the passages that decided them."""
 
-    def hit(place: int) -> Hit:
-        return row.passages[place - 1]
+    def placed(claim: Claim) -> Claim:
+        if claim.passage is None:
+            return claim
+        hit = row.passages[claim.passage - 1]
+        return replace(claim, id=hit.id, lang=hit.lang)
 
-    claims = (
-        claim if claim.passage is None else replace(claim, id=hit(claim.passage).id, lang=hit(claim.passage).lang)
-        for claim in found.claims
-    )
-    return replace(found, claims=tuple(claims))
+    return replace(found, claims=tuple(map(placed, found.claims)))
 
 
 def _why_not(row: Scored) -> str | None:

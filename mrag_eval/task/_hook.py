@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import GROUNDED, OWN_CONTEXTS, VERDICTS, provenance, relevance_measures, split_config, unmeasured
+from mrag_eval.config import OWN_CONTEXTS, VERDICTS, provenance, relevance_measures, split_config, unmeasured
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in, way_to
 from mrag_eval.datasets import Benchmark, data_of_config
@@ -199,8 +199,8 @@ class RagTask(HarnessTask):
 
     def _checker(self) -> Checker | None:
         """Return the classifier of support; None if no metric needs one."""
-        block = self.blocks.judge.grounded
-        return load_checker(block) if block is not None and {*GROUNDED} & {*self.blocks.metrics} else None
+        block = self.blocks.classifier
+        return None if block is None else load_checker(block)
 
     def rendered(self) -> None:
         parts = [f"{self.prompts} rows", *self._supply.described()]

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import mrag_eval
-from mrag_eval.config import GROUNDED, Grounded
+from mrag_eval.config import GROUNDED, Grounded, listed_in
 from mrag_eval.models import load_checker
+from mrag_eval.planning import plan_for
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import compare, gate, read_results, read_rules, read_samples, score_table, verify
 from mrag_eval.scoring import EVIDENCE
@@ -38,11 +39,11 @@ def by_rule(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def ran(tasks: Path, out: Path, folder: Path, name: str = "grounded", **keys: Any) -> Path:
+def ran(tasks: Path, out: Path, folder: Path, lm: ScriptedLM | None = None) -> Path:
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
     settings = {"retrieval": {"mode": "all", "k": 2, "kind": "bm25"}, "judge": {"grounded": {"model": str(folder)}}}
-    path = write_task(tasks, name, **{**BASE, "metrics": METRICS}, data=data, **{**settings, **keys})
-    mrag_eval.evaluate(ScriptedLM(knows_everything), str(path), output=out, apply_chat_template=False)
+    path = write_task(tasks, "grounded", **{**BASE, "metrics": METRICS}, data=data, **settings)
+    mrag_eval.evaluate(lm or ScriptedLM(knows_everything), str(path), output=out, apply_chat_template=False)
     return out
 
 
@@ -113,10 +114,20 @@ def test_what_is_missing_is_said_in_one_line(metrics: list[str], judge: Any, sai
     assert "\n" not in error.value.message
 
 
+def test_a_plan_names_the_classifier_that_a_metric_needs(tasks: Path, tmp_path: Path) -> None:
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")}
+    for metric, named in (("grounded", True), ("match", False)):
+        judge = {"grounded": {"model": str(tmp_path / "missing")}}
+        keys = {**BASE, "metrics": [metric], "data": data, "judge": judge}
+        write_task(tasks, "t", **keys, retrieval={"mode": "no_ir"})
+        needs = [need for need in plan_for(["t"], listed_in([tasks]), {}).needs if "classifier" in need.what]
+        assert [need.ok for need in needs] == ([False] if named else [])
+
+
 def test_a_classifier_that_is_not_there_is_named_before_anything_is_generated(tasks: Path, tmp_path: Path) -> None:
     lm = ScriptedLM(knows_everything)
     with pytest.raises(ConfigError, match=r"classifier .*missing cannot be loaded"):
-        ran(tasks, tmp_path / "out", tmp_path / "missing")
+        ran(tasks, tmp_path / "out", tmp_path / "missing", lm)
     assert not lm.prompts
 
 

@@ -195,15 +195,8 @@ def _scored(
     not_asked = not replied and failed_in(shown.failures, ANSWERED) is not None
     failed = not_asked or failed_in(later, {"answer"}) is not None
     failures = (*shown.failures, *later)
-    row = Scored(
-        doc,
-        "",
-        shown.ranking,
-        reranked=shown.reranked,
-        failures=failures,
-        passages=shown.passages,
-        grounding=record.grounding,
-    )
+    known: dict[str, Any] = {"failures": failures, "passages": shown.passages, "grounding": record.grounding}
+    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, **known)
     if likely and not failed:
         text, values = most_likely(sample.line["doc"], [(number, False) for number in numbers])
         return replace(row, answer=text), AnswerRecord(text, loglikelihoods=tuple(values)), None
