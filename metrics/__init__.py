@@ -32,7 +32,7 @@ from mrag_eval.metrics._choices_official import (
 )
 from mrag_eval.metrics._citation_preference import CitationPreference, citation_preferences
 from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
-from mrag_eval.metrics._citation_support import CitationSupport, citation_support
+from mrag_eval.metrics._citation_support import CitationSupport, citation_support, without_citations
 from mrag_eval.metrics._citations import Citations, parse_citations
 from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
 from mrag_eval.metrics._concurrence import (
@@ -232,6 +232,7 @@ __all__ = [
     "unscored_range",
     "verbatim_quotes",
     "wilson",
+    "without_citations",
     "word_f1",
     "word_precision",
     "word_recall",

@@ -73,6 +73,11 @@ def cited_statements(reply: str, lang: str) -> list[tuple[str, tuple[int, ...]]]
     return [(text, tuple(dict.fromkeys(cited))) for text, cited in found]
 
 
+def without_citations(reply: str) -> str:
+    """Return a reply with spaces in place of its citations, so that the places in it stay the same."""
+    return _MARK.sub(lambda mark: " " * len(mark[0]), reply)
+
+
 def citation_support(reply: str, passages: Sequence[str], lang: str) -> CitationSupport:
     """Return how far the passages that a reply cites support it (Gao et al., 2023, section 3: ALCE).
 

@@ -27,6 +27,8 @@ from mrag_eval.retrievers.embedding._embedders import (
     load_embedder,
     vectors_arriving,
 )
+from mrag_eval.retrievers.embedding._loading import commit_of, loading, offline
+from mrag_eval.retrievers.embedding._loading import transformers as transformers_library
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
 from mrag_eval.retrievers.imports._import import import_vectors
 from mrag_eval.retrievers.imports._query_vectors import AskedQuery, QueryVectors
@@ -86,6 +88,7 @@ __all__ = [
     "checked_scores",
     "choose",
     "chunk_documents",
+    "commit_of",
     "discard",
     "embedder_as_named",
     "equal_quotas",
@@ -100,6 +103,7 @@ __all__ = [
     "load_index",
     "load_into_milvus",
     "load_sparse_encoder",
+    "loading",
     "log",
     "median_lengths",
     "merge_by_quota",
@@ -109,6 +113,7 @@ __all__ = [
     "merge_indexes",
     "milvus_info",
     "named_token_counter",
+    "offline",
     "open_milvus",
     "page_document_id",
     "parse_spec",
@@ -119,6 +124,7 @@ __all__ = [
     "recover",
     "settings_of",
     "share_quotas",
+    "transformers_library",
     "vectors_arriving",
     "verify_index",
     "verify_milvus",

@@ -7,7 +7,7 @@ from mrag_eval._front._retrieve import RetrievedRun, retrieve
 from mrag_eval._front._score import score
 from mrag_eval._front._strategies import strategies
 from mrag_eval._front._strategy_verdict import Strategies
-from mrag_eval._front._survey import Survey, measured_names, read_log
+from mrag_eval._front._survey import Survey, grounded_judge, measured_names, read_log
 
 __all__ = [
     "Results",
@@ -15,6 +15,7 @@ __all__ = [
     "Strategies",
     "Survey",
     "evaluate",
+    "grounded_judge",
     "log_lines",
     "measured_names",
     "read_log",

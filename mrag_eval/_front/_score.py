@@ -17,11 +17,13 @@ from mrag_eval._front._survey import (
     LANG_BY,
     GivenRow,
     Survey,
+    grounded_judge,
     measured_names,
     quotes_elsewhere,
     read_log,
 )
 from mrag_eval.config import (
+    GROUNDED,
     Judge,
     Measurement,
     Prompt,
@@ -31,7 +33,7 @@ from mrag_eval.config import (
     relevance_measures,
     validated,
 )
-from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, Ranked, Retrieved, Scored
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, Ranked, Retrieved, Scored, failed_in
 from mrag_eval.platform import ConfigError, RunFiles, Wait, content_key, to_json, uncollected
 from mrag_eval.systems import text_hash
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from mrag_eval.datasets import Held
+    from mrag_eval.models import Checker
     from mrag_eval.scoring import ControlRecord, RowRecord, TaskScores
 
 # The harness's name of a filter that does nothing.
@@ -64,8 +67,9 @@ def score(
     run: str | Path | None = None,
     breakdowns: Sequence[str] = (),
     hash_texts: bool = False,
+    grounded: str | Block | None = None,
 ) -> Results:
-    """Score replies and rankings that are there already; no model is run.
+    """Score replies and rankings that are there already; no model is run but a classifier of support, if one is named.
 
     Args:
         rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system in one of the
@@ -89,6 +93,8 @@ def score(
         qrels: a file of relevant ids by question (TREC, BEIR, BERGEN). run: a TREC run, for rows without contexts.
         breakdowns: columns by which scores are broken down as well.
         hash_texts: write hashes in place of all texts of the rows.
+        grounded: the classifier that tells whether contexts support the answers: a hub name or a folder, or the block
+            ``judge.grounded`` of a task.
 
     Raises:
         ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
@@ -96,6 +102,7 @@ def score(
     """
     from mrag_eval.controls import ControlPool, ControlRule, reply_controls
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
+    from mrag_eval.models import load_checker
     from mrag_eval.scoring import check_task_scores, summarize
 
     if isinstance(rows, Survey):
@@ -104,7 +111,8 @@ def score(
         found = read_log(
             rows, columns=columns, benchmark=benchmark, lang=lang, qrels=qrels, run=run, breakdowns=breakdowns
         )
-    names = measured_names(found, metrics)
+    judge = grounded_judge(grounded)
+    names = measured_names(found, metrics, judge)
     if hash_texts and (kept := [name for name in names if name in _WITH_TEXTS]):
         raise ConfigError(f"--hash-texts: {kept[0]} keeps parts of the texts", "leave one of the two out")
     form = str(validated(Prompt, {"answer": answer}, "score").answer)
@@ -113,10 +121,11 @@ def score(
         marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
+    checker = load_checker(judge.grounded) if judge.grounded is not None and {*GROUNDED} & {*names} else None
     with Wait("scoring controls"), uncollected():
         pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
         controls = reply_controls(docs, pool, ControlRule(names, form))
-    lines = _Lines(found, names, task, model, form, _retrieval(found, names), controls, hash_texts)
+    lines = _Lines(found, names, task, model, form, _retrieval(found, names), controls, hash_texts, judge, checker)
     files = RunFiles(folder_for(output))
     with uncollected():
         files.write({}, {task: lines})
@@ -152,6 +161,8 @@ class _Lines:
     retrieval: Retrieval
     controls: Mapping[str, ControlRecord]
     hash_texts: bool
+    judge: Judge = field(default_factory=Judge)
+    checker: Checker | None = None
     records: list[RowRecord] = field(default_factory=list)
     hashes: Any = field(default_factory=sha256)
 
@@ -170,6 +181,7 @@ class _Lines:
     def _scored(self, rows: Sequence[GivenRow], elsewhere: frozenset[str]) -> Iterator[dict[str, Any]]:
         from mrag_eval.retrieval import logged_row
         from mrag_eval.scoring import (
+            ANSWERED,
             AnswerRecord,
             PromptCounts,
             measured_on,
@@ -179,6 +191,7 @@ class _Lines:
             row_record,
             score_rows,
             task_record,
+            with_grounding,
         )
 
         # as in XRAG: a question without passages may be passed on
@@ -191,12 +204,14 @@ class _Lines:
             parts = (row.doc, own.text, ranking, own.tagged, own.declined)
             scored.append(Scored(*parts, form=self.form, failures=failures, passages=hits, elsewhere=elsewhere))
             shown.append(Retrieved(hits, ranking))
+        if self.checker is not None:
+            scored = with_grounding(scored, self.checker)
         values = score_rows(scored, self.names, **measured_on(self.retrieval))
         for row, own, one, value, seen in zip(rows, read, scored, values, shown, strict=True):
-            failed = bool(one.failures)
+            failed = failed_in(one.failures, ANSWERED) is not None
             of_task = task_record(self.names, row.doc, own.text, seen.passages, self.form, failed=failed)
             record = replace(
-                row_record(row.doc, value, seen, breakdowns=self.breakdowns),
+                row_record(row.doc, value, seen, breakdowns=self.breakdowns, grounding=one.grounding),
                 answer=None if failed else AnswerRecord.of(own, row.reply or ""),
                 outcome=None if failed else outcome_of(row.reply or "", own) or refusal_in(of_task),
                 failures=one.failures,
@@ -291,7 +306,7 @@ def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
     """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
     from mrag_eval.datasets import sha256_file
     from mrag_eval.languages import RELIABILITY_FILE, changed_languages
-    from mrag_eval.scoring import words_of
+    from mrag_eval.scoring import support_by, words_of
 
     found = lines.found
     docs = {name: replace(doc, absent_ids=()) for name, doc in found.docs.items()}
@@ -306,10 +321,11 @@ def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
             "languages": "detected where not given" if found.counts["detected"] else "given",
             "row_texts": "hashed" if lines.hash_texts else "kept",
             "prompt": {"answer": lines.form, "template": "unknown"},
-            "judge": Judge().model_dump(mode="json"),
+            "judge": lines.judge.model_dump(mode="json"),
         },
         instrument={
             **words_of(lines.names),
+            **({} if lines.checker is None else support_by(lines.names, lines.checker.identity)),
             **(reliability if "correct_language" in lines.names else {}),
             **({"languages": own} if own else {}),
         },

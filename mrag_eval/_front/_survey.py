@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
-from mrag_eval.config import JUDGED, SHOWN, relevance_measures
+from mrag_eval.config import GROUNDED, JUDGED, SHOWN, Judge, check_grounded, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
 from mrag_eval.platform import ConfigError, DataError, Wait
 from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
@@ -235,8 +235,13 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
         yield str(item.get("text") or "") if isinstance(item, Mapping) else ""
 
 
-def measured_names(found: Survey, metrics: str | Sequence[str] | None) -> list[str]:
-    """Return the metrics to compute, by default those of what the rows hold.
+def grounded_judge(grounded: str | Block | None) -> Judge:
+    """Return the block of judges with a classifier of support: by name or folder, by its block, or none."""
+    return validated(Judge, {"grounded": {"model": grounded} if isinstance(grounded, str) else grounded}, "score")
+
+
+def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Judge | None = None) -> list[str]:
+    """Return the metrics to compute, by default those of what the rows hold; support, if ``judge`` has a classifier.
 
     Raises ConfigError for one that needs a model or is unknown, DataError for one that no row, or not every row, can
     have.
@@ -245,9 +250,11 @@ def measured_names(found: Survey, metrics: str | Sequence[str] | None) -> list[s
         names, _ = found.default_metrics()
         if not names:
             raise DataError(f"{found.first}: 'reply' is missing", "name the answers' column: --columns answer=COLUMN")
-        return names
+        return [*names, *GROUNDED[:1]] if judge is not None and judge.grounded is not None else names
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     _check_scorable(names)
+    classifier = None if judge is None else judge.grounded
+    check_grounded(names, classifier, "score", "name one: --grounded MODEL (a hub name or a folder)")
     ranked = relevance_measures(names)
     if len(ranked) < len(names) and not found.counts["answer"]:
         raise DataError(f"{found.first}: 'reply' is missing", f"metrics {', '.join(names)} need it")

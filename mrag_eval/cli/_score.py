@@ -53,6 +53,12 @@ def score(
     breakdown: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Break scores down by a column. May be repeated.")
     ] = None,
+    grounded: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Tell by this classifier, a hub name or a folder, whether contexts support answers."
+        ),
+    ] = None,
     model: Annotated[str | None, typer.Option(help="The system's name in reports. The default is the file's.")] = None,
     task: Annotated[str, typer.Option(help="The name of the rows in reports.")] = "rows",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the resampling for intervals.")] = 0,
@@ -60,7 +66,8 @@ def score(
         bool, typer.Option("--hash-texts", help="Write hashes in place of all texts of the rows.")
     ] = False,
 ) -> None:
-    """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run.
+    """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run, except a
+    classifier that --grounded names.
 
     The shapes of ragas, deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse) and BERGEN
     are recognised. report, compare, gate, verify, judge and export read the results as those of a run.
@@ -82,7 +89,7 @@ def score(
         breakdowns=breakdown or (),
     )
     asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
-    names = _front.measured_names(found, asked)
+    names = _front.measured_names(found, asked, _front.grounded_judge(grounded))
     typer.echo("\n".join(_front.log_lines(found, names, asked=asked is not None)))
     if dry_run or output is None:
         return
@@ -96,6 +103,7 @@ def score(
         corpus=corpus,
         seed=seed,
         hash_texts=hash_texts,
+        grounded=grounded,
     )
     typer.echo("\n".join(_front.score_lines(results)))
     typer.echo(f"results         {results.path}")

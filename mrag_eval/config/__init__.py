@@ -3,6 +3,7 @@
 from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
 from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
 from mrag_eval.config._file import load_config
+from mrag_eval.config._grounded import Grounded
 from mrag_eval.config._includes import BLOCKS
 from mrag_eval.config._judge import DETECTORS, CorrectLanguage, Judge
 from mrag_eval.config._measurement import (
@@ -30,6 +31,7 @@ from mrag_eval.config._measurement import (
 )
 from mrag_eval.config._measures import (
     CORRECT,
+    GROUNDED,
     HOLDS_ANSWER,
     JUDGED,
     RANKING_MEASURE,
@@ -39,6 +41,7 @@ from mrag_eval.config._measures import (
     SUFFICIENCY,
     TRANSLATED,
     VERDICTS,
+    check_grounded,
     check_metrics,
     ranking_measures,
     relevance_measures,
@@ -70,6 +73,7 @@ __all__ = [
     "DETECTORS",
     "EVALUATED",
     "EVERYTHING",
+    "GROUNDED",
     "HARMLESS",
     "HOLDS_ANSWER",
     "JUDGED",
@@ -98,6 +102,7 @@ __all__ = [
     "Differs",
     "Generation",
     "Given",
+    "Grounded",
     "Judge",
     "Languages",
     "Listed",
@@ -124,6 +129,7 @@ __all__ = [
     "TranslatorSpec",
     "by_block",
     "by_content",
+    "check_grounded",
     "check_keys",
     "check_metrics",
     "deep_merge",

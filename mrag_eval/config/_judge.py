@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from mrag_eval.config._block import Block, Languages, Names
+from mrag_eval.config._grounded import Grounded
 from mrag_eval.core import ANY_LANGUAGE, base_language, is_language, suggestion
 
 # Detectors of languages by name; any other is a file of the user's.
@@ -107,7 +108,7 @@ class Judge(Block):
     an answer in another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by
     default those of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says
     how relevant passages are known, ``sufficiency`` how it is judged whether they suffice, ``correct_language`` how the
-    metric of that name detects languages.
+    metric of that name detects languages, ``grounded`` which classifier tells whether they support the answer.
     """
 
     prompt: str = "correctness"
@@ -121,6 +122,7 @@ class Judge(Block):
     relevance: Relevance = Relevance()
     sufficiency: Sufficiency = Sufficiency()
     correct_language: CorrectLanguage = CorrectLanguage()
+    grounded: Grounded | None = None
 
     @field_validator("panel")
     @classmethod

@@ -17,6 +17,8 @@ SUFFICIENCY = "context_sufficiency"
 JUDGED = (*VERDICTS, SUFFICIENCY)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
+# Metrics that need a classifier of support: of claims, and of rows that are also right or wrong.
+GROUNDED = ("grounded", "right_supported", "right_unsupported", "wrong_supported", "wrong_unsupported")
 # Metrics of 0 and 1 that say whether an answer is in the language asked for, the most trustworthy first.
 RIGHT_LANGUAGE = ("language_check", "correct_language")
 # Metrics whose 1 says that the reply holds a reference answer, whatever else a verdict asks for.
@@ -73,3 +75,15 @@ def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> N
         examples = ["hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
         examples += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
         raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, [*known, *examples])}")
+
+
+def check_grounded(names: Sequence[str], classifier: object, where: str, fix: str) -> None:
+    """Raise ConfigError for a metric of support without a classifier, or without a metric of what is right."""
+    asked = [name for name in names if name in GROUNDED]
+    if asked and classifier is None:
+        raise ConfigError(f"{where}: metric '{asked[0]}' needs a classifier of support", fix)
+    if {*asked} - {*GROUNDED[:1]} and not {*CORRECT} & {*names}:
+        raise ConfigError(
+            f"{where}: metric '{asked[-1]}' needs one that says whether an answer is right",
+            f"name one of {', '.join(CORRECT)} beside it",
+        )

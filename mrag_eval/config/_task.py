@@ -13,9 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mrag_eval.config._agent import Agent
+from mrag_eval.config._grounded import Grounded
 from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._judge import Judge
-from mrag_eval.config._measures import RERANKED, check_metrics, deepest_cutoff, rerank_measures
+from mrag_eval.config._measures import (
+    GROUNDED,
+    RERANKED,
+    check_grounded,
+    check_metrics,
+    deepest_cutoff,
+    rerank_measures,
+)
 from mrag_eval.config._overlay import overlaid
 from mrag_eval.config._overrides import KEPT_METADATA, METADATA, TaskNames, settings_given
 from mrag_eval.config._prompt import Prompt
@@ -63,6 +71,11 @@ class TaskBlocks:
     metrics: tuple[str, ...]
     overrides: Mapping[str, Any] = field(default_factory=dict)
     from_file: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def classifier(self) -> Grounded | None:
+        """Return the classifier of support; None if no metric needs one."""
+        return self.judge.grounded if {*GROUNDED} & {*self.metrics} else None
 
 
 def split_config(
@@ -136,6 +149,7 @@ def _validate(merged: Mapping[str, Any], known: KnownMetrics, task: str) -> Task
     agent = validated(Agent, _block(merged, "agent"), f"task {task}, agent")
     prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
     judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
+    check_grounded(names, judge.grounded, f"task {task}, metrics", "set judge.grounded.model: a hub name or a folder")
     return TaskBlocks(retrieval, agent, prompt, judge, dict(data), names)
 
 

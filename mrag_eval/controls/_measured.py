@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mrag_eval.controls._replies import ControlPool, ControlReply, control_replies, in_form
 from mrag_eval.core import RagDoc, RowScores, Scored
+from mrag_eval.models import Checker
 from mrag_eval.scoring import METRICS, ControlRecord, LanguageRule, control_of, parse_answer, score_rows
 
 # Longest texts of a class of lengths, in code points; those over the last are one more.
@@ -26,6 +27,7 @@ class ControlRule:
         language: the rule of ``correct_language``; its least length is left out, as lengths are told apart.
         verdicts: what is added to rows before they are scored: the language check of the ``judge`` block.
         panel: adds the verdicts of a panel, too; without it judged metrics have no controls.
+        checker: tells support; without it that has none.
     """
 
     metrics: Sequence[str]
@@ -33,6 +35,7 @@ class ControlRule:
     language: LanguageRule = field(default_factory=LanguageRule)
     verdicts: Verdicts = list
     panel: Verdicts | None = None
+    checker: Checker | None = None
 
     def of(self, control: str) -> list[str]:
         """Return the metrics that a control is of."""

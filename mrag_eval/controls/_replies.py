@@ -49,7 +49,7 @@ def control_replies(
     foreign = _foreign_questions(pool) if "foreign" in names else {}
     replies: dict[str, Callable[[RagDoc], ControlReply]] = {
         "form": lambda doc: demanded(doc, form),
-        "bare": _bare,
+        "bare": bare,
         "sentence": _sentence,
         "question": lambda doc: ControlReply(doc.query),
         "english": lambda doc: _english(doc, pool.english),
@@ -59,7 +59,8 @@ def control_replies(
     return {name: [replies[name](doc) for doc in docs] for name in names if name in replies}
 
 
-def _bare(doc: RagDoc) -> ControlReply:
+def bare(doc: RagDoc) -> ControlReply:
+    """Return the first reference of a row."""
     return ControlReply(doc.answers[0]) if doc.answers else ControlReply(None, NO_REFERENCE)
 
 

@@ -12,6 +12,7 @@ from mrag_eval.config import Retrieval, package_versions
 from mrag_eval.controls._measured import ControlRule, reply_controls
 from mrag_eval.controls._rankings import joined, passage_queries, ranking_controls, ranking_metrics_of, with_searched
 from mrag_eval.controls._replies import ControlPool
+from mrag_eval.controls._support import support_controls
 from mrag_eval.core import RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, english_answers, sha256_file
 from mrag_eval.platform import cache_dir, content_key, from_json, shared_store, to_json
@@ -51,6 +52,9 @@ def task_controls(supply: TaskRows, ids: Sequence[str], rule: ControlRule, detec
     if key in kept:
         return {row: from_json(ControlRecord, value, "the cache", "delete it") for row, value in kept[key].items()}
     records = _measured(supply, docs, pool, rule)
+    if rule.checker is not None:
+        parallel = supply.benchmark.parallel
+        records = joined(records, support_controls(docs, supply.relevant(docs), parallel, pool, rule.checker))
     if store is not None:
         store.put_many({key: {row: to_json(record) for row, record in records.items()}})
     return records
@@ -85,7 +89,8 @@ def _key(supply: TaskRows, docs: Sequence[RagDoc], pool: ControlPool, rule: Cont
     rows: list[Any] = [doc.to_dict() for doc in docs]
     others = [[doc.id, doc.query, doc.query_lang, doc.answers] for doc in pool.docs]
     search = supply.settings() if supply.blocks.retrieval.searches else None
-    decided = [list(rule.metrics), rule.form, detector, pool.seed]
+    checker = None if rule.checker is None else dict(rule.checker.identity)
+    decided = [list(rule.metrics), rule.form, detector, pool.seed, checker]
     return content_key("controls", rows, others, dict(pool.english), decided, search, package_versions(), _code())
 
 

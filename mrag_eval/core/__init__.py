@@ -1,6 +1,7 @@
 """Records that rooms hand each other, failures among them; languages; numbers and tables as text."""
 
 from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
+from mrag_eval.core._grounding import Claim, ClaimVerdict, Grounding, Span
 from mrag_eval.core._judgements import VOTED, Judgement, Vote, why_undecided
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
 from mrag_eval.core._languages import (
@@ -64,9 +65,12 @@ __all__ = [
     "UNSURE_LANGUAGE",
     "VOTED",
     "AgentUsage",
+    "Claim",
+    "ClaimVerdict",
     "CriticScores",
     "Failure",
     "GivenPassage",
+    "Grounding",
     "Hit",
     "Judgement",
     "Kept",
@@ -82,6 +86,7 @@ __all__ = [
     "Scale",
     "Scored",
     "Searched",
+    "Span",
     "Stage",
     "TextKind",
     "Trace",

@@ -9,7 +9,9 @@ from typing import Any, Literal, get_args
 from mrag_eval.platform import OPTIONAL
 
 # The stages at which a model, or a service, is asked for something.
-Stage = Literal["answer", "system", "plan", "critique", "translation", "rerank", "search", "judge", "label"]
+Stage = Literal[
+    "answer", "system", "plan", "critique", "translation", "rerank", "search", "grounding", "judge", "label"
+]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 # What a translator is given, by the names of its counts.
 TextKind = Literal["queries", "documents", "answers"]
@@ -26,6 +28,7 @@ BEFORE: Mapping[str, Sequence[str]] = {
     "translation of documents": ("rerank",),
     "answer": ("translation of documents",),
     "translation of answers": ("answer",),
+    "grounding": ("answer",),
     "judge": (),
     "label": ("search",),
 }

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from mrag_eval.core._failures import Failure
+from mrag_eval.core._grounding import Grounding
 from mrag_eval.core._judgements import Judgement
 from mrag_eval.core._labels import Labels
 from mrag_eval.core._passages import Hit, RagDoc
@@ -42,6 +43,7 @@ class Scored:
     ``sufficiency`` is the panel's judgement of the passages shown, None if it was not requested. ``translated`` is the
     answer in the language of the reference answers, ``untranslated`` the reason for its absence; both are None if
     translation was not requested. ``failures`` are those of all stages so far, in the order of the pipeline.
+    ``grounding`` are the answer's claims beside the passages, None if no classifier read them.
     ``elsewhere`` are the quotes that passages of other rows hold; with None, the rows that are scored together are all
     there are.
     """
@@ -63,6 +65,7 @@ class Scored:
     failures: tuple[Failure, ...] = ()
     passages: tuple[Hit, ...] = ()
     elsewhere: frozenset[str] | None = None
+    grounding: Grounding | None = None
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Auxiliary models: judges, planners, critics, rerankers and translators."""
+"""Auxiliary models: judges, planners, critics, rerankers, translators and classifiers."""
 
 from mrag_eval.models._answering import LOCAL as LOCAL_TRANSPORT
 from mrag_eval.models._answering import OURS as ANSWERED_BY_US
@@ -33,6 +33,8 @@ from mrag_eval.models._spec import (
 )
 from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
 from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
+from mrag_eval.models.grounding._checker import Asked, Checker
+from mrag_eval.models.grounding._load import load_checker
 from mrag_eval.models.harness._registered import register_model_types
 from mrag_eval.models.translate._build import build_translator
 from mrag_eval.models.translate._reply_size import longest_piece
@@ -49,7 +51,9 @@ __all__ = [
     "UNKNOWN_MODEL",
     "Answered",
     "Answering",
+    "Asked",
     "AuxModel",
+    "Checker",
     "EvaluatedModel",
     "KeptReplies",
     "Ledger",
@@ -72,6 +76,7 @@ __all__ = [
     "identity",
     "json_objects",
     "key_variable",
+    "load_checker",
     "longest_piece",
     "may_pass",
     "name_of",

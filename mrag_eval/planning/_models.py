@@ -1,4 +1,4 @@
-"""The models that tasks ask: judges, planner and critic, translator, reranker, and the evaluated one."""
+"""The models that tasks ask: judges, classifier, planner and critic, translator, reranker, and the evaluated one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def model_needs(leaves: Sequence[PlannedTask], *, judged: bool = True) -> list[N
     found: dict[tuple[str, str], tuple[Need, list[str]]] = {}
     roles: list[Callable[[PlannedTask], Iterator[Need]]] = [_agents, _translator, _reranker]
     for leaf in leaves:
-        for role in [*roles, *([_judges, _detector] if judged else [])]:
+        for role in [*roles, *([_judges, _classifier, _detector] if judged else [])]:
             for need in role(leaf):
                 found.setdefault((need.what, need.fix), (need, []))[1].append(leaf.name)
     return [replace(need, tasks=tuple(names)) for need, names in found.values()]
@@ -196,6 +196,11 @@ def _reranker(leaf: PlannedTask) -> Iterator[Need]:
     need = reranker_need(retrieval.rerank, ())
     if need is not None:
         yield need if need.ok else replace(need, instead=need.instead or "--metadata retrieval.rerank=null")
+
+
+def _classifier(leaf: PlannedTask) -> Iterator[Need]:
+    if (block := leaf.blocks.classifier) is not None:
+        yield local(f"classifier {block.model}", block.model, "transformers", ())
 
 
 def _detector(leaf: PlannedTask) -> Iterator[Need]:

@@ -5,6 +5,7 @@ from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, referen
 from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
 from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
 from mrag_eval.scoring._failure_table import bounds_with, failure_line, vote_lines
+from mrag_eval.scoring._grounding import EVIDENCE, with_grounding
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
     METRICS,
@@ -18,6 +19,7 @@ from mrag_eval.scoring._metrics import (
     needs_of,
     scale_of,
     score_rows,
+    support_by,
     value_names,
     words_of,
 )
@@ -74,6 +76,7 @@ __all__ = [
     "CONTROLS",
     "DECLINED",
     "EMPTY",
+    "EVIDENCE",
     "KINDS",
     "LEAST_GAP",
     "METRICS",
@@ -146,12 +149,14 @@ __all__ = [
     "skipped_territories",
     "sufficiency_record",
     "summarize",
+    "support_by",
     "task_record",
     "tell_metrics",
     "territory_values",
     "unscored_lines",
     "value_names",
     "vote_lines",
+    "with_grounding",
     "with_translated_answers",
     "words_of",
 ]

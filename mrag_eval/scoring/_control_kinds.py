@@ -25,6 +25,8 @@ CONTROLS: Final[Mapping[str, str]] = {
     "chance": "an option at random",
     "foreign": "a question in another language",
     "random": "a ranking at random",
+    "beside": "first reference beside a relevant passage",
+    "aside": "another row's answer beside it",
 }
 # Controls that are computed, not measured: they have no interval.
 CLOSED_FORM: Final = frozenset({"chance", "random"})
@@ -40,7 +42,7 @@ class Control:
     """The controls of a metric.
 
     Attributes:
-        kind: what the metric reads: reference, choice, form, language, ranking, judged, or none.
+        kind: what the metric reads: reference, choice, form, language, ranking, judged, support, or none.
         ceilings: names of controls, the one first that a score is held against.
         floors: likewise.
         why: why the metric has none.
@@ -66,6 +68,8 @@ CHOICE = Control("choice", ("form",), ("chance",))
 FORM = Control("form", ("form",))
 LANGUAGE = Control("language", ("question", "bare"), ("foreign",))
 RANKING = Control("ranking", ("passage", "held"), ("random",))
+# ``mrag-eval controls`` measures these, in each language that a relevant passage has; a run does not.
+SUPPORT = Control("support", ("beside",), ("aside",))
 # Judges cost money, so that only ``mrag-eval controls --judge`` asks them.
 JUDGED = Control("judged", ("bare", "sentence"), ("other",))
 
@@ -73,7 +77,7 @@ JUDGED = Control("judged", ("bare", "sentence"), ("other",))
 # Kind -> its controls, in the order of tables.
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     one.kind: tuple(name for name in CONTROLS if name in one.names)
-    for one in (HOLDS, CHOICE, FORM, LANGUAGE, RANKING, JUDGED)
+    for one in (HOLDS, CHOICE, FORM, LANGUAGE, RANKING, JUDGED, SUPPORT)
 }
 
 

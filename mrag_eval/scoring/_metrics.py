@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any
 
-from mrag_eval.config import RERANKED, SHOWN, Retrieval, ranking_measures, rerank_measures
+from mrag_eval.config import CORRECT, GROUNDED, RERANKED, SHOWN, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
     SHARE,
     Failure,
@@ -48,9 +48,11 @@ from mrag_eval.scoring._control_kinds import (
     JUDGED,
     LANGUAGE,
     RANKING,
+    SUPPORT,
     Control,
     uncontrolled,
 )
+from mrag_eval.scoring._grounding import crossed, grounded
 from mrag_eval.scoring._passage_metrics import OTHER_QUOTES, copied, passages_in_language, quotes, supported
 from mrag_eval.scoring._ranking import RANKED, REORDERED, published_name, ranking_columns, rerank_columns, shown
 from mrag_eval.scoring._reasons import UNDEFINED
@@ -91,6 +93,7 @@ _judged = partial(Metric, needs=way_to("answer", "judge"), control=JUDGED)
 _translated = partial(Metric, needs=way_to("translation of answers"), control=HOLDS)
 _beside_passages = uncontrolled("it compares replies with passages, and controls are shown none")
 _quoted = partial(_reply, control=_beside_passages)
+_grounded = partial(Metric, needs=way_to("grounding"), control=_beside_passages)
 _abstains = partial(Metric, needs=way_to("answer", "label"), control=_beside_passages)
 METRICS: dict[str, Metric] = {
     m.name: m
@@ -189,6 +192,22 @@ METRICS: dict[str, Metric] = {
         _quoted(
             "citation_support_precision", supported("precision"), "share of citations that a statement needs (ALCE)"
         ),
+        Metric(
+            "grounded",
+            grounded,
+            "share of the answer's claims that a passage shown supports, in any language",
+            needs=way_to("grounding"),
+            control=SUPPORT,
+        ),
+        *(
+            _grounded(name, partial(crossed, name), f"the answer is {what}", more)
+            for name, what, more in (
+                ("right_supported", "right, and all its claims are supported", True),
+                ("right_unsupported", "right, and a claim is not supported", None),
+                ("wrong_supported", "wrong, and all its claims are supported", False),
+                ("wrong_unsupported", "wrong, and a claim is not supported", False),
+            )
+        ),
         _abstains(
             "abstention_error",
             abstention.rate("error", abstention.by_words),
@@ -227,7 +246,7 @@ METRICS: dict[str, Metric] = {
         ),
     )
 }
-# Before the name of a user's metric: its identity in the record of what a run measured.
+# Before the name of a metric: in the record of what a run measured, what decides this metric alone.
 OWN = "metric:"
 
 
@@ -241,6 +260,13 @@ def words_of(metrics: Iterable[str]) -> dict[str, Any]:
     known: dict[str, Callable[[], Any]] = {"normalizer": lambda: {"unicode": UNICODE_VERSION}, "segmenter": segmenters}
     own = {f"{OWN}{metric.name}": dict(metric.identity) for metric in found if metric.identity}
     return own | {key: version() for key, version in known.items() if any(key in words for words in declared)}
+
+
+def support_by(metrics: Sequence[str], classifier: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides the metrics of support: the classifier, and the metric that says which answers are right."""
+    right = next((name for name in CORRECT if name in metrics), None)
+    named = [name for name in metrics if name in GROUNDED]
+    return {f"{OWN}{name}": {**classifier, **({} if name == GROUNDED[0] else {"right": right})} for name in named}
 
 
 def scale_of(metric: str) -> Scale:
@@ -389,6 +415,8 @@ def score_rows(
             for n in wait.over(names)
             if n in METRICS
         }
+    right = next((columns[name] for name in CORRECT if name in columns), None)
+    columns |= {name: crossed(name, rows, right) for name in GROUNDED[1:] if name in columns}
     if searched:
         ranked = ranking_columns(rows, ranking_measures(names), quota_depth)
         if reranked:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import CORRECT, RIGHT_LANGUAGE
-from mrag_eval.core import Failure, Judgement, Labels, Vote, can_be_score, not_finite
+from mrag_eval.core import Failure, Grounding, Judgement, Labels, Vote, can_be_score, not_finite
 from mrag_eval.metrics import Outcome
 from mrag_eval.models import Ledger
 from mrag_eval.platform import OPTIONAL, check_version, from_json, optional_beside, with_version
@@ -221,7 +221,8 @@ class RowRecord:
     prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt. ``failures``
     are those of the stages of its pipeline; ``outcome`` is how the model gave no answer to read (one of
     :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered`` is the question about a territory that has no
-    answer because of a failure. ``controls`` are the scores of replies that need no model.
+    answer because of a failure. ``controls`` are the scores of replies that need no model,
+    ``grounding`` what a classifier found of its claims.
 
     The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -250,6 +251,7 @@ class RowRecord:
     answer: AnswerRecord | None = field(default=None, metadata=OPTIONAL)
     answer_translated: str | None = field(default=None, metadata=OPTIONAL)
     controls: ControlRecord | None = field(default=None, metadata=OPTIONAL)
+    grounding: Grounding | None = field(default=None, metadata=OPTIONAL)
     prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)
     skipped: tuple[TerritoryQuestion, ...] = field(default=(), metadata=OPTIONAL)
     translation: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)

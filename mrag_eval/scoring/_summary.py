@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mrag_eval.config import CORRECT, HOLDS_ANSWER
-from mrag_eval.core import Judgement, Labels, RagDoc, Retrieved, RowScores, failed_in, same_language, way_to
+from mrag_eval.core import Grounding, Judgement, Labels, RagDoc, Retrieved, RowScores, failed_in, same_language, way_to
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.platform import Wait
 from mrag_eval.scoring._agents_table import loop_record, loop_table
 from mrag_eval.scoring._control_table import control_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
+from mrag_eval.scoring._grounding import EVIDENCE, evidence_pair
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
 from mrag_eval.scoring._ranking import REORDERED, answers, unknown_relevance
@@ -56,6 +57,7 @@ def row_record(
     judgement: Judgement | None = None,
     labels: Labels | None = None,
     breakdowns: Sequence[str] = (),
+    grounding: Grounding | None = None,
 ) -> RowRecord:
     """Return the record of one row: identity, cell, values, reasons, and the facts of retrieval and judges.
 
@@ -71,6 +73,8 @@ def row_record(
         cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}
     if found.withheld is not None:
         cell["withheld"] = "yes" if found.withheld else "no"
+    if grounding is not None:
+        cell[EVIDENCE] = evidence_pair(grounding, found.passages)
     second = found.reranked
     listed = second is not None and (second.windows or second.fault)
     record = RowRecord(
@@ -86,6 +90,7 @@ def row_record(
         relevance=None if labels is None else LabelRecord.of(labels),
         rerank=RerankedRecord(second.windows, second.repaired, second.fault) if second and listed else None,
         loop=None if found.trace is None else loop_record(doc, found.trace, found.passages),
+        grounding=grounding,
     )
     if not found.searchable or failed_in(found.failures, _SEARCHED) is not None:
         return record

@@ -26,7 +26,7 @@ from mrag_eval.harness import (
     without_traceback,
 )
 from mrag_eval.judging import JudgingStage, prompt_texts
-from mrag_eval.models import LASTING, answering, may_pass
+from mrag_eval.models import LASTING, Checker, answering, load_checker, may_pass
 from mrag_eval.planning import check_stock_run, unsupported
 from mrag_eval.platform import ConfigError, DataError, install_redaction, keep_secrets_of, naming, to_json
 from mrag_eval.prompts import (
@@ -68,11 +68,13 @@ from mrag_eval.scoring import (
     skipped_territories,
     sufficiency_record,
     summarize,
+    support_by,
     task_record,
     territory_values,
     unscored_lines,
     value_names,
     vote_lines,
+    with_grounding,
 )
 from mrag_eval.task._measured import measured
 from mrag_eval.task._system import check_asked, prompt_for_system
@@ -189,10 +191,16 @@ class RagTask(HarnessTask):
             self._supply.check()
             if judged:
                 self._verdicts.check()
+                self._checker()
             for row in self._supply.examples():
                 self._template.render(row, row["passages"])
                 if self.by_likelihood:
                     option_texts(row)
+
+    def _checker(self) -> Checker | None:
+        """Return the classifier of support; None if no metric needs one."""
+        block = self.blocks.classifier
+        return None if block is None else load_checker(block)
 
     def rendered(self) -> None:
         parts = [f"{self.prompts} rows", *self._supply.described()]
@@ -270,6 +278,8 @@ class RagTask(HarnessTask):
         rows = [self._read(row, given) for row, given in replies.items()]
         with naming(self._name):
             rows = self._verdicts.given(rows, self._supply)
+            if (checker := self._checker()) is not None:
+                rows = with_grounding(rows, checker)
         scores = score_rows(
             rows,
             self.blocks.metrics,
@@ -329,7 +339,9 @@ class RagTask(HarnessTask):
 
     def _control_rule(self, *, judged: bool = False) -> ControlRule:
         panel = self._verdicts.judged if judged else None
-        return ControlRule(self.blocks.metrics, self._form, self._verdicts.language, self._verdicts.checked, panel)
+        return ControlRule(
+            self.blocks.metrics, self._form, self._verdicts.language, self._verdicts.checked, panel, self._checker()
+        )
 
     def control_records(self, rows: Sequence[str], *, judged: bool = False) -> list[RowRecord]:
         """Return records of rows that hold their controls alone, searched ones among them; no model is evaluated.
@@ -363,7 +375,7 @@ class RagTask(HarnessTask):
         failed = failed_in(row.failures, ANSWERED) is not None
         of_task = task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form, failed=failed)
         return replace(
-            row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns),
+            row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns, row.grounding),
             failures=row.failures,
             outcome=self._outcomes.get(row.doc.id) or refusal_in(of_task),
             answer=self._as_read[row.doc.id],
@@ -487,6 +499,7 @@ class RagTask(HarnessTask):
             rows=self._ran,
             answered=self.answered,
             scores=self._summary,
+            support=None if (checker := self._checker()) is None else support_by(self.blocks.metrics, checker.identity),
         ).to_dict()
         return out
 

@@ -35,6 +35,7 @@ def measured(
     rows: Sequence[str] = (),
     answered: Answering | None = None,
     scores: TaskScores | None = None,
+    support: Mapping[str, Any] | None = None,
 ) -> Measurement:
     """Return the record of a task.
 
@@ -48,6 +49,7 @@ def measured(
         rows: the ids of the rows that ran, each once.
         answered: what is known of the model's replies; None before a run.
         scores: what came of it; None before a run.
+        support: what decides the metrics of support; None without them.
 
     What only the finished run's result file holds (type, arguments and revision of the model, seeds) is added when that
     file is read.
@@ -65,6 +67,7 @@ def measured(
             **({JUDGES: judges} if judges else {}),
             **_detector(blocks),
             **words_of(blocks.metrics),
+            **(support or {}),
             **_own_files(supply),
         },
         data={

@@ -27,6 +27,7 @@ from mrag_eval.metrics import (
     reply_outcome,
     short_answer_scores,
     verbatim_quotes,
+    without_citations,
 )
 from mrag_eval.models import parse_json, parse_list, parse_order, parse_tag
 from mrag_eval.models._lenient_json import UnreadableError, read_value
@@ -65,6 +66,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._choices_official.parse_borderlines_freetext": (partial(parse_borderlines_freetext, options=OPTIONS),),
     "metrics._choices_official.parse_borderlines_citation": (partial(parse_borderlines_citation, options=OPTIONS),),
     "metrics._citation_support.citation_support": (partial(citation_support, passages=PASSAGES, lang="en"),),
+    "metrics._citation_support.without_citations": (without_citations,),
     "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
     "metrics._nomiracl.nomiracl_reading": (nomiracl_reading,),
     "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),

@@ -82,6 +82,7 @@ WRITERS = {
     "mrag_eval/retrieval/saved/_folder.py": "back",
     "mrag_eval/retrieval/saved/_push.py": "back",
     "mrag_eval/retrieval/saved/_rankings.py": "back",
+    "mrag_eval/scoring/_grounding.py": "back",
     "retrievers/build/_approximating.py": "back",
     "retrievers/build/_building.py": "back",
     "retrievers/build/_dense_files.py": "back",

@@ -147,6 +147,7 @@ def write_full_run(
     loop: bool = False,
     citations: bool = False,
     distinct: str = "",
+    reply: Mapping[str, tuple[str, str, str]] | None = None,
 ) -> Path:
     """Write a run with everything a report shows: tasks in four languages, passages, votes, error sources.
 
@@ -156,6 +157,7 @@ def write_full_run(
         loop: agents did the retrieval.
         citations: they were counted, and the language of replies was detected.
         distinct: a text that every sample has its own passage of.
+        reply: language -> a reply in three parts, of which no passage supports the second.
     """
     date = "2026-01-01T00-00-00.000000"
     home = folder / model
@@ -172,6 +174,10 @@ def write_full_run(
                 doc["trace"] = _trace(i, doc["query_lang"], doc["passages"])
             if citations:
                 sample["rows"].setdefault("unscored", {})["correct_language"] = "too short to tell the language"
+            if reply and doc["query_lang"] in reply:
+                before, span, after = reply[doc["query_lang"]]
+                sample["filtered_resps"] = [before + span + after]
+                sample["rows"]["grounding"] = _grounding(doc["query_lang"], len(before), len(before + span))
             if distinct:
                 doc["passages"].append({"id": f"{task}-{i}", "lang": "ar", "text": f"{task} {i} {distinct}"})
             lines.append(json.dumps(sample, ensure_ascii=False) + "\n")
@@ -183,6 +189,16 @@ def write_full_run(
     results = {"configs": configs, "model_name": model, "date": 1_767_225_600.0}
     (home / f"results_{date}.json").write_text(json.dumps(results), "utf-8")
     return folder
+
+
+def _grounding(lang: str, start: int, end: int) -> dict[str, Any]:
+    """Return a claim that the first passage supports, and one of which a span is supported by none."""
+    claims = [
+        {"start": 0, "end": 1, "verdict": "supported", "support": 0.9, "passage": 1, "id": "p0", "lang": "en"},
+        {"start": start, "end": end, "verdict": "not_found", "support": 0.2}
+        | {"unsupported": [{"start": start, "end": end}]},
+    ]
+    return {"lang": lang, "claims": claims}
 
 
 def _trace(i: int, lang: str, passages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -32,10 +32,10 @@ NAMES = tuple(dict.fromkeys((*ROW_METRICS, *TASK_MEASURES)))
 # Written by hand; whatever is not here is better the higher it is.
 LOWER = {"option_unread", "language_mix", "code_switch", "concurrence.unread", "quote_stitched", "quote_nowhere",
          "abstention_error", "abstention_hallucination", "nomiracl_error", "nomiracl_hallucination",
-         "nomiracl_invalid"}  # fmt: skip
+         "nomiracl_invalid", "wrong_supported", "wrong_unsupported"}  # fmt: skip
 NEITHER = {"answered_in_english", "declined", "sem_lemma_rule", "option_refused", "concurrence.Con_CS",
            "concurrence.Non_CS", "concurrence.refused",
-           "refused", "quote_elsewhere", "copied", "passages_in_language",
+           "refused", "quote_elsewhere", "copied", "passages_in_language", "right_unsupported",
            *(name for name in NAMES if ".countries" in name)}  # fmt: skip
 NEARER_ZERO = {name for name in NAMES if ".delta_CS" in name}
 SIDES = dict.fromkeys(NAMES, "higher") | dict.fromkeys(LOWER, "lower") | dict.fromkeys(NEITHER, "neither")

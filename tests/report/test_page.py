@@ -67,6 +67,24 @@ def test_languages_are_means_over_the_samples(runs: Path) -> None:
     assert found["en"] == (40.0, 10)
 
 
+REPLY = {
+    # a character beyond the basic plane is one code point, and two units of a script
+    "ar": ("🙂 المنارة في فارغا. ", "وهي حمراء", " جدا."),
+    "en": ("It is 𝐢n Varga. ", "It is red", "."),
+}
+
+
+def test_the_spans_that_nothing_supports_are_told_as_scripts_count(tmp_path: Path) -> None:
+    data = page_data([write_full_run(tmp_path / "out", reply=REPLY)])
+    samples = {lang: [one for one in data.samples if one["lang"] == lang] for lang in ("ar", "en", "zh")}
+    assert all("claims" not in one and "unsupported" not in one for one in samples["zh"])
+    for lang, (_, span, _) in REPLY.items():
+        for one in samples[lang]:
+            units = one["reply"].encode("utf-16-le")
+            assert [units[2 * start : 2 * end].decode("utf-16-le") for start, end in one["unsupported"]] == [span]
+            assert one["claims"] == [["supported", 1, "en"], ["not_found", None, ""]]
+
+
 def test_a_tier_is_the_mean_over_its_languages(runs: Path) -> None:
     data = page_data([runs])
     tiers = {p["tier"]: p for p in data.points["tiers"] if p["metric"] == "match"}

@@ -13,6 +13,7 @@ from mrag_eval.report import write_report
 from mrag_eval.report.page._sections import CHARTS
 from tests.report.browser import Opened, browser, opened
 from tests.report.runs import write_full_run
+from tests.report.test_page import REPLY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -111,6 +112,29 @@ def test_arabic_runs_from_right_to_left_and_chinese_does_not(report: Opened) -> 
             return [line.left - box.left, box.right - line.right]; }"""
         )
         assert (rest[0] > rest[1]) == (direction == "rtl")
+
+
+def test_what_no_passage_supports_is_marked_within_the_direction_of_the_reply(context: Any, tmp_path: Path) -> None:
+    write_report([write_full_run(tmp_path / "out", reply=REPLY)], tmp_path / "report.html")
+    found = opened(context, tmp_path / "report.html")
+    page = found.page
+    for lang, direction in (("ar", "rtl"), ("en", "ltr")):
+        _choose(page, "language", lang)
+        page.locator("#samples summary").first.click()
+        mark = page.locator("#samples details[open] .body mark")
+        assert mark.inner_text() == REPLY[lang][1]
+        reply = mark.locator("xpath=..")
+        assert reply.inner_text() == "".join(REPLY[lang])
+        # the reply runs on one line, and the mark stands where its words are read
+        rest = mark.evaluate(
+            """(node) => { const [mark, box] = [node.getBoundingClientRect(), node.parentNode.getBoundingClientRect()];
+            return [mark.left - box.left, box.right - mark.right]; }"""
+        )
+        assert (rest[0] > rest[1]) == (direction == "rtl")
+        said = page.locator("#samples details[open] .body").inner_text()
+        assert "1 supported by passage 1 (English) · 2 not found" in said
+    assert found.said == []
+    page.close()
 
 
 def test_a_cell_of_the_heat_map_opens_its_samples(report: Opened) -> None:

@@ -267,18 +267,18 @@ def test_a_changed_function_is_another_metric_and_changes_no_other(tasks: Path, 
     third = ran(tasks, tmp_path / "third", BREVITY.replace("1 / (1", "1 / (2"))
     found = compare([first], [third])
     assert {d.metric for d in found.differences} == {"match"}
-    assert found.notes == ("own: 'brevity' is another metric in the second run: its function has changed",)
+    assert found.notes == ("own: 'brevity' is another metric in the second run: what computes it has changed",)
     assert "metric:brevity.sha256" in found.differs["own"]
     on_purpose = compare([first], [third], differs=["metric:brevity"])
     assert {d.metric for d in on_purpose.differences} == {"match", "brevity"}
-    with pytest.raises(DataError, match="its function has changed"):
+    with pytest.raises(DataError, match="what computes it has changed"):
         compare([first], [third], metrics=["brevity"])
     rules = tmp_path / "gate.yaml"
     rules.write_text(
         json.dumps({"rules": [{"metric": name, "max_drop": 0.5} for name in ("match", "brevity")]}), "utf-8"
     )
     reasons = {check.metric: check.reason for check in gate([first], [third], read_rules(rules)).checks}
-    assert reasons["brevity"] == "brevity is another metric in the candidate: its function has changed"
+    assert reasons["brevity"] == "brevity is another metric in the candidate: what computes it has changed"
     assert "changed" not in str(reasons["match"])
 
 

@@ -14,16 +14,17 @@ from typing import Any, get_args
 import pytest
 from lm_eval.utils import handle_non_serializable
 
-from mrag_eval.core import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, RagDoc, Retrieved, TextKind, way_to
+from mrag_eval.core import BEFORE, OUTCOMES, STAGES, Claim, Failure, ModelReply, RagDoc, Retrieved, TextKind, way_to
 from mrag_eval.harness import _command
 from mrag_eval.judging import Panel
-from mrag_eval.models import Reply, Translation, Translator
+from mrag_eval.models import Asked, Reply, Translation, Translator
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import METRICS, RowRecord, TaskScores, needs_of
 from mrag_eval.scoring._reasons import UNDEFINED
 from tests.programs import Programs
 from tests.retrieval.test_rerank import ByLength, by_length  # noqa: F401 - a fixture
 from tests.task.test_hook import knows_everything, run, run_ranks
+from tests.worlds.classifiers import Holds
 from tests.worlds.judges import ScriptedJudge, verdict
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
@@ -85,7 +86,11 @@ def everything(tasks: Path, by_length: ByLength, monkeypatch: pytest.MonkeyPatch
             "rerank": {"model": "some/reranker"},
             "translator": {"backend": "table", "path": str(tasks / "table.jsonl")},
         },
-        judge={"language_check": "fasttext", "relevance": {"labels": "judge"}},
+        judge={
+            "language_check": "fasttext",
+            "relevance": {"labels": "judge"},
+            "grounded": {"model": "some/classifier"},
+        },
         prompt={"template": str(template), "answer": "tag"},
     )
 
@@ -94,7 +99,14 @@ def everything(tasks: Path, by_length: ByLength, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Translator, "translate", translate)
     seat(monkeypatch, lambda prompt: None)
+    monkeypatch.setattr("mrag_eval.task._hook.load_checker", lambda block: Holds())
     return tasks
+
+
+class _FailingChecker(Holds):
+    def findings(self, asked: Sequence[Asked]) -> list[tuple[Claim, ...] | str]:
+        self.faults = {one.answer: "server: HTTP 500" for one in asked if one.answer != "Roggenbrot"}
+        return super().findings(asked)
 
 
 def about(topic: str, prompt: str) -> bool:
@@ -133,6 +145,9 @@ def let_fail(step: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]
         return lambda prompt: replying(prompt) if asked_about(prompt) == "Was" else ModelReply.failed(failed("answer"))
     if step in ("judge", "label"):
         seat(monkeypatch, lambda prompt: None if "Was " in prompt else step)
+        return replying
+    if step == "grounding":
+        monkeypatch.setattr("mrag_eval.task._hook.load_checker", lambda block: _FailingChecker("failing"))
         return replying
     if step == "translation of answers":
 

@@ -134,7 +134,7 @@ class PairedRows:
     def alone(self) -> Iterator[str]:
         """Yield a line on the metrics that have values in one of the runs alone."""
         for name in self.changed:
-            yield f"{self.task}: '{name}' is another metric in the second run: its function has changed"
+            yield f"{self.task}: '{name}' is another metric in the second run: what computes it has changed"
         names = [list(dict.fromkeys(name for row in run for name in row.values)) for run in (self.first, self.second)]
         for here, there, where, failed in (
             (names[0], names[1], "second", self.failed[1]),
@@ -270,7 +270,7 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     """
     name = first.task if first.task == second.task else f"{first.task} / {second.task}"
     unlike = unlike_settings(first, second, differs)
-    # a function of the user's that has changed is another metric, and changes no other
+    # a metric that something else computes is another metric, and changes no other
     changed = {found.key.partition(".")[0].removeprefix(OWN) for found in unlike if found.key.startswith(OWN)}
     unlike = [found for found in unlike if not found.key.startswith(OWN)]
     if unlike and unlike[0].key == UNKNOWN:

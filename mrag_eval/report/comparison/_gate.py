@@ -203,7 +203,7 @@ def _test(
     if not pair.first:
         return replace(check, reason=no_rows(language))
     if rule.metric in pair.changed:
-        return replace(check, reason=f"{rule.metric} is another metric in the candidate: its function has changed")
+        return replace(check, reason=f"{rule.metric} is another metric in the candidate: what computes it has changed")
     for where, rows in ((blank.against, pair.first), ("candidate", pair.second)):
         if not any(rule.metric in row.values for row in rows):
             return replace(check, reason=f"the {where} has no {rule.metric}")

@@ -91,6 +91,7 @@ class Browser:
             "retrieved": record.retrieved,
             "votes": dict(sample.votes) or None,
             "trace": self._trace(sample.trace),
+            **_support(sample, hashed=leaf.result.config.setting("row_texts") == "hashed"),
         }
         # empty fields are left out to save space
         return {key: value for key, value in found.items() if value not in (None, {}, [])}
@@ -135,6 +136,25 @@ class Browser:
             }
             rounds.append({key: value for key, value in entry.items() if value not in (None, {}, [])})
         return {"stopped": trace.stopped, "usage": to_json(trace.usage), "rounds": rounds}
+
+
+def _support(sample: Sample, *, hashed: bool) -> dict[str, Any]:
+    """Return what a classifier found of the answer's claims, and the spans that nothing supports, in UTF-16 units.
+
+    An answer that is ``hashed`` has no spans.
+    """
+    claims = () if sample.record.grounding is None else sample.record.grounding.claims
+    text = sample.answer
+
+    def units(place: int) -> int:
+        return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
+
+    return {
+        "claims": [[claim.verdict, claim.passage, claim.lang] for claim in claims],
+        "unsupported": [
+            [units(span.start), units(span.end)] for claim in claims for span in claim.unsupported if not hashed
+        ],
+    }
 
 
 def _cut(text: str, chars: int) -> str:

@@ -19,6 +19,16 @@ function text(value, lang, className = "text") {
   const dir = lang && page.names[lang] ? page.directions[lang] ?? "ltr" : "auto";
   return make("p", { className, dir, lang: lang || "" }, String(value ?? ""));
 }
+/* The spans of a text that no passage supports are marked, without a break in its direction. */
+function marked(value, spans = []) {
+  const node = text("");
+  const ends = spans.flatMap(([start, end]) => [start, end]);
+  [0, ...ends].forEach((start, i) => {
+    const part = value.slice(start, ends[i]);
+    node.append(i % 2 ? make("mark", { title: "no passage shown supports this" }, part) : part);
+  });
+  return node;
+}
 const tag = (code) => make("span", { className: "tag", title: code }, named(code) || "?");
 
 /* ---------------------------------------------------------------- tables */
@@ -168,8 +178,11 @@ function details(sample) {
   const part = (title, ...nodes) => body.append(make("h3", {}, title), ...nodes);
   part(sample.source && sample.source !== sample.lang ? `Question, about a culture whose language is ${named(sample.source)}` : "Question", text(sample.question, sample.lang));
   if (sample.choices) part("Options", ...sample.choices.map((choice, i) => text(`${String.fromCharCode(65 + i)}. ${choice}`, sample.lang)));
-  part("Reply", sample.reply ? text(sample.reply) : make("p", { className: "soft" }, "empty"));
-  if (sample.answer && sample.answer !== sample.reply) part("Answer read from it", text(sample.answer));
+  const read = sample.answer && sample.answer !== sample.reply;
+  part("Reply", sample.reply ? marked(sample.reply, read ? [] : sample.unsupported) : make("p", { className: "soft" }, "empty"));
+  if (read) part("Answer read from it", marked(sample.answer, sample.unsupported));
+  if (sample.claims) part("Its claims", make("p", {}, sample.claims.map(([verdict, passage, lang], i) =>
+    `${i + 1} ${verdict.replace("_", " ")}${passage ? ` by passage ${passage}${lang ? ` (${named(lang)})` : ""}` : ""}`).join(" · ")));
   if (sample.references) part("Reference answers", ...sample.references.map((answer) => text(answer, sample.lang)));
   const missing = Object.entries(sample.unscored ?? {}).map(([name, reason]) => `${name}: ${reason}`);
   part("Scores (× 100)", make("p", {}, [...values(sample), ...missing].join(" · ") || "none"));

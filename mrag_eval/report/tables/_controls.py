@@ -38,6 +38,7 @@ TITLES = {
     "language": "Controls of language detection",
     "ranking": "Controls of the search",
     "judged": "Controls of the judges",
+    "support": "Controls of support",
 }
 _Part = tuple[TaskControls, str, str, dict[str, Estimate]]
 
@@ -52,15 +53,27 @@ def control_tables(tasks: Sequence[TaskControls]) -> list[Table]:
     for kind, own in parts.items():
         notes = (*_marks(tasks, kind), *_notes(tasks, kind)) if own else ()
         found += _table(f"controls_{kind}", TITLES[kind], own, [*KINDS[kind], SHARE], notes)
-    own = parts["language"]
-    by_length = {name for *_, values in own for name in values if name not in (*CONTROLS, SHARE)}
-    return found + _table("controls_by_length", "Texts recognised by length", own, sorted(by_length, key=_length), ())
+    for kind, key, title, order in _PARTS:
+        names = {name for *_, values in parts[kind] for name in values if name not in (*CONTROLS, SHARE)}
+        found += _table(key, title, parts[kind], sorted(names, key=order), ())
+    return found
 
 
 def _length(name: str) -> tuple[str, int, bool]:
     control, _, length = name.partition(", ")
     # "up to 20" before "21 to 50", and "51 to 100" before "over 100"
     return control, max(int(word) for word in length.split() if word.isdigit()), length.startswith("over")
+
+
+def _evidence(name: str) -> tuple[bool, str]:
+    return name.startswith("aside"), name
+
+
+# Kind -> table of the parts of its controls, and their order.
+_PARTS = (
+    ("language", "controls_by_length", "Texts recognised by length", _length),
+    ("support", "controls_by_evidence", "Support by the language of the passage", _evidence),
+)
 
 
 def _table(key: str, title: str, parts: Sequence[_Part], names: Sequence[str], notes: tuple[str, ...]) -> list[Table]:
@@ -77,7 +90,7 @@ def _table(key: str, title: str, parts: Sequence[_Part], names: Sequence[str], n
     ]
     heads = tuple(_head(name) for name in columns)
     stub = ("task", "metric", "language")
-    return [Table(key, title, stub, heads, tuple(rows), 1, notes, intervals=key != "controls_by_length")]
+    return [Table(key, title, stub, heads, tuple(rows), 1, notes, intervals=key not in [part[1] for part in _PARTS])]
 
 
 def _of(own: MetricControls) -> dict[str, Estimate]:

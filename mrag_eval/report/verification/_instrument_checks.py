@@ -13,7 +13,7 @@ from mrag_eval.languages import RELIABILITY_FILE
 from mrag_eval.report.verification._differing import differing
 from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import RowRecord, words_of
+from mrag_eval.scoring import RowRecord, support_by, words_of
 
 # Stands for a model that nothing else in a run describes.
 _ANY = "a model"
@@ -34,6 +34,7 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
         **_detector(here, found),
         # in the version of the run, which another machine may lack
         **{key: found.get(key) or version for key, version in words_of(leaf.config.metrics).items()},
+        **{key: found.get(key) or _ANY for key in support_by(leaf.config.metrics, {})},
         # where other files are here, what they decide is not computed again
         **({"languages": found["languages"]} if found.get("languages") else {}),
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any
 
-from mrag_eval.config import TRANSLATED
+from mrag_eval.config import CORRECT, GROUNDED, TRANSLATED
 from mrag_eval.controls import ControlRule, control_pool, row_controls
 from mrag_eval.core import (
     OUTCOMES,
@@ -51,7 +51,7 @@ OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", 
 # Steps of the retrieval, documents in the language of the prompt among them: their failures are taken as recorded.
 _RETRIEVAL = way_to("translation of documents")
 # Steps of the reply. Failures of judges and labellers follow from their votes.
-_OF_REPLY = ("answer", "translation of answers")
+_OF_REPLY = ("answer", "translation of answers", "grounding")
 # Values that need the form in which the prompt asks for the answer.
 _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
 # Metrics that words in files of languages decide.
@@ -84,8 +84,8 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     """Return the records of a task's rows as a run makes them.
 
     What is not known here is taken from the recorded ones: metrics that are ``left_out``, fields of a rank, labels that
-    need texts of the whole ranking, translations, and counts of searchable passages. ``by_document``: relevant ids are
-    those of documents, which samples do not say.
+    need texts of the whole ranking, translations, verdicts on claims, and counts of searchable passages.
+    ``by_document``: relevant ids are those of documents, which samples do not say.
     """
     names, retrieval = here.leaf.config.metrics, here.retrieval
     asked = [sample.record.query_lang for sample in samples]
@@ -100,6 +100,8 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         or not _cut_alike(here, name)
         or (name in BY_WORDS and not words_known)
     )
+    if left_out & {*CORRECT}:
+        left_out |= {*GROUNDED} & {*names}
     computed = [name for name in names if name not in left_out]
     found = [_found(here, sample) for sample in samples]
     read = [_scored(here, sample, shown, by_document) for sample, shown in zip(samples, found, strict=True)]
@@ -128,7 +130,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         kept |= {"outcome": before.outcome if here.hashed else said or outcomes[-1], "answer": answer, **of_task}
         kept["controls"] = before.controls if controls is None else controls.get(before.row)
         kept["failures"] = _with_details(row.failures, before.failures)
-        record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns)
+        record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns, row.grounding)
         records.append(replace(record, **kept, **sufficiency_record(row.sufficiency)))
     labels = [(row, sample.record.relevance) for row, sample in zip(scored, samples, strict=True)]
     known = all(label is None or recount.repeats(row, label) for row, label in labels)
@@ -193,7 +195,8 @@ def _scored(
     not_asked = not replied and failed_in(shown.failures, ANSWERED) is not None
     failed = not_asked or failed_in(later, {"answer"}) is not None
     failures = (*shown.failures, *later)
-    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, failures=failures, passages=shown.passages)
+    known: dict[str, Any] = {"failures": failures, "passages": shown.passages, "grounding": record.grounding}
+    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, **known)
     if likely and not failed:
         text, values = most_likely(sample.line["doc"], [(number, False) for number in numbers])
         return replace(row, answer=text), AnswerRecord(text, loglikelihoods=tuple(values)), None

@@ -191,6 +191,11 @@ UNCHECKED = (
         ("rows.answer_translated",),
     ),
     Unchecked(
+        "which claims of an answer are supported: the classifier is not asked again",
+        lambda run: run.has("grounding"),
+        ("rows.grounding",),
+    ),
+    Unchecked(
         "votes of judges: their replies are not kept here",
         lambda run: run.votes.compared < run.votes.cast,
         ("votes", "rows.judge", "rows.sufficiency", "rows.sufficiency_votes"),

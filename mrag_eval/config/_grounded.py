@@ -1,0 +1,34 @@
+"""The ``judge.grounded`` block: the classifier that tells whether passages support an answer."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator
+
+from mrag_eval.config._block import Block, Device
+
+
+class Grounded(Block):
+    """The classifier of ``grounded`` and the metrics beside it: ``model``, a hub name or a folder.
+
+    It is a transformers model that labels the tokens of an answer (of the kind of LettuceDetect: label 1 marks what
+    nothing supports), or one of entailment, with the labels entailment, contradiction and neutral. ``max_length``
+    bounds, in tokens, a window of a passage with what is read beside it. ``batch_size`` pairs are read at once.
+
+    For tokens alone: one is unsupported from the probability ``threshold`` on, and ``template`` is what is read beside
+    the answer, with ``{question}`` and ``{passage}``. Give a model the prompt that it was trained with.
+    """
+
+    model: str = Field(min_length=1, description="a hub name or a folder")
+    revision: str | None = None
+    max_length: int = Field(default=512, ge=32)
+    batch_size: int = Field(default=32, ge=1)
+    device: Device = "cpu"
+    threshold: float = Field(default=0.5, gt=0, lt=1)
+    template: str = "{question} {passage}"
+
+    @field_validator("template")
+    @classmethod
+    def _shows_the_passage(cls, value: str) -> str:
+        if value.count("{passage}") != 1:
+            raise ValueError("it must hold {passage} once, which is where the text of a passage goes")
+        return value

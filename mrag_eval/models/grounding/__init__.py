@@ -1,0 +1,1 @@
+"""Ways to tell whether the passages shown support an answer."""

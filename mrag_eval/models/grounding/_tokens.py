@@ -1,0 +1,101 @@
+"""Classifiers of the tokens of an answer, such as LettuceDetect's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrag_eval.config import Grounded
+from mrag_eval.core import Claim, Span
+from mrag_eval.models.grounding._checker import Asked
+from mrag_eval.models.grounding._pairs import Offsets, PairClassifier, Read, WindowPair
+
+
+class TokenClassifier(PairClassifier):
+    """A classifier of tokens whose label 1 marks those of an answer that nothing supports (Kovács and Recski, 2025).
+
+    It reads each window of each passage, as ``template`` has it, beside the answer; one of more than half of
+    ``max_length`` tokens in pieces of whole sentences. Windows are combined token by token: a token is unsupported if
+    its probability is ``threshold`` or more in all windows of all passages. A claim is supported if it has no such
+    token, by the passage that leaves the fewest of its tokens unsupported; else it is not found.
+    """
+
+    head = "ForTokenClassification"
+    expected = "two, of which 1 marks what is not supported"
+
+    @staticmethod
+    def numbers(labels: Mapping[int, str]) -> Sequence[int] | None:
+        return [1] if labels.keys() == {0, 1} else None
+
+    @staticmethod
+    def settings(block: Grounded) -> dict[str, Any]:
+        return {"threshold": block.threshold, "template": block.template}
+
+    def pieces(self, asked: Asked, most: int) -> Iterator[Span]:
+        piece: Span | None = None
+        for claim in asked.claims:
+            longer = claim if piece is None else Span(piece.start, claim.end)
+            if piece is not None and len(self.offsets(asked.answer[longer.start : longer.end])) > most:
+                yield piece
+                longer = claim
+            piece = longer
+        if piece is not None:
+            yield piece
+
+    def around(self, asked: Asked) -> tuple[str, str]:
+        kept = self.offsets(asked.question)[: self._longest // 4]
+        question = asked.question[: kept[-1][1]] if kept else ""
+        before, _, after = self._block.template.partition("{passage}")
+        return before.replace("{question}", question), after.replace("{question}", question)
+
+    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
+        own = [place for place, part in enumerate(encoding.sequence_ids) if part == 1]
+        return Read(pair, probabilities[own, 1], [encoding.offsets[place] for place in own])
+
+    def found(self, asked: Asked, read: Sequence[Read]) -> tuple[Claim, ...]:
+        pieces: dict[int, list[Read]] = {}
+        for one in read:
+            pieces.setdefault(one.pair.start, []).append(one)
+        claims = {}
+        for start, group in pieces.items():
+            # a piece has the same tokens beside every window
+            spans = [_without_space(asked.answer, start + low, start + high) for low, high in group[0].offsets]
+            by_passage: dict[int, NDArray[np.float64]] = {}
+            for one in group:
+                known = by_passage.get(one.pair.passage, np.ones(len(spans)))
+                by_passage[one.pair.passage] = np.minimum(known, one.probabilities)
+            for claim in asked.claims:
+                tokens = [i for i, (low, high) in enumerate(spans) if claim.start <= low < high <= claim.end]
+                if tokens:
+                    own = {place: values[tokens] for place, values in by_passage.items()}
+                    claims[claim] = self._claim(claim, [spans[i] for i in tokens], own)
+        return tuple(claims.get(claim) or _not_found(claim, 0.0, (claim,)) for claim in asked.claims)
+
+    def _claim(self, claim: Span, spans: Offsets, by_passage: Mapping[int, NDArray[np.float64]]) -> Claim:
+        least = np.minimum.reduce(list(by_passage.values()))
+        unsupported = least >= self._block.threshold
+        support = float(1.0 - least.max())
+        if unsupported.any():
+            runs = groupby(range(len(spans)), key=lambda i: bool(unsupported[i]))
+            groups = [list(run) for is_open, run in runs if is_open]
+            return _not_found(claim, support, tuple(Span(spans[run[0]][0], spans[run[-1]][1]) for run in groups))
+
+        def left(place: int) -> tuple[int, float]:
+            values = by_passage[place]
+            return int((values >= self._block.threshold).sum()), float(values.sum())
+
+        return Claim(claim.start, claim.end, "supported", support, min(by_passage, key=left))
+
+
+def _not_found(claim: Span, support: float, unsupported: tuple[Span, ...]) -> Claim:
+    return Claim(claim.start, claim.end, "not_found", support, unsupported=unsupported)
+
+
+def _without_space(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the white space before and after it, which some tokenizers count to a token."""
+    found = text[start:end]
+    return start + len(found) - len(found.lstrip()), start + len(found.rstrip())

@@ -1,0 +1,135 @@
+"""Support of answers by the passages shown: the claims of each row, and the metrics that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from mrag_eval.core import Claim, Failure, Grounding, Hit, Scored, Span, Value, failed_in, is_language, titled, way_to
+from mrag_eval.metrics import correct_language_rate, declines, without_citations
+from mrag_eval.models import Asked, Checker
+from mrag_eval.platform import Store, Wait, cache_dir, content_key, from_json, made_once, to_json
+from mrag_eval.scoring._reasons import DECLINED, EMPTY, NO_CLASSIFIER, NO_CORRECT, NO_PASSAGES
+from mrag_eval.text import sentence_spans
+
+# Key of a row's cell: the languages of its answer and of the passages shown, ``de->en``.
+EVIDENCE = "answer_evidence"
+_FORMAT = "grounding/1"
+_ANSWERED = way_to("answer")
+# Rows whose pairs are read together: enough for batches of equal lengths.
+_CHUNK = 128
+
+
+def claims_of(answer: str, lang: str) -> Iterator[Span]:
+    """Yield the spans of an answer's sentences that hold a letter or a digit, without the white space around them."""
+    for start, end in sentence_spans(answer, lang):
+        text = answer[start:end]
+        if any(map(str.isalnum, text)):
+            yield Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+
+
+def with_grounding(rows: Sequence[Scored], checker: Checker, *, use_cache: bool = True) -> list[Scored]:
+    """Return the rows with the claims of their answers, or with the failure of the classifier.
+
+    Rows without an answer, without the text of a passage, and those that decline are left alone. Citations in an answer
+    are not read. Findings are cached on disk by the classifier and all that it reads.
+    """
+    held = [i for i, row in enumerate(rows) if _why_not(row) is None and failed_in(row.failures, _ANSWERED) is None]
+    langs = _answer_languages([rows[i] for i in held])
+    asked: dict[str, Asked] = {}
+    keys = {}
+    for i, lang in zip(held, langs, strict=True):
+        answer = without_citations(rows[i].answer)
+        texts = tuple(titled(hit.title, hit.text) for hit in rows[i].passages)
+        one = Asked(rows[i].doc.query, answer, tuple(claims_of(answer, lang)), texts)
+        if one.claims:
+            keys[i] = content_key(_FORMAT, dict(checker.identity), to_json(one))
+            asked[keys[i]] = one
+    faults: dict[str, str] = {}
+    opened = closing(Store(cache_dir() / "grounding.sqlite")) if use_cache else nullcontext()
+    with opened as store, Wait(f"checking answers with {checker.name}", len(asked), "answers") as wait:
+
+        def made(part: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+            found = dict(zip(part, checker.findings([asked[key] for key in part]), strict=True))
+            faults.update((key, said) for key, said in found.items() if isinstance(said, str))
+            yield {key: {"claims": to_json(said)} for key, said in found.items() if not isinstance(said, str)}
+            wait.add(len(part))
+
+        known = made_once(asked, made, store, lambda value: isinstance(value, dict), at_once=_CHUNK)
+    out = list(rows)
+    for i, lang in zip(held, langs, strict=True):
+        if (key := keys.get(i)) in faults:
+            failure = Failure.of("grounding", checker.name, faults[key])
+            out[i] = replace(rows[i], failures=(*rows[i].failures, failure))
+        else:
+            found = {"lang": lang, "claims": ()} if key is None else {**known[key], "lang": lang}
+            out[i] = replace(rows[i], grounding=_placed(from_json(Grounding, found, "the cache", "delete it"), rows[i]))
+    return out
+
+
+def _placed(found: Grounding, row: Scored) -> Grounding:
+    """Return the claims with id and language of the passages that decided them."""
+
+    def placed(claim: Claim) -> Claim:
+        if claim.passage is None:
+            return claim
+        hit = row.passages[claim.passage - 1]
+        return replace(claim, id=hit.id, lang=hit.lang)
+
+    return replace(found, claims=tuple(map(placed, found.claims)))
+
+
+def _why_not(row: Scored) -> str | None:
+    """Return why there is nothing to check; None if there is."""
+    if not any(hit.text for hit in row.passages):
+        return NO_PASSAGES
+    if row.declined or declines(row.answer, row.doc.query_lang, row.doc.choices or ()):
+        return DECLINED
+    return None if any(map(str.isalnum, without_citations(row.answer))) else EMPTY
+
+
+def _answer_languages(rows: Sequence[Scored]) -> list[str]:
+    """Return the language of each answer: the question's, unless a longer answer is detected in another."""
+    asked = [row.doc.query_lang for row in rows]
+    rate = correct_language_rate([row.answer for row in rows], asked)
+    return [
+        str(label) if correct is False and is_language(str(label)) else lang
+        for lang, label, correct in zip(asked, rate.detected, rate.correct, strict=True)
+    ]
+
+
+def evidence_pair(grounding: Grounding, passages: Sequence[Hit]) -> str:
+    """Return the languages of an answer and of what was shown: ``de->en``, ``de->several``, ``de->unknown``."""
+    shown = sorted({hit.lang for hit in passages if hit.text and hit.lang})
+    return f"{grounding.lang}->{shown[0] if len(shown) == 1 else 'several' if shown else 'unknown'}"
+
+
+def grounded(rows: Sequence[Scored]) -> list[Value]:
+    """Return the share of each answer's claims that a passage shown supports."""
+    return [_grounded(row) for row in rows]
+
+
+def _grounded(row: Scored) -> Value:
+    if (reason := _why_not(row)) is not None:
+        return reason
+    if row.grounding is None:
+        return NO_CLASSIFIER
+    return EMPTY if row.grounding.supported is None else row.grounding.supported
+
+
+def crossed(name: str, rows: Sequence[Scored], right: Sequence[Value] | None = None) -> list[Value]:
+    """Return 1 for each row that is right or wrong, and supported or not, as ``name`` says (``right_supported``).
+
+    ``right`` are the values of the metric that says whether answers are right. A row is supported if all its claims
+    are.
+    """
+    wanted, _, support = name.partition("_")
+    values = [NO_CORRECT] * len(rows) if right is None else right
+    out: list[Value] = []
+    for value, found in zip(values, grounded(rows), strict=True):
+        reason = next((said for said in (found, value) if isinstance(said, str)), None)
+        alike = (value == 1.0) == (wanted == "right") and (found == 1.0) == (support == "supported")
+        out.append(float(alike) if reason is None else reason)
+    return out
