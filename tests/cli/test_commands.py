@@ -307,6 +307,7 @@ def test_doctor_strict_fails_on_a_broken_config(cli: Run, tmp_path: Path) -> Non
     assert cli("doctor", "--strict").returncode == 1
 
 
+@pytest.mark.slow
 def test_an_index_is_built_described_and_searched(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text(
         '{"id": "a", "lang": "en", "text": "The ferry leaves at noon."}\n'

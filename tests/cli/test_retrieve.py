@@ -91,6 +91,7 @@ def test_the_same_run_with_and_without(
     assert list((tmp_path / "cache" / "runs").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_command_and_a_run_from_its_folder(
     world: Path,
     tmp_path: Path,

@@ -291,6 +291,7 @@ def test_every_benchmark_tells_how_many_rows_were_published(name: str) -> None:
     assert known.rows > 0
 
 
+@pytest.mark.slow
 def test_variants_of_a_benchmark_are_of_the_same_published_rows(
     read: Callable[[str], list[tuple[dict[str, Any], Benchmark, Benchmark]]],
 ) -> None:
@@ -445,6 +446,7 @@ def test_legal_is_official_in_any_order(as_published: bool, test_data: Path, tmp
     assert (part.status, "rows, not the published 1,28" in part.reason) == ("other", True)
 
 
+@pytest.mark.slow
 def test_travels_documents_are_official_in_another_format(test_data: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

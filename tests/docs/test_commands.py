@@ -25,7 +25,7 @@ LANGUAGES = ("bash", "console", "text", "yaml", "json", "jsonl", "csv", "python"
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 COMMANDS = [page for page in PAGES if any(b.executed for b in blocks_of(page))]
 # Pages whose commands run in the first stage; the others run in the second.
-FIRST = ("README.md", "docs/gate.md")
+FIRST = ("README.md",)
 # Pages whose commands are also started as a reader starts them, as programs that import everything themselves.
 AS_PROGRAMS = ("docs/large_scale.md", "docs/own_benchmark.md", "docs/provenance.md")
 

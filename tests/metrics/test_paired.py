@@ -242,6 +242,7 @@ def test_a_cell_that_cannot_fail_takes_nothing_from_the_others() -> None:
     assert {(one.possible, one.shown) for one in found[1:]} == {(False, False)}
 
 
+@pytest.mark.slow
 def test_no_number_of_tests_puts_a_collapse_out_of_reach() -> None:
     """Five metrics of 119 questions in ten languages and their pairs, of which every answer got wrong."""
     rng = np.random.default_rng(5)

@@ -422,6 +422,7 @@ def test_nobody_is_mentioned_and_nothing_is_referred_to(text: str) -> None:
     assert text not in in_markdown(text)
 
 
+@pytest.mark.slow
 def test_a_comment_is_never_longer_than_github_takes(tmp_path: Path) -> None:
     before, after = planted(tmp_path, "[*`<" * 2000)
     result = gate([before], [after], RULES)

@@ -124,6 +124,7 @@ def test_every_eval_ever_finds_no_fault(made: Callable[[str], Path], tmp_path: P
     assert [one for one in found if one["errors"] or one["warnings"] or not one["valid"]] == []
 
 
+@pytest.mark.slow
 def test_the_hub_s_client_reads_cards_and_entries(made: Callable[[str], Path], tmp_path: Path) -> None:
     import yaml
 

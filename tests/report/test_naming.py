@@ -246,6 +246,7 @@ def _said_by(told: Sequence[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.slow
 def test_every_key_of_a_record_is_named_wherever_runs_are_compared(
     paper: str, record_property: Callable[[str, object], None]
 ) -> None:

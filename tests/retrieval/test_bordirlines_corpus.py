@@ -174,6 +174,7 @@ def write_dumps(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_corpus_is_rebuilt_from_titles_and_a_date(
     tmp_path: Path, test_data: Path, lines: dict[str, str], programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

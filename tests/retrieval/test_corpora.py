@@ -67,6 +67,7 @@ def cli(tmp_path: Path, programs: Programs) -> Callable[..., subprocess.Complete
 # ------------------------------------------------------------------ the commands
 
 
+@pytest.mark.slow
 def test_wikipedia_is_built_added_to_and_listed(cli: Any, copies: Path) -> None:
     done = cli("corpus", "wikipedia", "--langs", "en,ko", "--from", str(copies), "--kind", "bm25")
     assert done.returncode == 0, done.stderr
@@ -107,6 +108,7 @@ def test_doctor_and_a_task_without_the_corpus_name_the_command(cli: Any, copies:
     assert "mrag-eval corpus wikipedia --langs" in str(caught.value.next_step)
 
 
+@pytest.mark.slow
 def test_kilt_is_a_corpus_whose_documents_are_pages(cli: Any, tmp_path: Path, copies: Path) -> None:
     write_kilt(tmp_path)
     done = cli("corpus", "kilt", "--from", ".", "--kind", "bm25")

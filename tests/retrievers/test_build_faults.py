@@ -221,6 +221,7 @@ def test_a_full_disk_is_one_clean_error_and_the_build_can_be_resumed(
 
 
 @pytest.mark.parametrize("store", ["float32", "int8"])
+@pytest.mark.slow
 def test_a_limit_on_file_sizes_is_handled_the_same_way(tmp_path: Path, larger: Path, store: str) -> None:
     path, more = tmp_path / "index", ("--more", json.dumps({"store": store}))
 

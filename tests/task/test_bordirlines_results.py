@@ -90,6 +90,7 @@ def test_a_score_that_is_undefined_has_no_value_in_the_results(test_data: Path) 
     assert len(results["samples"][TASK]) == sum(q["query_lang"] == "en" for q in queries)
 
 
+@pytest.mark.slow
 def test_compare_pairs_territories(
     test_data: Path, before: dict[str, Any], after: dict[str, Any], tmp_path: Path
 ) -> None:

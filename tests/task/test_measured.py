@@ -440,6 +440,7 @@ def test_a_place_is_what_it_holds(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ the task as shipped
 
 
+@pytest.mark.slow
 def test_each_task_of_the_package_is_as_the_harness_reads_it() -> None:
     """The shipped settings are resolved without the harness; the harness must come to the same."""
     defaults = TaskConfig(task="t", output_type="loglikelihood").to_dict()

@@ -15,6 +15,7 @@ from mrag_eval.scoring import TaskScores
 from tests.worlds.finished_runs import RUNS
 from tests.worlds.forged_runs import KeyPath, Run, change, dotted, keys_of
 
+pytestmark = pytest.mark.slow
 Forged = Callable[[str], Run]
 
 

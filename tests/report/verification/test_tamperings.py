@@ -266,6 +266,7 @@ def test_a_tampering_with_results_is_named(what: str, forged: Forged) -> None:
     assert any(line.startswith(expected) for line in run.blamed()), run.blamed()
 
 
+@pytest.mark.slow
 def test_groups_in_groups_of_unequal_sizes(forged: Forged) -> None:
     """The harness averages the 13 tasks, not the three tiers; a plain mean is no weighted one."""
     run = forged("whole_benchmark")
