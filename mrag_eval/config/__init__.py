@@ -31,19 +31,19 @@ from mrag_eval.config._measurement import (
 from mrag_eval.config._measures import (
     CORRECT,
     HOLDS_ANSWER,
-    JUDGED,
     RANKING_MEASURE,
     RERANKED,
     RIGHT_LANGUAGE,
     SHOWN,
     SUFFICIENCY,
     TRANSLATED,
-    VERDICTS,
     check_metrics,
+    judged_metrics,
     ranking_measures,
     relevance_measures,
     rerank_measures,
     unmeasured,
+    verdict_metrics,
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
@@ -72,7 +72,6 @@ __all__ = [
     "EVERYTHING",
     "HARMLESS",
     "HOLDS_ANSWER",
-    "JUDGED",
     "JUDGES",
     "MODES",
     "OWN_CONTEXTS",
@@ -89,7 +88,6 @@ __all__ = [
     "TOP_SCORE",
     "TRANSLATED",
     "UNKNOWN",
-    "VERDICTS",
     "AbsolutePath",
     "Agent",
     "ApiRerank",
@@ -131,6 +129,7 @@ __all__ = [
     "dotted",
     "harmless",
     "is_named",
+    "judged_metrics",
     "judges_of",
     "listed_by",
     "listed_in",
@@ -156,4 +155,5 @@ __all__ = [
     "unmeasured",
     "upper_bound",
     "validated",
+    "verdict_metrics",
 ]

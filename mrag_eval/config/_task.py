@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from mrag_eval.config._agent import Agent
 from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._judge import Judge
-from mrag_eval.config._measures import RERANKED, check_metrics, deepest_cutoff, rerank_measures
+from mrag_eval.config._measures import RERANKED, check_metrics, deepest_cutoff, on_scale, rerank_measures
 from mrag_eval.config._overlay import overlaid
 from mrag_eval.config._overrides import KEPT_METADATA, METADATA, TaskNames, settings_given
 from mrag_eval.config._prompt import Prompt
@@ -136,7 +136,7 @@ def _validate(merged: Mapping[str, Any], known: KnownMetrics, task: str) -> Task
     agent = validated(Agent, _block(merged, "agent"), f"task {task}, agent")
     prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
     judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
-    return TaskBlocks(retrieval, agent, prompt, judge, dict(data), names)
+    return TaskBlocks(retrieval, agent, prompt, judge, dict(data), on_scale(names, judge.scale, task))
 
 
 def _block(merged: Mapping[str, Any], key: str) -> Any:

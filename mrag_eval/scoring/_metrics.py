@@ -6,13 +6,15 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from mrag_eval.config import RERANKED, SHOWN, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
+    LABEL_SHARE,
     SHARE,
+    VERDICTS,
     Failure,
     LabelSource,
     RowScores,
@@ -184,6 +186,23 @@ METRICS: dict[str, Metric] = {
             control=JUDGED,
         ),
         Metric(
+            "judge_grade",
+            values.verdict,
+            False,
+            "the panel's grade of the answer, from 0 for the worst to 1 for the best (judge.scale)",
+            needs=_JUDGED,
+            control=JUDGED,
+        ),
+        Metric(
+            LABEL_SHARE,
+            values.label(""),
+            False,
+            "share of answers with each label of judge.scale, as `judge_label.supported`",
+            None,
+            needs=_JUDGED,
+            control=uncontrolled("no label is better than another"),
+        ),
+        Metric(
             "context_sufficiency",
             values.context_sufficiency,
             False,
@@ -301,8 +320,7 @@ METRICS: dict[str, Metric] = {
 REPLY_METRICS = frozenset(name for name, metric in METRICS.items() if metric.control is not _beside_passages) - {
     "char3gram_recall_translated",
     "match_translated",
-    "judged_accuracy",
-    "judge_correct",
+    *VERDICTS,
     "context_sufficiency",
     "language_check",
     "answered_in_english",
@@ -318,16 +336,25 @@ def words_of(metrics: Iterable[str]) -> dict[str, Any]:
 
     A segmenter without a version is not installed, so that the rows that need it are unscored.
     """
-    found = [METRICS[name] for name in map(plain_name, metrics) if name in METRICS]
+    found = [metric for name in metrics if (metric := metric_named(name)) is not None]
     declared = {metric.words for metric in found}
     known: dict[str, Callable[[], Any]] = {"normalizer": lambda: {"unicode": UNICODE_VERSION}, "segmenter": segmenters}
     own = {f"{OWN}{metric.name}": dict(metric.identity) for metric in found if metric.identity}
     return own | {key: version() for key, version in known.items() if any(key in words for words in declared)}
 
 
+def metric_named(name: str) -> Metric | None:
+    """Return the record of a metric as results name it, such as the share of one label; None for other measures."""
+    plain = plain_name(name)
+    base, dot, label = plain.partition(".")
+    if dot and base == LABEL_SHARE:
+        return replace(METRICS[base], name=plain, score=values.label(label))
+    return METRICS.get(plain)
+
+
 def scale_of(metric: str) -> Scale:
     """Return unit and range of a metric as results name it; ranking measures are shares, as is an unknown metric."""
-    declared = TASK_MEASURES.get(metric) or METRICS.get(metric)
+    declared = TASK_MEASURES.get(metric) or metric_named(metric)
     return SHARE if declared is None else declared.scale
 
 
@@ -336,7 +363,7 @@ def more_is_better(metric: str) -> bool | None:
 
     More of a ranking measure is better, and of an unknown metric.
     """
-    declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))
+    declared = TASK_MEASURES.get(metric) or metric_named(metric)
     return True if declared is None else declared.higher_is_better
 
 
@@ -371,7 +398,7 @@ def direction_lines(metrics: Iterable[str]) -> list[str]:
 
 def needs_of(metric: str) -> frozenset[str]:
     """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
-    declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))
+    declared = TASK_MEASURES.get(metric) or metric_named(metric)
     if declared is not None:
         return declared.needs
     return ANSWERED if metric in TASK_SCORES else REORDERED if metric.startswith(RERANKED) else RANKED
@@ -379,7 +406,7 @@ def needs_of(metric: str) -> frozenset[str]:
 
 def control_of(metric: str) -> Control:
     """Return the controls of a metric, as results name it; what is none of the answer's is one of rankings."""
-    declared = METRICS.get(plain_name(metric))
+    declared = metric_named(metric)
     if declared is not None:
         return declared.control
     if metric.partition(".")[0] in TASK_SCORES:
@@ -429,7 +456,8 @@ def value_names(
     names = _measurable(names, shows)
     ranked = [published_name(name, quota_depth) for name in ranking_measures(names)] if searched else []
     ranked += rerank_measures(names) if searched and reranked else []
-    plain = {_labelled(name, by): METRICS[name].higher_is_better for name in names if name in METRICS}
+    found = {name: metric_named(name) for name in names}
+    plain = {_labelled(name, by): metric.higher_is_better for name, metric in found.items() if metric is not None}
     return plain | {labelled_name(name, by): True for name in ranked}
 
 
@@ -467,9 +495,9 @@ def score_rows(
     by = next((row.labels.by for row in rows if row.labels is not None), None)
     with Wait("scoring replies", len(names), "metrics") as wait:
         columns: dict[str, list[Value]] = {
-            _labelled(n, by): _BY_RULE[n](rows, language) if n in _BY_RULE else METRICS[n].score(rows)
+            _labelled(n, by): _BY_RULE[n](rows, language) if n in _BY_RULE else declared.score(rows)
             for n in wait.over(names)
-            if n in METRICS
+            if (declared := metric_named(n)) is not None
         }
     if searched:
         ranked = ranking_columns(rows, ranking_measures(names), quota_depth)

@@ -173,7 +173,7 @@ RUBRICS: dict[str, Rubric[Any]] = {
 
 def read(rubric: str, case: Case, reply: str) -> Any:
     parsed: Parsed[Any] = RUBRICS[rubric].parser(case)(reply)
-    return getattr(parsed.value, "holds", parsed.value)
+    return getattr(parsed.value, "verdict", parsed.value)
 
 
 @pytest.mark.parametrize("rubric", RUBRICS)
