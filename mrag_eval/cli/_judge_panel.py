@@ -16,7 +16,9 @@ from mrag_eval.core import columns
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
 
-_Samples = Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files of runs (samples_*.jsonl).")]
+_Samples = Annotated[
+    list[Path], typer.Argument(metavar="SAMPLES", help="Output folders of runs, or their samples_*.jsonl.")
+]
 Panel = Annotated[
     list[str] | None,
     typer.Option(
@@ -64,8 +66,9 @@ def answers(
 ) -> None:
     """Judge the answers of finished runs; no answer is generated again.
 
-    The samples are written to a new file with votes and scores, and the panel's table is printed. Settings that you
-    omit come from the run, if its result file is in the same folder.
+    The samples are written to a new file with votes and scores, and the panel's table is printed. Beside its results
+    the verdicts are part of the run for reports, comparisons, the gate and exports. Settings that you omit come from
+    the run, if its result file is in the same folder.
     """
     from mrag_eval.report import judge_samples
 
@@ -119,10 +122,13 @@ def _judge(
     on_contexts: bool = False,
 ) -> None:
     """Judge each file and print its metrics, and the panel's table on its answers or its contexts."""
-    if output is not None and len(samples) > 1:
+    from mrag_eval.report import sample_files
+
+    files = sample_files(samples, judged=False)
+    if output is not None and len(files) > 1:
         raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
     names = names_in(panel)
-    for path in samples:
+    for path in files:
         done = judge(path, output, panel=names, **settings)
         if as_json:
             typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))

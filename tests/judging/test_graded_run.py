@@ -17,7 +17,9 @@ from mrag_eval.cli._app import Session, app
 from mrag_eval.config import split_config
 from mrag_eval.core import VerdictScale
 from mrag_eval.judging import verdict_rubric
-from mrag_eval.platform import ConfigError
+from mrag_eval.platform import ConfigError, DataError
+from mrag_eval.report import EXPORTS, read_results
+from mrag_eval.report.files._results import LaterVerdicts
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.scoring import METRIC_NAMES
 from tests.worlds.model_server import ModelServer, said
@@ -61,9 +63,10 @@ def judges(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer
 
     server = ModelServer(script)
     entry = {"model": "local-chat-completions"}
-    spec = [{**entry, "model_args": {"model": name, "base_url": server.url}} for name in ("strict", "kind", "moody")]
+    names = ("strict", "kind", "moody")
+    spec = {name: {**entry, "model_args": {"model": name, "base_url": server.url}} for name in names}
     monkeypatch.chdir(tasks)
-    (tasks / "mrag.yaml").write_text(yaml.safe_dump({"judges": spec}), "utf-8")
+    (tasks / "mrag.yaml").write_text(yaml.safe_dump({"models": spec, "judges": list(names)}), "utf-8")
     monkeypatch.setenv("MRAG_CONFIG", str(tasks / "mrag.yaml"))
     monkeypatch.setenv("MRAG_CACHE", str(tasks / "cache"))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -78,9 +81,16 @@ def finished(tasks: Path, judges: ModelServer) -> Callable[..., Path]:
     def make(scale: Any, name: str = "out") -> Path:
         key = "label" if isinstance(scale, dict) else "grade"
         (tasks / f"{key}.jinja").write_text(TEMPLATE.format(key=key), "utf-8")
-        keys = {**BASE, "metrics": ["judge_label" if key == "label" else "judge_grade"]}
+        metric = "match" if scale is None else "judge_label" if key == "label" else "judge_grade"
+        keys = {**BASE, "metrics": [metric]}
         data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")}
-        write_task(tasks, "graded", **keys, data=data, judge={"prompt": f"./{key}.jinja", "scale": scale})
+        write_task(
+            tasks,
+            "graded",
+            **keys,
+            data=data,
+            judge={} if scale is None else {"prompt": f"./{key}.jinja", "scale": scale},
+        )
         manager = harness.task_manager([str(tasks)], {"pretrained": "org/small"})
         settings = {"model": ScriptedLM(lambda prompt: "1841"), "tasks": ["graded"], "bootstrap_iters": 100}
         harness.evaluate({**settings, "log_samples": True}, manager, str(tasks / name))
@@ -218,3 +228,86 @@ def test_a_prompt_that_asks_for_no_verdict_of_the_scale_is_refused() -> None:
         verdict_rubric("correctness", None, VerdictScale.of(GRADES))
     with pytest.raises(ConfigError, match="does not ask for <label>"):
         verdict_rubric("equivalence", "tag", VerdictScale.of(LABELS))
+
+
+def test_verdicts_given_afterwards_are_part_of_the_run(
+    finished: Callable[..., Path], judges: ModelServer, tasks: Path
+) -> None:
+    """Report, comparison, gate and every export read them; the results stay as the run wrote them."""
+    out = finished(None)
+    (results,) = out.rglob("results_*.json")
+    before = results.read_bytes()
+    (tasks / "grade.jinja").write_text(TEMPLATE.format(key="grade"), "utf-8")
+    assert "judge_grade" not in cli("report", out).output
+    done = cli("judge", "answers", out, "--prompt", "grade.jinja", "--scale", "1,2,5")
+    assert done.exit_code == 0, done.output
+    # a second panel takes the place of the first, and is asked about the run's own samples
+    again = cli("judge", "answers", out, "--prompt", "grade.jinja", "--scale", "1,2,5", "--panel", "strict,kind")
+    assert again.exit_code == 0, again.output
+    assert results.read_bytes() == before
+    assert len([*out.rglob("judged_*")]) == 2
+    (file,) = read_results([out])
+    leaf = file.leaves["graded"]
+    assert leaf.scores.metrics["judge_grade"].value == pytest.approx((0 + 0.25 + 1) / 3)
+    assert {*leaf.scores.metrics} == {"judge_grade", "match"}
+    assert leaf.scores.judge is not None
+    assert [*leaf.scores.judge.judges] == ["strict", "kind"]
+    assert leaf.config.judge["scale"] == GRADES
+    assert leaf.measurement is not None
+    assert [*leaf.measurement.instrument["judges"]] == ["strict", "kind"]
+
+    assert "judge_grade" in cli("report", out).output
+    cli("report", out, "-o", "page.html")
+    assert "Mean grade that each judge gives" in Path("page.html").read_text("utf-8")
+    assert cli("gate", "--save", "base.json", out).exit_code == 0
+    assert '"judge_grade": 0.25' in Path("base.json").read_text("utf-8")
+    assert "### judge_grade" in cli("compare", out, out, "--differs", "all").output
+    for form in EXPORTS:
+        made = cli("export", out, "--format", form, "-o", f"export-{form}", "--dataset", "a/b")
+        assert made.exit_code == 0, made.output
+        written = [Path(f"export-{form}"), *Path(f"export-{form}").rglob("*")]
+        texts = [file.read_text("utf-8").replace("\\_", "_") for file in written if file.is_file()]
+        assert any("judge_grade" in text for text in texts), form
+    # what the run itself measured is checked as before
+    checked = cli("verify", out, "--own-settings")
+    assert checked.exit_code == 0, checked.output
+
+
+def test_runs_judged_by_others_are_told_apart(finished: Callable[..., Path], judges: ModelServer, tasks: Path) -> None:
+    (tasks / "grade.jinja").write_text(TEMPLATE.format(key="grade"), "utf-8")
+    for name, panel in (("one", "strict"), ("two", "kind")):
+        done = cli(
+            "judge", "answers", finished(None, name), "--prompt", "grade.jinja", "--scale", "1,2,5", "--panel", panel
+        )
+        assert done.exit_code == 0, done.output
+    refused = cli("compare", "one", "two")
+    assert "judges" in f"{refused.output} {refused.exception}"
+
+
+def test_a_faulty_file_of_verdicts_is_named(finished: Callable[..., Path], judges: ModelServer, tasks: Path) -> None:
+    out = finished(None)
+    (results,) = out.rglob("results_*.json")
+    path = LaterVerdicts.path(results, "graded")
+    for text in ("{", "[]", '{"scores": 3, "judge": {}}', '{"schema_version": 9}'):
+        path.write_text(text, "utf-8")
+        with pytest.raises(DataError, match=re.escape(path.name)):
+            read_results([out])
+
+
+def test_a_scored_log_is_judged_as_a_run_is(judges: ModelServer, tasks: Path) -> None:
+    (tasks / "grade.jinja").write_text(TEMPLATE.format(key="grade"), "utf-8")
+    rows = [
+        {"id": f"r{i}", "query": f"{word}?", "reply": "1841", "passages": [], "answers": ["1841"], "lang": "en"}
+        for i, word in enumerate(("Varn", "Olm", "Sund"))
+    ]
+    Path("log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    scored = cli("score", "log.jsonl", "-o", "scored")
+    assert scored.exit_code == 0, scored.output
+    done = cli("judge", "answers", "scored", "--prompt", "grade.jinja", "--scale", "1,2,5")
+    assert done.exit_code == 0, done.output
+    (file,) = read_results([Path("scored")])
+    (leaf,) = file.leaves.values()
+    # the medians 2, 5 and 5 of the three judges
+    assert leaf.scores.metrics["judge_grade"].value == pytest.approx((0.25 + 1 + 1) / 3)
+    assert len(leaf.scores.metrics) > 1
+    assert "judge_grade" in cli("report", "scored").output

@@ -7,12 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mrag_eval.config import SUFFICIENCY, Judge, deep_merge, validated, verdict_metrics
+from mrag_eval.config import (
+    JUDGES,
+    SUFFICIENCY,
+    Judge,
+    Measurement,
+    by_content,
+    deep_merge,
+    judges_of,
+    validated,
+    verdict_metrics,
+)
 from mrag_eval.core import RowScores, Scored, Vote
-from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged
+from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged, verdict_rubric
 from mrag_eval.platform import DataError
+from mrag_eval.report.files._results import LaterVerdicts, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import config_beside, read_samples, write_samples
+from mrag_eval.report.files._samples import config_beside, read_samples, result_beside, task_of, write_samples
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import (
     JudgedRecord,
@@ -73,7 +84,13 @@ def judge_answers(
         if row.judgement is not None:
             record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
         done.append(sample.rescored(record, stale, score.values, votes))
-    return _written(out, done, config, block, names, None if of_people else config.evaluated)
+    judged_run = _written(out, done, config, block, names, None if of_people else config.evaluated)
+    run, task = result_beside(path), task_of(path)
+    # samples in another place are no part of the run
+    if run is not None and run.samples(task) == out:
+        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), _measured(run, task, block, panel))
+        later.write(run.path, task)
+    return judged_run
 
 
 def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
@@ -141,6 +158,18 @@ def _check_prompts(path: Path, recorded: Mapping[str, Any], named: Mapping[str, 
                 f"{path}: its results name the file {prompt!r} as judge.prompt, which is not for a file to decide",
                 "if it is yours, name it: --prompt FILE",
             )
+
+
+def _measured(run: ResultFile, task: str, block: Judge, panel: Panel) -> Measurement | None:
+    """Return what the scores of a run measure with the verdicts of a panel."""
+    record = run.measurement(task)
+    if record is None:
+        return None
+    text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
+    own = by_content({"judge": block.model_dump(mode="json")})
+    texts = {**(record.setting.get("texts") or {}), "judge": text}
+    record = record.adding("instrument", {JUDGES: judges_of(panel.identities)})
+    return record.adding("setting", {**own, "texts": texts})
 
 
 def _written(
