@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import product
 from pathlib import Path
 from pkgutil import walk_packages
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from mrag_eval.config import Judge
 from mrag_eval.core import YES_NO, Judgement, RagDoc, RowScores, Scored, VerdictScale, VerdictValue, Vote
 from mrag_eval.judging import Panel, verdict_rubric
 from mrag_eval.judging._answers import case_of, judged
+from mrag_eval.metrics import Estimate
 from mrag_eval.models import AuxModel, Ledger
 from mrag_eval.models import Verdict as ReadVerdict
 from mrag_eval.platform import Store, from_json, to_json
@@ -27,6 +29,7 @@ from mrag_eval.report.comparison._changed_text import votes_text
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredRow
+from mrag_eval.report.page.sections._judges import _agreement_points
 from mrag_eval.scoring import (
     HumanAgreement,
     HumanLabel,
@@ -40,6 +43,7 @@ from mrag_eval.scoring import (
     summarize,
 )
 from mrag_eval.scoring._row_records import Graded
+from mrag_eval.scoring._score_records import JudgeAgreement
 from tests.models.conftest import model_of, store  # noqa: F401 - fixtures of another folder
 from tests.worlds.judges import ScriptedJudge, failing
 from tests.worlds.model_server import ModelServer, said
@@ -415,3 +419,14 @@ def test_a_baseline_with_answers_shows_what_every_judge_said(scale: VerdictScale
         said = [scale.text(level) for level in scale.levels]
         assert shown[: len(said)] == [f"j{i}: {word} → {word}" for i, word in enumerate(said)]
         assert shown[-1].startswith("silent: timeout")
+
+
+@every_scale
+def test_the_page_names_the_agreement_of_all_judges(scale: VerdictScale) -> None:
+    pair = {"a | b": Estimate(0.5, n=9)}
+    every = {"fleiss" if scale == YES_NO else "alpha": Estimate(0.25, n=9)}
+    table = PanelTable(agreement=JudgeAgreement(pair, **every), scale=scale)
+    leaf = SimpleNamespace(label="t", result=SimpleNamespace(scores=SimpleNamespace(judge=table, sufficiency=None)))
+    shown = {point["judges"]: point["kappa"] for point in _agreement_points(leaf)}  # type: ignore[arg-type]
+    name = "Fleiss, all judges" if scale == YES_NO else "Krippendorff, all judges"
+    assert shown == {"a | b": 0.5, name: 0.25}

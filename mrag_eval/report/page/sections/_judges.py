@@ -40,7 +40,7 @@ def _agreement_points(leaf: Leaf) -> list[Point]:
     for base, table in _tables(leaf):
         if table.agreement is None:
             continue
-        every = {f"{name.split()[0][:-2]}, all judges": found for name, found in table.agreement.of_all.items()}
+        every = {name.partition("'")[0] + ", all judges": found for name, found in table.agreement.of_all.items()}
         for name, kappa in {**table.agreement.pairwise, **every}.items():
             if kappa.value is not None:
                 limits = {"low": rounded(kappa.low, 3), "high": rounded(kappa.high, 3)}
