@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
@@ -14,7 +15,7 @@ from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._bounded import correlations, mover
 from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, few_units, undefined, wilson
 from mrag_eval.metrics._resampling import Array
-from mrag_eval.platform import MetricError, missing_extra
+from mrag_eval.platform import MetricError
 
 Label = Hashable
 
@@ -38,13 +39,15 @@ def cohen_kappa(
     second: Sequence[Label | None],
     *,
     groups: Sequence[Hashable] | None = None,
+    order: Sequence[Label] | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
     """Return Cohen's kappa (1960) of two raters' labels, both (N,): (p_o - p_e) / (1 - p_e), by scikit-learn.
 
-    p_o is the share of equal labels, p_e the share expected from the raters' own label frequencies. Rows with None for
+    p_o is the share of equal labels, p_e the share expected from the raters' own label frequencies. With the ``order``
+    of all labels, disagreement counts by the square of the distance of their places (Cohen 1968). Rows with None for
     either are left out; the interval resamples rows (or ``groups`` of rows), ten or more (BCa), and if all agree it is
     Wilson's of the observed agreement. Undefined if both raters use only one and the same label. Raises MetricError on
     unequal lengths.
@@ -55,8 +58,8 @@ def cohen_kappa(
     pairs = [(first[i], second[i]) for i in kept]
     if not pairs:
         return undefined("no row with two labels", "BCa bootstrap")
-    codes, size = _encode([label for pair in pairs for label in pair])
-    if size == 1:
+    codes, size = _encode([label for pair in pairs for label in pair], order or ())
+    if len(set(codes)) == 1:
         return undefined("both raters use one label throughout", "BCa bootstrap", len(pairs))
     from sklearn.metrics import cohen_kappa_score
 
@@ -66,23 +69,31 @@ def cohen_kappa(
     if groups is not None:
         places, _ = _encode([groups[i] for i in kept])
         cells, units = np.eye(places.max() + 1)[places].T @ cells, "clusters"
+    agree = np.eye(size) if order is None else 1 - _distances(size) ** 2 / (size - 1) ** 2
+    statistic = partial(_kappa, agree)
     found = bootstrap_statistic(
-        cells, _kappa, n=len(pairs), units=units, confidence=confidence, n_resamples=n_resamples, seed=seed
+        cells, statistic, n=len(pairs), units=units, confidence=confidence, n_resamples=n_resamples, seed=seed
     )
-    expected = (np.bincount(left, minlength=size) * np.bincount(right, minlength=size)).sum() / len(pairs) ** 2
-    found = replace(found, value=float(cohen_kappa_score(left, right)))
-    return _bounded(found, float(expected), confidence, len(cells), units)
+    expected = np.bincount(left, minlength=size) @ agree @ np.bincount(right, minlength=size) / len(pairs) ** 2
+    weights = None if order is None else "quadratic"
+    value = cohen_kappa_score(left, right, labels=None if order is None else range(size), weights=weights)
+    return _bounded(replace(found, value=float(value)), float(expected), confidence, len(cells), units)
 
 
 def pairwise_kappas(
-    ratings: Mapping[str, Sequence[Label | None]], *, n_resamples: int = 2_000, seed: int | np.random.Generator = 0
+    ratings: Mapping[str, Sequence[Label | None]],
+    *,
+    order: Sequence[Label] | None = None,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
 ) -> dict[tuple[str, str], Estimate]:
-    """Return Cohen's kappa of every pair of raters; ``ratings`` maps a rater's name to its labels (N,), None if
-    missing.
+    """Return :func:`cohen_kappa` of every pair of raters.
+
+    ``ratings`` maps a rater's name to its labels (N,), None if missing.
     """
     rng = _resampling.generator(seed)
     return {
-        (a, b): cohen_kappa(ratings[a], ratings[b], n_resamples=n_resamples, seed=rng)
+        (a, b): cohen_kappa(ratings[a], ratings[b], order=order, n_resamples=n_resamples, seed=rng)
         for a, b in combinations(ratings, 2)
     }
 
@@ -124,46 +135,39 @@ def fleiss_kappa(
 def krippendorff_alpha(
     ratings: Sequence[Sequence[Label | None]],
     *,
+    order: Sequence[Label] | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
 ) -> Estimate:
-    """Return Krippendorff's alpha (2004) for nominal labels, (N rows, m raters), None if missing: 1 - D_o / D_e.
+    """Return Krippendorff's alpha (2004) of (N rows, m raters), None if missing: 1 - D_o / D_e.
 
-    By the package ``krippendorff`` (extra 'agreement'). Rows with fewer than two ratings cannot be paired and are left
-    out; ``n`` counts the rest; the interval is made as in :func:`cohen_kappa`. Undefined if only one label is used.
-    Raises MetricError if rows differ in length.
+    Labels are nominal, or ordinal with the ``order`` of all of them: two labels are then as far apart as there are
+    ratings between them. Rows with fewer than two ratings cannot be paired and are left out; ``n`` counts the rest; the
+    interval is made as in :func:`cohen_kappa`. Undefined if only one label is used. Raises MetricError if rows differ
+    in length.
     """
-    try:
-        import krippendorff
-    except ImportError:
-        raise missing_extra("agreement", "krippendorff") from None
     if any(len(row) != len(ratings[0]) for row in ratings):
         raise MetricError("rows of unequal length: one entry per rater, None where missing")
-    paired = [row for row in ratings if sum(label is not None for label in row) > 1]
+    paired = [given for row in ratings if len(given := [label for label in row if label is not None]) > 1]
     if not paired:
         return undefined("no row with two ratings", "BCa bootstrap")
-    codes, size = _encode([label for row in paired for label in row if label is not None])
-    if size == 1:
+    codes, size = _encode([label for row in paired for label in row], order or ())
+    if len(set(codes)) == 1:
         return undefined("a single label is used throughout", "BCa bootstrap", len(paired))
-    present = np.array([[label is not None for label in row] for row in paired])
-    table = np.full(present.shape, np.nan)
-    table[present] = codes
-    counts = np.stack([(table == label).sum(axis=1) for label in range(size)], axis=1).astype(np.float64)
-    n_ratings = counts.sum(axis=1)
-    agreeing = (counts * (counts - 1)).sum(axis=1) / (n_ratings - 1)
+    rows = np.repeat(np.arange(len(paired)), [len(row) for row in paired])
+    counts = np.zeros((len(paired), size))
+    np.add.at(counts, (rows, codes), 1)
+    # coincidences: every ordered pair of a row's ratings, weighted so that a rating counts once
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)
+    cells = (pairs / (counts.sum(axis=1) - 1)[:, None, None]).reshape(len(paired), -1)
+    statistic = partial(_alpha, order is not None)
     found = bootstrap_statistic(
-        np.column_stack([counts, agreeing]),
-        _alpha,
-        n=len(paired),
-        confidence=confidence,
-        n_resamples=n_resamples,
-        seed=seed,
+        cells, statistic, n=len(paired), confidence=confidence, n_resamples=n_resamples, seed=seed
     )
-    value = float(krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal"))
     used = counts.sum(axis=0)
     expected = float((used * (used - 1)).sum() / (used.sum() * (used.sum() - 1)))
-    return _bounded(replace(found, value=value), expected, confidence)
+    return _bounded(found, expected, confidence)
 
 
 def label_f1(
@@ -242,8 +246,9 @@ def _f1(predicted: NDArray[np.bool_], human: NDArray[np.bool_], confidence: floa
     return Estimate(value, low, high, len(human), "Wilson")
 
 
-def _encode(labels: Sequence[Label]) -> tuple[NDArray[np.int64], int]:
-    seen: dict[Label, int] = {}
+def _encode(labels: Sequence[Label], order: Sequence[Label] = ()) -> tuple[NDArray[np.int64], int]:
+    """Return the labels as numbers, those in ``order`` first, and how many labels there are."""
+    seen: dict[Label, int] = {label: place for place, label in enumerate(order)}
     codes = np.array([seen.setdefault(label, len(seen)) for label in labels], dtype=np.int64)
     return codes, len(seen)
 
@@ -252,11 +257,15 @@ def _defined(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _kappa(totals: Array) -> Array:
-    size = round(totals.shape[1] ** 0.5)
-    table = totals.reshape(-1, size, size) / totals.sum(axis=1)[:, None, None]
-    observed = np.trace(table, axis1=1, axis2=2)
-    expected = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
+def _distances(size: int) -> Array:
+    return np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
+
+
+def _kappa(agree: Array, totals: Array) -> Array:
+    """Map (B, L * L) counts of first x second labels to kappa (B,); ``agree`` (L, L) is how far two labels agree."""
+    table = totals.reshape(-1, *agree.shape) / totals.sum(axis=1)[:, None, None]
+    observed = (table * agree).sum(axis=(1, 2))
+    expected = ((table.sum(axis=2) @ agree) * table.sum(axis=1)).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
 
@@ -268,12 +277,21 @@ def _fleiss(totals: Array) -> Array:
         return np.where(expected < 1 - 1e-12, (agreeing / n - expected) / (1 - expected), np.nan)
 
 
-def _alpha(totals: Array) -> Array:
-    counts, agreeing = totals[:, :-1], totals[:, -1]
+def _alpha(ordinal: bool, totals: Array) -> Array:
+    """Map (B, L * L) coincidences to alpha (B,)."""
+    size = round(totals.shape[1] ** 0.5)
+    table = totals.reshape(-1, size, size)
+    counts = table.sum(axis=2)
     n = counts.sum(axis=1)
+    if ordinal:
+        middles = counts.cumsum(axis=1) - counts / 2
+        apart = (middles[:, :, None] - middles[:, None, :]) ** 2
+    else:
+        apart = np.broadcast_to(1 - np.eye(size), table.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        expected = 1 - (counts * (counts - 1)).sum(axis=1) / (n * (n - 1))
-        return np.where(expected > 1e-12, 1 - (1 - agreeing / n) / expected, np.nan)
+        observed = (table * apart).sum(axis=(1, 2)) / n
+        expected = (counts[:, :, None] * counts[:, None, :] * apart).sum(axis=(1, 2)) / (n * (n - 1))
+        return np.where(expected > 1e-12, 1 - observed / expected, np.nan)
 
 
 def _f1_scores(totals: Array) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrag_eval.core import YES_NO, VerdictValue
 from mrag_eval.platform import MetricError
 
 
@@ -39,17 +40,13 @@ def majority_vote(verdicts: Sequence[bool | None], *, tie: bool | None = None) -
     for seat, verdict in enumerate(verdicts):
         if verdict is not None and not isinstance(verdict, (bool, np.bool_)):
             raise MetricError(f"verdicts[{seat}] is {verdict!r}, not True, False or None")
-    votes_for = sum(verdict is not None and bool(verdict) for verdict in verdicts)
-    votes_against = sum(verdict is not None and not verdict for verdict in verdicts)
-    majority = len(verdicts) // 2 + 1
-    if votes_for >= majority:
-        return True
-    if votes_against >= majority:
-        return False
-    return tie if votes_for + votes_against == len(verdicts) else None
+    decided, outcome = YES_NO.vote([None if verdict is None else bool(verdict) for verdict in verdicts])
+    return tie if outcome == "tie" else None if decided is None else bool(decided)
 
 
-def effective_panel_size(verdicts: Sequence[Sequence[bool | None]], gold: Sequence[bool | None]) -> PanelIndependence:
+def effective_panel_size(
+    verdicts: Sequence[Sequence[VerdictValue | None]], gold: Sequence[VerdictValue | None]
+) -> PanelIndependence:
     """Return the number of independent judges that a panel equals, from the correlation of their errors against gold.
 
     With e_j = 1 if judge j errs, the error correlation r is the mean covariance of two judges' errors over the mean

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from mrag_eval.config._block import Kind
+from mrag_eval.core import YES_NO, VerdictScale
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs"
@@ -208,6 +209,7 @@ def _values(annotation: Any) -> tuple[str, list[type[BaseModel]]]:
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return "a block, see below", [annotation]
     names = {str: "text", int: "whole number", float: "number", bool: "true, false", Path: "path", Any: "anything"}
+    names[VerdictScale] = "list of grades, or `{labels: [...]}`"
     return names.get(annotation, getattr(annotation, "__name__", str(annotation))), []
 
 
@@ -227,6 +229,8 @@ def _default(field: Any) -> str:
         return "none"
     if isinstance(value, BaseModel):
         return "its defaults"
+    if value == YES_NO:
+        return "yes or no"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
-from mrag_eval.config import GROUNDED, JUDGED, SHOWN, Judge, check_grounded, relevance_measures, validated
+from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
 from mrag_eval.platform import ConfigError, DataError, Wait
 from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
@@ -272,7 +272,7 @@ def _check_scorable(names: Sequence[str]) -> None:
         raise ConfigError("score: no metric is named", 'e.g. metrics=["char3gram_recall"]')
     check_metrics(names, METRIC_NAMES, "score")
     for name in names:
-        if name in (*JUDGED, *TRANSLATED):
+        if judged_metrics([name]) or name in TRANSLATED:
             raise ConfigError(
                 f"score: metric '{name}' needs a model, and score runs none",
                 "leave it out; mrag-eval judge scores the samples of a run by a panel",

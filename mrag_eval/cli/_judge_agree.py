@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._judge_columns import number, percent
+from mrag_eval.cli._judge_columns import number, percent, says, says_what
 from mrag_eval.cli._options import output_file
-from mrag_eval.core import columns, decimal
+from mrag_eval.core import YES_NO, columns, decimal
 from mrag_eval.platform import to_json
 
 
@@ -23,8 +23,8 @@ def agree(
         typer.Option(
             "--human",
             metavar="CSV",
-            help="An annotator's labels: columns `id`, `label` (correct or incorrect) and, if any, `debatable` (yes or "
-            "no). Repeat it for each person.",
+            help="An annotator's labels: columns `id`, `label` (correct or incorrect, else a level of the judges' "
+            "scale) and, if any, `debatable` (yes or no). Repeat it for each person.",
         ),
     ] = None,
     write: Annotated[
@@ -35,18 +35,19 @@ def agree(
     """Compare a panel, and each of its judges, with people.
 
     Print Cohen's kappa with its 95 % interval, the share of equal verdicts, and the share called correct. With several
-    annotators, the majority's label of each answer counts, and their own agreement is printed (Fleiss' kappa). The
-    panel's agreement is also printed by language, and without the answers that a person marked as debatable.
+    annotators, their labels of an answer count as votes do, and their own agreement is printed (Fleiss' kappa). The
+    panel's agreement is also printed by language, and without the answers that a person marked as debatable. Of grades,
+    kappa has quadratic weights, and people's agreement is Krippendorff's alpha, as of labels.
     """
     from mrag_eval.report import agreement, write_pooled_sheet
 
     if not human and write is None:
         raise typer.BadParameter("name people's labels, or --write CSV for a sheet to label", param_hint="--human")
     if write is not None:
-        count = write_pooled_sheet(samples, write)
+        count, scale = write_pooled_sheet(samples, write)
         typer.echo(f"{write}: {count} answers to label", err=True)
         typer.echo(
-            "fill in the column 'label' (correct or incorrect), and 'debatable' with yes where one could argue, a copy "
+            f"fill in the column 'label' ({scale.words}), and 'debatable' with yes where one could argue, a copy "
             "for each annotator; save as CSV",
             err=True,
         )
@@ -64,14 +65,17 @@ def agree(
     )
     left_out = [f"{n} {what}" for what, n in counts if n]
     typer.echo(f"rows       {found.rows} judged and labelled" + (f" · {', '.join(left_out)}" if left_out else ""))
-    typer.echo(f"humans     {percent(found.human_correct)} correct")
+    what = {"yes/no": " correct", "ordered": " mean grade", "labels": ""}[found.scale.kind]
+    typer.echo(f"humans     {says(found.human_correct, found.human_labels)}{what}")
     if found.between_people is not None:
         people = found.between_people
-        typer.echo(f"annotators {found.annotators}, Fleiss' kappa {number(people)} ({people.n} rows that all labelled)")
+        name, who = ("Fleiss' kappa", "all") if found.scale == YES_NO else ("Krippendorff's alpha", "two")
+        typer.echo(f"annotators {found.annotators}, {name} {number(people)} ({people.n} rows that {who} labelled)")
     raters = {"panel": found.panel, **found.judges}
-    lines = [("", "kappa", "agreement", "says correct", "n")]
+    lines = [("", "kappa", "agreement", says_what(found.scale), "n")]
     lines += [
-        (name, number(r.kappa), percent(r.agreement), percent(r.correct), str(r.kappa.n)) for name, r in raters.items()
+        (name, number(r.kappa), percent(r.agreement), says(r.correct, r.labels), str(r.kappa.n))
+        for name, r in raters.items()
     ]
     typer.echo("\n".join(columns(lines)))
     whys: dict[str, list[str]] = {}

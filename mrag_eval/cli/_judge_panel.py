@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mrag_eval.cli._judge_columns import number, percent
+from mrag_eval.cli._judge_columns import number, percent, says, says_what
 from mrag_eval.cli._options import output_file
 from mrag_eval.core import columns
 
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
 
-_Samples = Annotated[list[Path], typer.Argument(metavar="SAMPLES", help="Sample files of runs (samples_*.jsonl).")]
+_Samples = Annotated[
+    list[Path], typer.Argument(metavar="SAMPLES", help="Output folders of runs, or their samples_*.jsonl.")
+]
 Panel = Annotated[
     list[str] | None,
     typer.Option(
@@ -45,6 +47,12 @@ def answers(
     samples: _Samples,
     panel: Panel = None,
     prompt: _Prompt = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVELS", help="The verdicts of your own prompt: grades, worst first (0,1,2), or labels:NAME,NAME."
+        ),
+    ] = None,
     tie: _Tie = None,
     language_check: Annotated[
         str | None, typer.Option(help="How to check the language of answers: none, fasttext or lingua.")
@@ -58,14 +66,20 @@ def answers(
 ) -> None:
     """Judge the answers of finished runs; no answer is generated again.
 
-    The samples are written to a new file with votes and scores, and the panel's table is printed. Settings that you
-    omit come from the run, if its result file is in the same folder.
+    The samples are written to a new file with votes and scores, and the panel's table is printed. Beside its results
+    the verdicts are part of the run for reports, comparisons, the gate and exports. Settings that you omit come from
+    the run, if its result file is in the same folder.
     """
     from mrag_eval.report import judge_samples
 
-    settings = {"prompt": prompt, "tie": tie, "language_check": language_check, "repeats": repeats}
-    metrics = ("judged_accuracy", "judge_correct", "language_check")
-    _judge(judge_samples, samples, output, panel, as_json, settings, metrics)
+    settings = {
+        "prompt": prompt,
+        "scale": _scale(scale),
+        "tie": tie,
+        "language_check": language_check,
+        "repeats": repeats,
+    }
+    _judge(judge_samples, samples, output, panel, as_json, settings)
 
 
 def passages(
@@ -94,7 +108,7 @@ def passages(
 
     given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
     settings = {"tie": tie, "repeats": repeats, "sufficiency": given or None}
-    _judge(judge_contexts, samples, output, panel, as_json, settings, ("context_sufficiency",), on_contexts=True)
+    _judge(judge_contexts, samples, output, panel, as_json, settings, on_contexts=True)
 
 
 def _judge(
@@ -104,20 +118,22 @@ def _judge(
     panel: Sequence[str] | None,
     as_json: bool,
     settings: Mapping[str, Any],
-    metrics: Sequence[str],
     *,
     on_contexts: bool = False,
 ) -> None:
-    """Judge each file and print its ``metrics``, and the panel's table on its answers or its contexts."""
-    if output is not None and len(samples) > 1:
+    """Judge each file and print its metrics, and the panel's table on its answers or its contexts."""
+    from mrag_eval.report import sample_files
+
+    files = sample_files(samples, judged=False)
+    if output is not None and len(files) > 1:
         raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
     names = names_in(panel)
-    for path in samples:
+    for path in files:
         done = judge(path, output, panel=names, **settings)
         if as_json:
             typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))
         else:
-            show(path, done, metrics, on_contexts=on_contexts)
+            show(path, done, on_contexts=on_contexts)
 
 
 def names_in(panel: Sequence[str] | None) -> list[str] | None:
@@ -125,29 +141,39 @@ def names_in(panel: Sequence[str] | None) -> list[str] | None:
     return [name.strip() for given in panel or () for name in given.split(",") if name.strip()] or None
 
 
-def show(source: Path, done: Rejudged, metrics: Sequence[str], *, on_contexts: bool = False) -> None:
+def _scale(levels: str | None) -> Any:
+    """Return the setting ``judge.scale`` that the option means; None without it."""
+    if levels is None:
+        return None
+    kind, _, names = levels.rpartition(":")
+    found = [int(name) if name.lstrip("-").isdecimal() else name for name in map(str.strip, names.split(","))]
+    return {kind: found} if kind else found
+
+
+def show(source: Path, done: Rejudged, *, on_contexts: bool = False) -> None:
     """Print the scores of judged samples, and the table of their panel."""
     from mrag_eval.scoring import panel_line
 
     scores = done.scores
     table = scores.sufficiency if on_contexts else scores.judge
     assert table is not None, "a panel is required"
-    what, says = ("contexts", "says sufficient") if on_contexts else ("answers", "says correct")
+    what, column = ("contexts", "says sufficient") if on_contexts else ("answers", says_what(table.scale))
     typer.echo(f"{source.name}: {panel_line(table, what)}")
-    for name in metrics:
+    width = max(16, *map(len, done.metrics))
+    for name in done.metrics:
         if name in scores.metrics:
             score = scores.metrics[name]
-            typer.echo(f"{name:<16} {percent(score)}  n = {score.n}")
+            typer.echo(f"{name:<{width}} {percent(score)}  n = {score.n}")
         elif name in scores.unscored:
-            typer.echo(f"{name:<16} unscored: {', '.join(scores.unscored[name])}")
-    lines = [("judge", says, "abstained", "model")]
+            typer.echo(f"{name:<{width}} unscored: {', '.join(scores.unscored[name])}")
+    lines = [("judge", column, "abstained", "model")]
     for seat, judge in table.judges.items():
         reasons = ", ".join(f"{count} {reason}" for reason, count in judge.abstained.items())
-        lines.append((seat, percent(judge.correct), reasons or "0", judge.model))
+        lines.append((seat, says(judge.correct, judge.labels), reasons or "0", judge.model))
     typer.echo("\n".join(columns(lines)))
     if table.agreement is not None:
         kappas = {f"kappa {pair}": kappa for pair, kappa in table.agreement.pairwise.items()}
-        kappas["Fleiss' kappa"] = table.agreement.fleiss
+        kappas |= table.agreement.of_all
         typer.echo("\n".join(columns([(name, number(value)) for name, value in kappas.items()])))
     for seat, judge in table.judges.items():
         if judge.self_preference is not None:

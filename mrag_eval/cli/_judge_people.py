@@ -47,5 +47,5 @@ def people(
 
     assert answers is not None, "one of the two"
     for done in judge_people(samples, answers, panel=names_in(panel)):
-        show(answers, done, ("judged_accuracy", "judge_correct", "language_check"))
+        show(answers, done)
         typer.echo(f"next       mrag-eval judge inspect {done.path} --triage -o triage.csv")

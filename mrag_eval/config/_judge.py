@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
 
 from mrag_eval.config._block import Block, Languages, Names
 from mrag_eval.config._grounded import Grounded
-from mrag_eval.core import ANY_LANGUAGE, base_language, is_language, suggestion
+from mrag_eval.core import ANY_LANGUAGE, YES_NO, VerdictScale, base_language, is_language, suggestion
 
 # Detectors of languages by name; any other is a file of the user's.
 DETECTORS = ("fasttext", "lingua")
@@ -98,11 +105,17 @@ def _detector(value: str) -> str:
     return str(path)
 
 
+def _scale(value: Any) -> VerdictScale:
+    return value if isinstance(value, VerdictScale) else YES_NO if value is None else VerdictScale.of(value)
+
+
 class Judge(Block):
     """The ``judge`` block: the judges of the answers, their prompt, and the count of their votes.
 
     ``prompt`` is a built-in one (docs/judges.md) or a path; ``reply`` is the form of its verdict (``json``:
     justification and answer; ``tag``: ``<same_meaning>``), by default the one that the built-in prompt asks for.
+    ``scale`` are the verdicts that a prompt of your own asks for, by default yes or no: grades, worst first (``[0, 1,
+    2]``), read as ``grade``, or ``{labels: [supported, contradicted]}``, read as ``label``.
     ``panel`` names models of the config file, by default its ``judges``; each is asked ``repeats`` times, with a seed
     of its own, and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which
     an answer in another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by
@@ -113,6 +126,7 @@ class Judge(Block):
 
     prompt: str = "correctness"
     reply: Literal["json", "tag"] | None = None
+    scale: Annotated[VerdictScale, BeforeValidator(_scale), PlainSerializer(lambda scale: scale.setting)] = YES_NO
     panel: Names | None = None
     repeats: int = Field(default=1, ge=1)
     tie: Literal["incorrect", "abstain"] = "incorrect"
@@ -123,6 +137,11 @@ class Judge(Block):
     sufficiency: Sufficiency = Sufficiency()
     correct_language: CorrectLanguage = CorrectLanguage()
     grounded: Grounded | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_yes_or_no(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = handler(self)
+        return {key: value for key, value in found.items() if key != "scale" or self.scale != YES_NO}
 
     @field_validator("panel")
     @classmethod

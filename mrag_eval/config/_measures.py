@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from mrag_eval.core import LABEL_SHARE, VERDICTS, VerdictScale
 from mrag_eval.platform import ConfigError, did_you_mean
 
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9][0-9]*)$")
@@ -12,9 +13,7 @@ RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9][0-9]*)
 RERANKED = "rerank_"
 # Whether a relevant passage is in the prompt, which holds the block's k.
 SHOWN = "shown@k"
-VERDICTS = ("judged_accuracy", "judge_correct")
 SUFFICIENCY = "context_sufficiency"
-JUDGED = (*VERDICTS, SUFFICIENCY)
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
 # Metrics that need a classifier of support: of claims, and of rows that are also right or wrong.
@@ -29,6 +28,31 @@ HOLDS_ANSWER = (
 )
 # Metrics that need a translator.
 TRANSLATED = ("char3gram_recall_translated", "match_translated")
+
+
+def verdict_metrics(names: Iterable[str]) -> list[str]:
+    """Return the names of metrics that are verdicts on answers, on any scale."""
+    return [n for n in names if n.partition(".")[0] in VERDICTS]
+
+
+def judged_metrics(names: Iterable[str]) -> list[str]:
+    """Return the names of metrics that a panel decides."""
+    return [n for n in names if n == SUFFICIENCY or verdict_metrics([n])]
+
+
+def on_scale(names: Sequence[str], scale: VerdictScale, task: str) -> tuple[str, ...]:
+    """Return the names with a metric for each label in place of :data:`LABEL_SHARE`.
+
+    Raises ConfigError for a metric of verdicts on another scale.
+    """
+    found = [part for n in names for part in (scale.metrics if n == LABEL_SHARE and scale.worst is None else (n,))]
+    for name in verdict_metrics(found):
+        if name not in scale.metrics:
+            raise ConfigError(
+                f"task {task}, metrics: '{name}' is no metric of judge.scale, whose verdicts are {scale.words}",
+                f"name {LABEL_SHARE if scale.worst is None else ' or '.join(scale.metrics)}, or change judge.scale",
+            )
+    return tuple(dict.fromkeys(found))
 
 
 def ranking_measures(names: Sequence[str]) -> list[str]:

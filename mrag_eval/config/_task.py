@@ -22,6 +22,7 @@ from mrag_eval.config._measures import (
     check_grounded,
     check_metrics,
     deepest_cutoff,
+    on_scale,
     rerank_measures,
 )
 from mrag_eval.config._overlay import overlaid
@@ -150,7 +151,7 @@ def _validate(merged: Mapping[str, Any], known: KnownMetrics, task: str) -> Task
     prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
     judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
     check_grounded(names, judge.grounded, f"task {task}, metrics", "set judge.grounded.model: a hub name or a folder")
-    return TaskBlocks(retrieval, agent, prompt, judge, dict(data), names)
+    return TaskBlocks(retrieval, agent, prompt, judge, dict(data), on_scale(names, judge.scale, task))
 
 
 def _block(merged: Mapping[str, Any], key: str) -> Any:

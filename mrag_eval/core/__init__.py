@@ -2,7 +2,7 @@
 
 from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
 from mrag_eval.core._grounding import Claim, ClaimVerdict, Grounding, Span
-from mrag_eval.core._judgements import VOTED, Judgement, Vote, why_undecided
+from mrag_eval.core._judgements import Judgement, Vote, why_undecided
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
 from mrag_eval.core._languages import (
     ANY_LANGUAGE,
@@ -47,6 +47,17 @@ from mrag_eval.core._rankings import (
 from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
 from mrag_eval.core._table_text import columns, pipe_table
 from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
+from mrag_eval.core._verdicts import (
+    LABEL_SHARE,
+    VERDICTS,
+    VOTED,
+    YES_NO,
+    Tie,
+    VerdictScale,
+    VerdictValue,
+    as_verdict,
+    majority_of,
+)
 
 __all__ = [
     "ANSWERABLE",
@@ -56,6 +67,7 @@ __all__ = [
     "CORAL_POOL",
     "CRITERIA",
     "KEPT_LANGS",
+    "LABEL_SHARE",
     "NO_SPACES",
     "OUTCOMES",
     "PAGE",
@@ -63,7 +75,9 @@ __all__ = [
     "SHARE",
     "STAGES",
     "UNSURE_LANGUAGE",
+    "VERDICTS",
     "VOTED",
+    "YES_NO",
     "AgentUsage",
     "Claim",
     "ClaimVerdict",
@@ -89,12 +103,16 @@ __all__ = [
     "Span",
     "Stage",
     "TextKind",
+    "Tie",
     "Trace",
     "TracedHit",
     "TracedQuestion",
     "TracedRound",
     "Value",
+    "VerdictScale",
+    "VerdictValue",
     "Vote",
+    "as_verdict",
     "base_language",
     "can_be_score",
     "check_id",
@@ -110,6 +128,7 @@ __all__ = [
     "language_name",
     "language_scripts",
     "language_tier",
+    "majority_of",
     "matching_languages",
     "normalize_language",
     "not_finite",

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from mrag_eval.core._failures import Failure
-
-Outcome = Literal["unanimous", "majority", "tie", "unjudged", "declined", "empty", "no reference"]
-# Outcomes of a vote; the others are settled without a call.
-VOTED: tuple[Outcome, ...] = ("unanimous", "majority", "tie", "unjudged")
+from mrag_eval.core._verdicts import YES_NO, Outcome, VerdictScale, VerdictValue
 
 
 def why_undecided(missing: int, size: int) -> str:
@@ -27,7 +23,7 @@ class Vote:
     cause.
     """
 
-    verdict: bool | None
+    verdict: VerdictValue | None
     justification: str = ""
     error: str | None = None
 
@@ -39,11 +35,17 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The panel's judgement of one row; ``verdict`` is None if the row is not judged."""
+    """The panel's judgement of one row on a ``scale``; ``verdict`` is None if the row is not judged."""
 
-    verdict: bool | None
+    verdict: VerdictValue | None
     outcome: Outcome
     votes: Mapping[str, Vote] = field(default_factory=dict)
+    scale: VerdictScale = YES_NO
+
+    @property
+    def value(self) -> float | None:
+        """Return the verdict between 0 and 1; None without one, and for a label."""
+        return None if self.verdict is None else self.scale.value(self.verdict)
 
     @property
     def why_unjudged(self) -> str:
@@ -60,6 +62,6 @@ class Judgement:
 
     @property
     def disagreement(self) -> float | None:
-        """Return the share of the cast votes that went against their majority, 0 to 0.5; None without a vote."""
+        """Return the share of the cast votes that went against the most frequent one; None without a vote."""
         cast = Counter(vote.verdict for vote in self.votes.values() if vote.verdict is not None)
-        return min(cast[True], cast[False]) / cast.total() if cast else None
+        return (cast.total() - max(cast.values())) / cast.total() if cast else None

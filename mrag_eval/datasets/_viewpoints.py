@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
+from mrag_eval.core import majority_of
 from mrag_eval.platform import DataError
-
-T = TypeVar("T")
 
 NEUTRAL = "Neutral"
 NOT_RELEVANT = "Not relevant"
@@ -82,10 +79,6 @@ def majority(labels: Sequence[Label]) -> Label | None:
     viewpoint no majority agrees keeps its relevance, and its viewpoint is "".
     """
     sound = [label for label in labels if not label.contradictory]
-    relevant = _most(Counter(label.relevant for label in sound), len(sound))
-    viewpoint = _most(Counter(label.viewpoint for label in sound), len(sound))
+    relevant = majority_of([label.relevant for label in sound])
+    viewpoint = majority_of([label.viewpoint for label in sound])
     return None if relevant is None else Label(relevant, viewpoint or "")
-
-
-def _most(counts: Mapping[T, int], n: int) -> T | None:
-    return next((value for value, count in counts.items() if 2 * count > n), None)

@@ -9,8 +9,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from mrag_eval.config import JUDGED, SUFFICIENCY, VERDICTS, Judge
-from mrag_eval.core import Judgement, Scored, Value, failed_in
+from mrag_eval.config import SUFFICIENCY, Judge, judged_metrics, verdict_metrics
+from mrag_eval.core import YES_NO, Judgement, Scored, Value, VerdictScale, failed_in
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
 from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
 from mrag_eval.platform import MetricError
@@ -29,11 +29,11 @@ def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
     Raises ConfigError for a judge or a judge prompt that does not exist, and if a panel is required but missing:
     before anything is generated.
     """
-    needing = [name for name in metrics if name in JUDGED]
+    needing = judged_metrics(metrics)
     if not needing:
         return None
-    if any(name in VERDICTS for name in needing):
-        verdict_rubric(block.prompt, block.reply)
+    if verdict_metrics(needing):
+        verdict_rubric(block.prompt, block.reply, block.scale)
     if SUFFICIENCY in needing:
         sufficiency_rubric(block.sufficiency.prompt)
     panel = build_panel(block)
@@ -110,25 +110,27 @@ def judged(
 ) -> tuple[list[Scored], PanelShare | None]:
     """Return the rows with their judgement and language check, and one rank's share of the panel's table.
 
-    Rows without a reference answer are not judged; a declined or an empty answer is incorrect, and no judge is asked.
+    Rows without a reference answer are not judged; a declined or an empty answer has the worst verdict (of labels,
+    none), and no judge is asked.
     Nor is one about a row on whose way to an answer a step failed.
     """
     share = None
     out = list(rows if check is None else check.of(rows))
     if panel is not None:
-        rubric = verdict_rubric(block.prompt, block.reply)
+        rubric = verdict_rubric(block.prompt, block.reply, block.scale)
         asked = [i for i, row in enumerate(rows) if failed_in(row.failures, ANSWERED) is None]
-        judgements, ledgers = panel.judge(rubric, [case_of(rows[i]) for i in asked], tie=block.tie)
-        share = PanelShare(panel.model_names, ledgers, None if check is None else check.note)
+        cases = [case_of(rows[i], block.scale) for i in asked]
+        judgements, ledgers = panel.judge(rubric, cases, tie=block.tie, scale=block.scale)
+        share = PanelShare(panel.model_names, ledgers, None if check is None else check.note, block.scale)
         for i, judgement in zip(asked, judgements, strict=True):
             out[i] = replace(out[i], judgement=judgement, failures=(*out[i].failures, *judgement.failures))
     return out, share
 
 
-def case_of(row: Scored) -> Case | Judgement:
+def case_of(row: Scored, scale: VerdictScale = YES_NO) -> Case | Judgement:
     """Return what the panel is asked about an answer, or the judgement of one that no judge is asked about."""
     if not row.doc.answers:
-        return Judgement(None, "no reference")
+        return Judgement(None, "no reference", scale=scale)
     if row.declined or not row.answer.strip():
-        return Judgement(False, "declined" if row.declined else "empty")
+        return Judgement(scale.worst, "declined" if row.declined else "empty", scale=scale)
     return Case.of(row.doc, row.doc.answers, row.answer, row.passages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mrag_eval.config import Judge, load_config
@@ -30,7 +30,7 @@ def kept_votes(
         if panel is None:
             return None
         country = block.sufficiency.country
-        answers = _votes(panel, verdict_rubric(block.prompt, block.reply), [case_of(row) for row in rows])
+        answers = _votes(panel, verdict_rubric(block.prompt, block.reply, block.scale), map(case_of, rows))
         cases = [context_case(row.doc, found, country) for row, found in zip(rows, shown, strict=True)]
         return answers, _votes(panel, sufficiency_rubric(block.sufficiency.prompt), cases)
     except MragError:
@@ -46,8 +46,8 @@ def _panel(block: Judge, identities: Mapping[str, Any]) -> Panel | None:
     return panel if panel.identities == identities else None
 
 
-def _votes(panel: Panel, rubric: Rubric[Verdict], cases: Sequence[Case | Judgement]) -> Kept:
-    judgements, _ = panel.judge(rubric, cases)
+def _votes(panel: Panel, rubric: Rubric[Verdict], cases: Iterable[Case | Judgement]) -> Kept:
+    judgements, _ = panel.judge(rubric, list(cases))
     return [
         {seat: vote for seat, vote in judgement.votes.items() if vote.error != NOT_KEPT} for judgement in judgements
     ]

@@ -1,16 +1,15 @@
-"""A panel of judges: every row goes to every judge at once, and a strict majority of the panel decides."""
+"""A panel of judges: every row goes to every judge at once, and their votes become one verdict."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mrag_eval.config import Judge, ModelSpec, load_config
-from mrag_eval.core import Judgement, Vote
+from mrag_eval.core import YES_NO, Judgement, Tie, VerdictScale, Vote
 from mrag_eval.judging._rubrics import Case, Rubric
-from mrag_eval.metrics import majority_vote
 from mrag_eval.models import (
     Answered,
     AuxModel,
@@ -116,17 +115,17 @@ class Panel:
         rubric: Rubric[Verdict],
         cases: Sequence[Case | Judgement],
         *,
-        tie: Literal["incorrect", "abstain"] = "incorrect",
+        tie: Tie = "incorrect",
+        scale: VerdictScale = YES_NO,
     ) -> tuple[list[Judgement], dict[str, Ledger]]:
         """Return one judgement per case, in their order, and the ledger of every model.
 
-        A case that is a judgement already is returned unchanged, and no judge is asked. A verdict needs more than half
-        of the panel's size, abstentions included. An even split in which every judge voted counts as incorrect or not
-        at all, by ``tie``. Anything else is unjudged.
+        A case that is a judgement already is returned unchanged, and no judge is asked. The votes are counted by
+        :meth:`mrag_eval.core.VerdictScale.vote`.
         """
         asked = self.ask(rubric, [case for case in cases if isinstance(case, Case)])
         by_case = zip(*asked.answers.values(), strict=True)
-        found = (counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie) for row in by_case)
+        found = (counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie, scale) for row in by_case)
         return [case if isinstance(case, Judgement) else next(found) for case in cases], asked.ledgers
 
 
@@ -135,20 +134,15 @@ def _vote(answer: Answered[Verdict]) -> Vote:
         return Vote(None, error=answer.error)
     text = answer.value.justification
     return Vote(
-        answer.value.holds,
+        answer.value.verdict,
         text if len(text) <= _LONGEST_JUSTIFICATION else f"{text[:_LONGEST_JUSTIFICATION]}…",
     )
 
 
-def counted(votes: Mapping[str, Vote], tie: Literal["incorrect", "abstain"]) -> Judgement:
+def counted(votes: Mapping[str, Vote], tie: Tie, scale: VerdictScale = YES_NO) -> Judgement:
     """Return the judgement that these votes make; see :meth:`Panel.judge`."""
-    verdicts = [vote.verdict for vote in votes.values()]
-    decided = majority_vote(verdicts)
-    if decided is not None:
-        return Judgement(decided, "unanimous" if len(set(verdicts)) == 1 else "majority", votes)
-    if majority_vote(verdicts, tie=False) is None:
-        return Judgement(None, "unjudged", votes)
-    return Judgement(False if tie == "incorrect" else None, "tie", votes)
+    verdict, outcome = scale.vote([vote.verdict for vote in votes.values()], tie)
+    return Judgement(verdict, outcome, votes, scale)
 
 
 def build_panel(block: Judge) -> Panel | None:

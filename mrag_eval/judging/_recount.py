@@ -64,8 +64,8 @@ class Recount:
         return labels.by == "proxy" and all(place.id in self.texts for place in row.ranking)
 
     def _answer(self, row: Scored, votes: Mapping[str, Vote]) -> Judgement:
-        case = case_of(row)
-        return case if isinstance(case, Judgement) else counted(votes, self.block.tie)
+        case = case_of(row, self.block.scale)
+        return case if isinstance(case, Judgement) else counted(votes, self.block.tie, self.block.scale)
 
     def _passages(self, said: Votes) -> Judgement:
         return counted(said.passages or {}, self.block.tie) if said.shown else Judgement(False, "empty")

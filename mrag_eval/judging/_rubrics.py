@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
-from mrag_eval.core import Hit, Passage, RagDoc
+from mrag_eval.core import YES_NO, Hit, Passage, RagDoc, VerdictScale
 from mrag_eval.judging._quotations import Quotations
 from mrag_eval.models import Parsed, Parser, Verdict, parse_list, parse_verdict_json, parse_verdict_tag
 from mrag_eval.platform import ConfigError
@@ -28,7 +29,6 @@ from mrag_eval.prompts import PromptTemplate, builtin_names, load_template
 T = TypeVar("T")
 
 ReplyForm = Literal["json", "tag"]
-_TAG = "same_meaning"
 # Built-in prompts that ask for a verdict in that tag; the others ask for JSON.
 TAGGED = ("equivalence",)
 # Built-in prompts that give no verdict on an answer, and their purposes.
@@ -110,11 +110,14 @@ def verdict_prompts() -> list[str]:
     return [name for name in builtin_names("judge") if name not in _NO_VERDICTS]
 
 
-def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) -> Rubric[Verdict]:
+def verdict_rubric(
+    prompt: str = "correctness", reply: ReplyForm | None = None, scale: VerdictScale = YES_NO
+) -> Rubric[Verdict]:
     """Return the rubric of a right answer, for one of :func:`verdict_prompts` or the path of a template.
 
-    For a template, ``reply`` is the form of its verdict (default ``json``). Variables of a template, in addition to
-    those of every prompt: ``golden_answers`` and ``answer``. ``passages`` are those that were shown.
+    For a template, ``reply`` is the form of its verdict (default ``json``), and ``scale`` the verdicts that it asks
+    for. Variables of a template, in addition to those of every prompt: ``golden_answers`` and ``answer``. ``passages``
+    are those that were shown. Raises ConfigError for a template that does not ask for a verdict on the scale.
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
@@ -123,7 +126,14 @@ def verdict_rubric(prompt: str = "correctness", reply: ReplyForm | None = None) 
             f"use {', '.join(verdict_prompts())} or the path of your own template",
         )
     form = reply or ("tag" if prompt in TAGGED else "json")
-    return Rubric(template, _read_tag if form == "tag" else _read_json, ("golden_answers", "answer"))
+    named = f"<{scale.tag}>" if form == "tag" else f'"{scale.key}"'
+    if scale.kind != "yes/no" and named not in template.source:
+        raise ConfigError(
+            f"judge.scale: the prompt '{prompt}' does not ask for {named}, in which a verdict of {scale.words} is read",
+            "give the path of a template of your own that does (docs/extend.md)",
+        )
+    read = partial(_read_tag if form == "tag" else _read_json, scale=scale)
+    return Rubric(template, read, ("golden_answers", "answer"))
 
 
 def relevance_rubric(prompt: str = "relevance") -> Rubric[list[int]]:
@@ -141,16 +151,21 @@ def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
 
 def _read_sufficient(reply: str, case: Case, quotations: Quotations) -> Parsed[Verdict]:
     own = quotations.without_objects(reply, ("justification", "sufficient"))
-    return parse_verdict_json(own, "sufficient", "'yes' nor 'no'")
+    return parse_verdict_json(own, "sufficient", "neither 'yes' nor 'no'")
 
 
-def _read_json(reply: str, case: Case, quotations: Quotations) -> Parsed[Verdict]:
-    own = quotations.without_objects(reply, ("justification", "answer"))
-    return parse_verdict_json(own, "answer", "'correct' nor 'incorrect'")
+def _read_json(reply: str, case: Case, quotations: Quotations, scale: VerdictScale) -> Parsed[Verdict]:
+    own = quotations.without_objects(reply, ("justification", scale.key))
+    return parse_verdict_json(own, scale.key, _otherwise(scale, "neither 'correct' nor 'incorrect'"), scale)
 
 
-def _read_tag(reply: str, case: Case, quotations: Quotations) -> Parsed[Verdict]:
-    return parse_verdict_tag(reply, _TAG, quotations.quotes)
+def _read_tag(reply: str, case: Case, quotations: Quotations, scale: VerdictScale) -> Parsed[Verdict]:
+    words = _otherwise(scale, "neither 'true' nor 'false'")
+    return parse_verdict_tag(reply, scale.tag, quotations.quotes, words, scale)
+
+
+def _otherwise(scale: VerdictScale, yes_no: str) -> str:
+    return yes_no if scale.kind == "yes/no" else f"none of {scale.words}"
 
 
 def _read_list(reply: str, case: Case, quotations: Quotations) -> Parsed[list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrag_eval.config import JUDGED, SUFFICIENCY, TRANSLATED, VERDICTS, TaskBlocks
+from mrag_eval.config import SUFFICIENCY, TRANSLATED, TaskBlocks, judged_metrics, verdict_metrics
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._contexts import sufficiency_judged
@@ -32,7 +32,7 @@ class JudgingStage:
         self._check: LanguageCheck | None = None
         self.language = LanguageRule()
         self._shares: dict[str, PanelShare | LabellingShare | None] = {}
-        self.metrics = tuple(name for name in blocks.metrics if self._panel is not None or name not in JUDGED)
+        self.metrics = tuple(name for name in blocks.metrics if self._panel is not None or not judged_metrics([name]))
         self.relevance_by = None if self._labeller is None else self._labeller.by
 
     def expect(self, languages: Iterable[str]) -> None:
@@ -53,7 +53,7 @@ class JudgingStage:
         self._shares.clear()
         if supply.translator is not None and {*TRANSLATED} & {*self.metrics}:
             rows = with_translated_answers(rows, supply.translator)
-        asked = self._panel if any(name in VERDICTS for name in self.metrics) else None
+        asked = self._panel if verdict_metrics(self.metrics) else None
         out, self._shares["panel"] = judged(rows, asked, self._judge, self._check)
         if self._panel is not None and SUFFICIENCY in self.metrics and self._retrieval.shows_passages:
             shown = [supply.found(row.doc.id).passages for row in out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrag_eval.config import SUFFICIENCY, VERDICTS, TaskBlocks, mode_named
+from mrag_eval.config import SUFFICIENCY, TaskBlocks, mode_named, verdict_metrics
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.prompts import load_template
 
@@ -17,8 +17,8 @@ def prompt_texts(blocks: TaskBlocks) -> dict[str, Any]:
     prompt, judge, retrieval = blocks.prompt, blocks.judge, blocks.retrieval
     own = load_template(prompt.template, prompt.system, name_language=prompt.name_language)
     out: dict[str, Any] = {"prompt": own.sha256}
-    if {*VERDICTS} & {*blocks.metrics}:
-        out["judge"] = verdict_rubric(judge.prompt, judge.reply).template.sha256
+    if verdict_metrics(blocks.metrics):
+        out["judge"] = verdict_rubric(judge.prompt, judge.reply, judge.scale).template.sha256
     if SUFFICIENCY in blocks.metrics:
         out["sufficiency"] = sufficiency_rubric(judge.sufficiency.prompt).template.sha256
     if retrieval.searches and judge.relevance.labels in ("judge", "auto"):

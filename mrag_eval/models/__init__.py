@@ -32,7 +32,7 @@ from mrag_eval.models._spec import (
     type_fault,
 )
 from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
-from mrag_eval.models._verdicts import Verdict, as_verdict, parse_verdict_json, parse_verdict_tag
+from mrag_eval.models._verdicts import Verdict, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.grounding._checker import Asked, Checker
 from mrag_eval.models.grounding._load import load_checker
 from mrag_eval.models.harness._registered import register_model_types
@@ -65,7 +65,6 @@ __all__ = [
     "Translator",
     "Verdict",
     "answering",
-    "as_verdict",
     "asked_args",
     "behind_api",
     "build_translator",

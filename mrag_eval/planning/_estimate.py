@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from mrag_eval.config import SUFFICIENCY, VERDICTS, ListwiseRerank, ModelSpec, load_config
+from mrag_eval.config import SUFFICIENCY, ListwiseRerank, ModelSpec, judged_metrics, load_config, verdict_metrics
 from mrag_eval.models import longest_piece
 from mrag_eval.planning._corpora import searches_itself
 from mrag_eval.planning._models import (
     agents_of,
     articles_in_english,
-    judged_metrics,
     judges_of,
     labels_by_panel,
     translates,
@@ -160,7 +159,7 @@ def _roles(leaf: PlannedTask, evaluated: ModelSpec | None) -> dict[tuple[str, st
             found[role, asked.name] = (asked.spec or evaluated, spent)
     for judge, spec in judges_of(leaf).items():
         found["judge", judge] = (spec, _verdicts(leaf))
-    if judged_metrics(leaf) and not judges_of(leaf):
+    if judged_metrics(leaf.blocks.metrics) and not judges_of(leaf):
         found["judge", "(each; none yet)"] = (None, _verdicts(leaf))
     for role, asking, spent in _others(leaf):
         if asking in load_config().models:
@@ -208,7 +207,7 @@ def _loop(leaf: PlannedTask) -> dict[str, Spent]:
 def _verdicts(leaf: PlannedTask) -> Spent:
     """Return what one judge is asked for one row: every seat, for each kind of verdict."""
     retrieval, judge, total = leaf.blocks.retrieval, leaf.blocks.judge, Spent()
-    if {*VERDICTS} & {*leaf.blocks.metrics}:
+    if verdict_metrics(leaf.blocks.metrics):
         total += Spent(1, _JUDGING + _QUESTION + 2 * _ANSWER, _VERDICT)
     if SUFFICIENCY in leaf.blocks.metrics and retrieval.shows_passages:
         total += Spent(1, _JUDGING + _QUESTION + _shown(leaf), _VERDICT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
-from mrag_eval.config import DEFAULT_NLLB, EVALUATED, JUDGED, TRANSLATED, ListwiseRerank, ModelSpec, load_config
+from mrag_eval.config import DEFAULT_NLLB, EVALUATED, TRANSLATED, ListwiseRerank, ModelSpec, judged_metrics, load_config
 from mrag_eval.judging import named_judges
 from mrag_eval.models import key_variable, named_spec, type_fault
 from mrag_eval.planning._corpora import searches_itself
@@ -87,14 +87,9 @@ def agents_of(leaf: PlannedTask) -> dict[str, AuxiliaryModel] | None:
 
 def judges_of(leaf: PlannedTask) -> dict[str, ModelSpec]:
     """Return the judges of a task by name: of its answers, of its contexts, or of its passages; empty without any."""
-    if not (judged_metrics(leaf) or labels_by_panel(leaf)):
+    if not (judged_metrics(leaf.blocks.metrics) or labels_by_panel(leaf)):
         return {}
     return named_judges(load_config().judges if leaf.blocks.judge.panel is None else leaf.blocks.judge.panel)
-
-
-def judged_metrics(leaf: PlannedTask) -> list[str]:
-    """Return the metrics of a task that judges decide."""
-    return [name for name in leaf.blocks.metrics if name in JUDGED]
 
 
 def labels_by_panel(leaf: PlannedTask) -> bool:
@@ -126,7 +121,7 @@ def _agents(leaf: PlannedTask) -> Iterator[Need]:
 
 
 def _judges(leaf: PlannedTask) -> Iterator[Need]:
-    wanted, labels = judged_metrics(leaf), labels_by_panel(leaf)
+    wanted, labels = judged_metrics(leaf.blocks.metrics), labels_by_panel(leaf)
     try:
         judges = judges_of(leaf)
     except MragError as error:

@@ -102,7 +102,7 @@ class PromptTemplate:
         role: str = "",
     ) -> None:
         self.name = name_
-        self._source = source
+        self.source = source
         self.answer_format = _ANSWER_FORMATS.get(name_, "plain")
         self._system = system
         self._name_language = name_language
@@ -141,7 +141,7 @@ class PromptTemplate:
         """
         system = self._system
         texts = system.texts() if isinstance(system, SystemPrompt) else system
-        return content_key(self._source, _passages_source(), texts, self._name_language)
+        return content_key(self.source, _passages_source(), texts, self._name_language)
 
     def render(
         self,
@@ -184,7 +184,7 @@ class PromptTemplate:
 
     def offers_none(self, row: Mapping[str, Any]) -> bool:
         """Return whether the prompt of a row, with its passages, lets the model reply that it does not know."""
-        return _PASS in self._source and _PASS in self.render(row, row.get("passages", ()))[1]
+        return _PASS in self.source and _PASS in self.render(row, row.get("passages", ()))[1]
 
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError for a question language without a text of the system prompt."""

@@ -19,7 +19,7 @@ from mrag_eval.report.exports._formats import EXPORTS, export
 from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import read_once, read_samples
+from mrag_eval.report.files._samples import read_once, read_samples, sample_files
 from mrag_eval.report.files._scores import load_results
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, read_verdicts, write_label_sheet
@@ -100,6 +100,7 @@ __all__ = [
     "report_tables",
     "rerun",
     "rewrites_report",
+    "sample_files",
     "score_table",
     "score_tables",
     "shown_case",

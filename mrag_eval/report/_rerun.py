@@ -47,7 +47,7 @@ def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
     argument that looks like one is left out, and the notes name it. Raises DataError for a file that is not a result
     file, and for results without a task of ours.
     """
-    file = read_results([path])[-1]
+    file = read_results([path], judged=False)[-1]
     if not file.leaves:
         raise DataError(f"{file.path}: no task of ours in these results", "name the results_*.json of a run of ours")
     content = file.content
@@ -254,7 +254,7 @@ def _figure(value: float | None) -> str:
 
 def repeated(first: Path, second: Path) -> list[RepeatedTask]:
     """Compare every task of the first result file with the same task of the second: values, intervals and counts."""
-    before, after = read_results([first])[-1], read_results([second])[-1]
+    before, after = (read_results([path], judged=False)[-1] for path in (first, second))
     out = []
     for task, leaf in before.leaves.items():
         again = after.leaves.get(task)

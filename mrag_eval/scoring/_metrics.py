@@ -6,12 +6,13 @@ A value is a float, or a reason why it is missing: never a silent 0 or NaN. All 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from mrag_eval.config import CORRECT, GROUNDED, RERANKED, SHOWN, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
+    LABEL_SHARE,
     SHARE,
     Failure,
     LabelSource,
@@ -149,6 +150,15 @@ METRICS: dict[str, Metric] = {
         _told("answered_in_english", values.answered_in_english, "the reply is in English, however short", None),
         _judged("judged_accuracy", values.judged_accuracy, "judge_correct, and in the language asked for (XRAG)"),
         _judged("judge_correct", values.verdict, "more than half of the panel's judges find the answer correct"),
+        _judged("judge_grade", values.verdict, "the panel's grade, from 0 (worst) to 1 (best) (judge.scale)"),
+        Metric(
+            LABEL_SHARE,
+            values.label(""),
+            "share of answers with each label of judge.scale, as `judge_label.supported`",
+            None,
+            needs=way_to("answer", "judge"),
+            control=uncontrolled("no label is better than another"),
+        ),
         Metric(
             "context_sufficiency",
             values.context_sufficiency,
@@ -255,7 +265,7 @@ def words_of(metrics: Iterable[str]) -> dict[str, Any]:
 
     A segmenter without a version is not installed, so that the rows that need it are unscored.
     """
-    found = [METRICS[name] for name in map(plain_name, metrics) if name in METRICS]
+    found = [metric for name in metrics if (metric := metric_named(name)) is not None]
     declared = {metric.words for metric in found}
     known: dict[str, Callable[[], Any]] = {"normalizer": lambda: {"unicode": UNICODE_VERSION}, "segmenter": segmenters}
     own = {f"{OWN}{metric.name}": dict(metric.identity) for metric in found if metric.identity}
@@ -269,9 +279,18 @@ def support_by(metrics: Sequence[str], classifier: Mapping[str, Any]) -> dict[st
     return {f"{OWN}{name}": {**classifier, **({} if name == GROUNDED[0] else {"right": right})} for name in named}
 
 
+def metric_named(name: str) -> Metric | None:
+    """Return the record of a metric as results name it, such as the share of one label; None for other measures."""
+    plain = plain_name(name)
+    base, dot, label = plain.partition(".")
+    if dot and base == LABEL_SHARE:
+        return replace(METRICS[base], name=plain, score=values.label(label))
+    return METRICS.get(plain)
+
+
 def scale_of(metric: str) -> Scale:
     """Return unit and range of a metric as results name it; ranking measures are shares, as is an unknown metric."""
-    declared = TASK_MEASURES.get(metric) or METRICS.get(metric)
+    declared = TASK_MEASURES.get(metric) or metric_named(metric)
     return SHARE if declared is None else declared.scale
 
 
@@ -280,7 +299,7 @@ def more_is_better(metric: str) -> bool | None:
 
     More of a ranking measure is better, and of an unknown metric.
     """
-    declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))
+    declared = TASK_MEASURES.get(metric) or metric_named(metric)
     return True if declared is None else declared.higher_is_better
 
 
@@ -315,7 +334,7 @@ def direction_lines(metrics: Iterable[str]) -> list[str]:
 
 def needs_of(metric: str) -> frozenset[str]:
     """Return the steps on the way to a metric, as results name it; what is none of the answer's is one of rankings."""
-    declared = TASK_MEASURES.get(metric) or METRICS.get(plain_name(metric))
+    declared = TASK_MEASURES.get(metric) or metric_named(metric)
     if declared is not None:
         return declared.needs
     return ANSWERED if metric in TASK_SCORES else REORDERED if metric.startswith(RERANKED) else RANKED
@@ -323,7 +342,7 @@ def needs_of(metric: str) -> frozenset[str]:
 
 def control_of(metric: str) -> Control:
     """Return the controls of a metric, as results name it; what is none of the answer's is one of rankings."""
-    declared = METRICS.get(plain_name(metric))
+    declared = metric_named(metric)
     if declared is not None:
         return declared.control
     if metric.partition(".")[0] in TASK_SCORES:
@@ -373,7 +392,8 @@ def value_names(
     names = _measurable(names, shows)
     ranked = [published_name(name, quota_depth) for name in ranking_measures(names)] if searched else []
     ranked += rerank_measures(names) if searched and reranked else []
-    plain = {_labelled(name, by): METRICS[name].higher_is_better for name in names if name in METRICS}
+    found = {name: metric_named(name) for name in names}
+    plain = {_labelled(name, by): metric.higher_is_better for name, metric in found.items() if metric is not None}
     return plain | {labelled_name(name, by): True for name in ranked}
 
 
@@ -411,9 +431,9 @@ def score_rows(
     by = next((row.labels.by for row in rows if row.labels is not None), None)
     with Wait("scoring replies", len(names), "metrics") as wait:
         columns: dict[str, list[Value]] = {
-            _labelled(n, by): _BY_RULE[n](rows, language) if n in _BY_RULE else METRICS[n].score(rows)
+            _labelled(n, by): _BY_RULE[n](rows, language) if n in _BY_RULE else declared.score(rows)
             for n in wait.over(names)
-            if n in METRICS
+            if (declared := metric_named(n)) is not None
         }
     right = next((columns[name] for name in CORRECT if name in columns), None)
     columns |= {name: crossed(name, rows, right) for name in GROUNDED[1:] if name in columns}

@@ -9,7 +9,7 @@ from math import isfinite
 from numbers import Real
 from typing import Any, Literal, TypeVar, overload
 
-from mrag_eval.core import Scale, Scored, Value, not_finite, plain_name
+from mrag_eval.core import LABEL_SHARE, Scale, Scored, Value, not_finite, plain_name
 from mrag_eval.platform import ConfigError, OwnFunction, entry_point, own_function
 from mrag_eval.scoring._control_kinds import uncontrolled
 from mrag_eval.scoring._metrics import METRICS, OWN, Metric
@@ -77,6 +77,8 @@ class MetricNames(Collection[str]):
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str) or name in TASK_SCORES or (name in METRICS and is_loaded(name)):
             return isinstance(name, str)
+        if name.startswith(f"{LABEL_SHARE}."):
+            return True
         return entry_point(name, _GROUP) is not None and bool(self.named(name, "metrics"))
 
     def __iter__(self) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from mrag_eval.core import VOTED
+from mrag_eval.core import VOTED, YES_NO, VerdictScale, VerdictValue
 from mrag_eval.metrics import Estimate, wilson
 from mrag_eval.models import total, totals
 from mrag_eval.platform import OPTIONAL
@@ -68,26 +68,25 @@ def _table(
     if not shares:
         return None
     rows = list({row.row: (row, verdict) for row, verdict in judged}.values())
-    models = shares[0].models
+    models, scale = shares[0].models, shares[0].scale
     votes = {seat: [verdict.vote(seat) for _, verdict in rows] for seat in models}
     split = [verdict.disagreement for _, verdict in rows if verdict.disagreement is not None]
-    abstained = Counter(
-        vote for _, verdict in rows for vote in verdict.votes.values() if not isinstance(vote, bool) and vote
-    )
+    abstained = Counter(why for _, verdict in rows for seat in verdict.votes if (why := verdict.why_not(seat)))
     return PanelTable(
         size=len(models),
         outcomes=dict(Counter(verdict.outcome for _, verdict in rows)),
         abstained=dict(abstained),
         disagreement=sum(split) / len(split) if split else None,
-        judges={seat: _judge(rows, seat, votes, models, evaluated, seed) for seat in models},
-        agreement=_agreement(votes, seed) if len(models) > 1 else None,
+        judges={seat: _judge(rows, seat, votes, models, scale, evaluated, seed) for seat in models},
+        agreement=_agreement(votes, scale, seed) if len(models) > 1 else None,
         ledger=totals([share.ledger for share in shares]),
         language_check=next((share.language_check for share in shares if share.language_check), None),
         no_verdict=_no_verdict((row.query_lang, verdict.verdict) for row, verdict in rows if verdict.outcome in VOTED),
+        scale=scale,
     )
 
 
-def _no_verdict(asked: Iterable[tuple[str, bool | None]]) -> dict[str, Estimate]:
+def _no_verdict(asked: Iterable[tuple[str, VerdictValue | None]]) -> dict[str, Estimate]:
     """Return the share of missing verdicts by language, with Wilson intervals."""
     missing: dict[str, list[bool]] = defaultdict(list)
     for language, verdict in asked:
@@ -98,33 +97,59 @@ def _no_verdict(asked: Iterable[tuple[str, bool | None]]) -> dict[str, Estimate]
 def _judge(
     rows: Sequence[_Judged],
     seat: str,
-    votes: Mapping[str, Sequence[bool | None]],
+    votes: Mapping[str, Sequence[VerdictValue | None]],
     models: Mapping[str, str],
+    scale: VerdictScale,
     evaluated: str | None,
     seed: int,
 ) -> JudgeColumn:
-    reasons = (verdict.votes.get(seat) for _, verdict in rows)
+    reasons = (verdict.why_not(seat) for _, verdict in rows)
     records = [row for row, _ in rows]
     excess = None
-    if evaluated is not None and family(models[seat]) == family(evaluated):
+    if evaluated is not None and family(models[seat]) == family(evaluated) and scale.worst is not None:
         others = [other for other in models if family(models[other]) != family(evaluated)]
         # differences are between -1 and 1: not proportions, even if they happen to be 0 and 1
-        excess = _share(records, _excess(votes, seat, others), seed, proportion=False)
+        values = {name: _values(scale, said) for name, said in votes.items()}
+        excess = _share(records, _excess(values, seat, others), seed, proportion=False)
     return JudgeColumn(
         model=models[seat],
-        correct=_share(records, votes[seat], seed),
-        abstained=dict(Counter(reason for reason in reasons if isinstance(reason, str))),
+        correct=_mean(records, votes[seat], scale, seed),
+        abstained=dict(Counter(reason for reason in reasons if reason is not None)),
         self_preference=excess,
         no_verdict=_no_verdict((row.query_lang, verdict.vote(seat)) for row, verdict in rows if seat in verdict.votes),
+        labels=_labels(records, votes[seat], scale, seed),
     )
 
 
-def _excess(votes: Mapping[str, Sequence[bool | None]], seat: str, others: Sequence[str]) -> list[float | None]:
+def _values(scale: VerdictScale, verdicts: Sequence[VerdictValue | None]) -> list[float | None]:
+    return [None if verdict is None else scale.value(verdict) for verdict in verdicts]
+
+
+def _mean(
+    rows: Sequence[RowRecord], verdicts: Sequence[VerdictValue | None], scale: VerdictScale, seed: int
+) -> Estimate:
+    """Return the share of "correct", or the mean grade; of labels their number alone."""
+    if scale.worst is None:
+        return Estimate(None, n=sum(verdict is not None for verdict in verdicts), reason="labels have no mean")
+    return _share(rows, _values(scale, verdicts), seed)
+
+
+def _labels(
+    rows: Sequence[RowRecord], verdicts: Sequence[VerdictValue | None], scale: VerdictScale, seed: int
+) -> dict[str, Estimate]:
+    """Return the share of each label; empty for other verdicts."""
+    if scale.worst is not None:
+        return {}
+    said = {str(label): [None if v is None else v == label for v in verdicts] for label in scale.levels}
+    return {label: _share(rows, values, seed) for label, values in said.items()}
+
+
+def _excess(votes: Mapping[str, Sequence[float | None]], seat: str, others: Sequence[str]) -> list[float | None]:
     """Return a seat's verdict minus the mean of the others', row by row; None if either side has none."""
     out: list[float | None] = []
     for i, own in enumerate(votes[seat]):
         cast = [vote for other in others if (vote := votes[other][i]) is not None]
-        out.append(None if own is None or not cast else float(own) - sum(cast) / len(cast))
+        out.append(None if own is None or not cast else own - sum(cast) / len(cast))
     return out
 
 
@@ -147,15 +172,22 @@ def _share(
     )
 
 
-def _agreement(votes: Mapping[str, Sequence[bool | None]], seed: int) -> JudgeAgreement:
-    from mrag_eval.metrics import fleiss_kappa, pairwise_kappas
+def _agreement(votes: Mapping[str, Sequence[VerdictValue | None]], scale: VerdictScale, seed: int) -> JudgeAgreement:
+    from mrag_eval.metrics import pairwise_kappas
 
-    complete = [list(row) for row in zip(*votes.values(), strict=True) if None not in row]
-    pairs = pairwise_kappas(votes, n_resamples=RESAMPLES, seed=seed)
-    return JudgeAgreement(
-        pairwise={f"{a} | {b}": kappa for (a, b), kappa in pairs.items()},
-        fleiss=fleiss_kappa(complete, n_resamples=RESAMPLES, seed=seed),
-    )
+    pairs = pairwise_kappas(votes, order=scale.order, n_resamples=RESAMPLES, seed=seed)
+    every = _of_all(list(zip(*votes.values(), strict=True)), scale, seed)
+    pairwise = {f"{a} | {b}": kappa for (a, b), kappa in pairs.items()}
+    return JudgeAgreement(pairwise, every) if scale == YES_NO else JudgeAgreement(pairwise, alpha=every)
+
+
+def _of_all(ratings: Sequence[Sequence[VerdictValue | None]], scale: VerdictScale, seed: int) -> Estimate:
+    """Return Fleiss' kappa of yes and no, on the rows that all rated, else Krippendorff's alpha."""
+    from mrag_eval.metrics import fleiss_kappa, krippendorff_alpha
+
+    if scale == YES_NO:
+        return fleiss_kappa([row for row in ratings if None not in row], n_resamples=RESAMPLES, seed=seed)
+    return krippendorff_alpha(ratings, order=scale.order, n_resamples=RESAMPLES, seed=seed)
 
 
 def panel_line(table: PanelTable, what: str = "answers") -> str:
@@ -163,11 +195,12 @@ def panel_line(table: PanelTable, what: str = "answers") -> str:
     outcomes = table.outcomes
     asked = sum(outcomes.get(kind, 0) for kind in VOTED)
     decided = outcomes.get("unanimous", 0) + outcomes.get("majority", 0)
+    median = f", {outcomes['median']:,} by their median" if outcomes.get("median") else ""
     unjudged = f"{outcomes.get('unjudged', 0):,} unjudged"
     if outcomes.get("unjudged") and table.abstained:
         unjudged += f" ({', '.join(sorted(table.abstained))})"
     ties = outcomes.get("tie", 0)
-    votes = [f"{decided:,} unanimous or majority", f"{ties:,} {'tie' if ties == 1 else 'ties'}", unjudged]
+    votes = [f"{decided:,} unanimous or majority{median}", f"{ties:,} {'tie' if ties == 1 else 'ties'}", unjudged]
     settled = [f"{outcomes[kind]:,} {kind}" for kind in ("declined", "empty", "no reference") if outcomes.get(kind)]
     parts = [
         f"judged by a panel of {table.size}",
@@ -186,12 +219,14 @@ def panel_line(table: PanelTable, what: str = "answers") -> str:
 class Rater:
     """Compare a panel or a judge with people, on the rows that both judged.
 
-    Holds Cohen's kappa, the share of equal verdicts, and the rater's share of verdicts "correct" (leniency).
+    Holds Cohen's kappa (of grades with quadratic weights), the share of equal verdicts, and the rater's share of
+    verdicts "correct" or its mean grade (leniency); of labels, the share of each.
     """
 
     kappa: Estimate
     agreement: Estimate
     correct: Estimate
+    labels: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +241,9 @@ class Independence:
 
 
 class HumanLabel(NamedTuple):
-    """A person's label of an answer: whether it is correct, and whether one could argue about that."""
+    """A person's verdict on an answer, and whether one could argue about that."""
 
-    correct: bool
+    verdict: VerdictValue
     debatable: bool = False
 
 
@@ -229,9 +264,10 @@ class HumanAgreement:
     """A panel and its judges against human labels.
 
     ``rows`` were compared. ``unlabelled`` counts rows of the panel without a label, ``unmatched`` labels without a row,
-    ``unjudged`` rows with a label and no verdict, ``split`` rows without a majority of the labels. ``human_correct`` is
-    the humans' share of "correct". ``between_people`` is Fleiss' kappa of ``annotators`` people, on the rows that all
-    of them labelled. ``by_language`` holds the panel's agreement by language of the question, and over all (cell
+    ``unjudged`` rows with a label and no verdict, ``split`` rows on which people are a tie. ``human_correct`` is the
+    humans' share of "correct" or their mean grade, ``human_labels`` the share of each label. ``between_people`` is
+    Fleiss' kappa of ``annotators`` people, on the rows that all of them labelled; on another ``scale`` than yes and no
+    Krippendorff's alpha. ``by_language`` holds the panel's agreement by language of the question, and over all (cell
     ``all``).
     """
 
@@ -247,26 +283,31 @@ class HumanAgreement:
     annotators: int = 1
     between_people: Estimate | None = field(default=None, metadata=OPTIONAL)
     by_language: Mapping[str, Debatable] = field(default_factory=dict)
+    human_labels: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
+    scale: VerdictScale = field(default=YES_NO, metadata=OPTIONAL)
 
 
 def against_human(
-    records: Sequence[RowRecord], labels: Mapping[str, Mapping[str, HumanLabel]], seed: int = 0
+    records: Sequence[RowRecord],
+    labels: Mapping[str, Mapping[str, HumanLabel]],
+    seed: int = 0,
+    scale: VerdictScale = YES_NO,
 ) -> HumanAgreement:
-    """Compare the panel and each judge with the majority of human labels (row id -> annotator -> label).
+    """Compare the panel and each judge with people's labels (row id -> annotator -> label), which count as votes do.
 
     An answer that one annotator calls debatable is debatable.
     """
-    from mrag_eval.metrics import effective_panel_size, fleiss_kappa
+    from mrag_eval.metrics import effective_panel_size
 
     judged = list({r.row: (r, r.judge) for r in records if r.judge is not None and r.judge.votes}.values())
     labelled = [(row, verdict) for row, verdict in judged if row.row in labels]
     people = list(dict.fromkeys(name for given in labels.values() for name in given))
-    given = {row.row: tuple(label.correct for label in labels[row.row].values()) for row, _ in labelled}
-    by_all = [found for found in given.values() if len(found) == len(people)]
-    majorities = {row: _majority(found) for row, found in given.items()}
+    given = {row.row: [found.verdict for found in labels[row.row].values()] for row, _ in labelled}
+    by_person = [[*found, *[None] * (len(people) - len(found))] for found in given.values()]
+    majorities = {row: scale.vote(found, "abstain")[0] for row, found in given.items()}
     compared = [(row, verdict) for row, verdict in labelled if majorities[row.row] is not None]
     rows = [row for row, _ in compared]
-    human = [bool(majorities[row.row]) for row in rows]
+    human = [label for row in rows if (label := majorities[row.row]) is not None]
     seats = list(dict.fromkeys(seat for _, verdict in compared for seat in verdict.votes))
     votes = {seat: [verdict.vote(seat) for _, verdict in compared] for seat in seats}
     panel = [verdict.verdict for _, verdict in compared]
@@ -282,21 +323,23 @@ def against_human(
         unlabelled=len(judged) - len(labelled),
         unmatched=sum(row not in known for row in labels),
         unjudged=sum(verdict is None for verdict in panel),
-        human_correct=_share(rows, human, seed),
-        panel=_compared(rows, panel, human, seed),
-        judges={seat: _compared(rows, votes[seat], human, seed) for seat in seats},
+        human_correct=_mean(rows, human, scale, seed),
+        panel=_compared(rows, panel, human, scale, seed),
+        judges={seat: _compared(rows, votes[seat], human, scale, seed) for seat in seats},
         independence=independence,
         split=len(labelled) - len(rows),
         annotators=len(people),
-        between_people=fleiss_kappa(by_all, n_resamples=RESAMPLES, seed=seed) if len(people) > 1 else None,
+        between_people=_of_all(by_person, scale, seed) if len(people) > 1 else None,
         by_language=_by_language(rows, panel, human, labels, seed),
+        human_labels=_labels(rows, human, scale, seed),
+        scale=scale,
     )
 
 
 def _by_language(
     rows: Sequence[RowRecord],
-    panel: Sequence[bool | None],
-    human: Sequence[bool],
+    panel: Sequence[VerdictValue | None],
+    human: Sequence[VerdictValue],
     labels: Mapping[str, Mapping[str, HumanLabel]],
     seed: int,
 ) -> dict[str, Debatable]:
@@ -317,17 +360,17 @@ def _by_language(
     }
 
 
-def _equal(verdicts: Sequence[bool | None], human: Sequence[bool]) -> list[bool | None]:
+def _equal(verdicts: Sequence[VerdictValue | None], human: Sequence[VerdictValue]) -> list[bool | None]:
     return [None if verdict is None else verdict == label for verdict, label in zip(verdicts, human, strict=True)]
 
 
-def _majority(labels: Sequence[bool]) -> bool | None:
-    """Return the label of more than half; None for a tie."""
-    correct = sum(labels)
-    return None if 2 * correct == len(labels) else 2 * correct > len(labels)
-
-
-def _compared(rows: Sequence[RowRecord], verdicts: Sequence[bool | None], human: Sequence[bool], seed: int) -> Rater:
+def _compared(
+    rows: Sequence[RowRecord],
+    verdicts: Sequence[VerdictValue | None],
+    human: Sequence[VerdictValue],
+    scale: VerdictScale,
+    seed: int,
+) -> Rater:
     from mrag_eval.metrics import cohen_kappa
 
     groups = [row.resampled_with for row in rows]
@@ -336,9 +379,11 @@ def _compared(rows: Sequence[RowRecord], verdicts: Sequence[bool | None], human:
             verdicts,
             human,
             groups=groups if len(set(groups)) < len(groups) else None,
+            order=scale.order,
             n_resamples=RESAMPLES,
             seed=seed,
         ),
         agreement=_share(rows, _equal(verdicts, human), seed),
-        correct=_share(rows, verdicts, seed),
+        correct=_mean(rows, verdicts, scale, seed),
+        labels=_labels(rows, verdicts, scale, seed),
     )

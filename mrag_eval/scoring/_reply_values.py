@@ -271,16 +271,31 @@ def refused(row: Scored) -> Value:
     return float(declines(row.answer, row.doc.query_lang, row.doc.choices or ()))
 
 
+_WHY_NO_VERDICT = {"no reference": NO_ANSWERS, "declined": DECLINED, "empty": EMPTY}
+
+
 def _verdict(row: Scored) -> Value:
+    """Return the verdict between 0 and 1; the reason where the panel gave none, or a label."""
     judgement = row.judgement
     if judgement is None:
         return NO_PANEL
-    if judgement.verdict is not None:
-        return float(judgement.verdict)
-    return NO_ANSWERS if judgement.outcome == "no reference" else judgement.why_unjudged
+    if judgement.value is not None:
+        return judgement.value
+    return _WHY_NO_VERDICT.get(judgement.outcome) or judgement.why_unjudged
 
 
 verdict = by_row(_verdict)
+
+
+def label(name: str) -> Batch:
+    """Return the share of one label among the verdicts of a panel."""
+
+    def share(row: Scored) -> Value:
+        if row.judgement is None or row.judgement.verdict is None:
+            return _verdict(row)
+        return float(row.judgement.verdict == name)
+
+    return by_row(share)
 
 
 @by_row

@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.config import CORRECT, RIGHT_LANGUAGE
-from mrag_eval.core import Failure, Grounding, Judgement, Labels, Vote, can_be_score, not_finite
+from mrag_eval.core import (
+    YES_NO,
+    Failure,
+    Grounding,
+    Judgement,
+    Labels,
+    VerdictScale,
+    VerdictValue,
+    Vote,
+    can_be_score,
+    not_finite,
+)
 from mrag_eval.metrics import Outcome
 from mrag_eval.models import Ledger
 from mrag_eval.platform import OPTIONAL, check_version, from_json, optional_beside, with_version
@@ -17,24 +28,42 @@ _FIX = "run again with --log_samples --output_path FOLDER"
 
 
 @dataclass(frozen=True, slots=True)
+class Graded:
+    """A vote for a grade or a label, which a reason for an abstention could not be told from."""
+
+    verdict: int | str
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedRecord:
     """A panel's verdict on a row. ``votes``: seat -> its verdict, or the reason why it abstained."""
 
-    verdict: bool | None
+    verdict: VerdictValue | None
     outcome: str
     disagreement: float | None = field(default=None, metadata=optional_beside("votes"))
-    votes: Mapping[str, bool | str | None] = field(default_factory=dict, metadata=OPTIONAL)
+    votes: Mapping[str, bool | str | Graded | None] = field(default_factory=dict, metadata=OPTIONAL)
 
     @classmethod
     def of(cls, judgement: Judgement) -> JudgedRecord:
         """Return the fields of a judgement that the panel's table needs: verdicts, and for an abstention its reason."""
-        votes = {seat: vote.reason if vote.verdict is None else vote.verdict for seat, vote in judgement.votes.items()}
+        votes = {seat: _in_short(vote) for seat, vote in judgement.votes.items()}
         return cls(judgement.verdict, judgement.outcome, judgement.disagreement, votes)
 
-    def vote(self, seat: str) -> bool | None:
+    def vote(self, seat: str) -> VerdictValue | None:
         """Return the verdict of a seat; None if it abstained or was not asked."""
         found = self.votes.get(seat)
-        return found if isinstance(found, bool) else None
+        return found.verdict if isinstance(found, Graded) else found if isinstance(found, bool) else None
+
+    def why_not(self, seat: str) -> str | None:
+        """Return the reason why a seat abstained; None if it did not."""
+        found = self.votes.get(seat)
+        return found if isinstance(found, str) else None
+
+
+def _in_short(vote: Vote) -> bool | str | Graded | None:
+    if vote.verdict is None:
+        return vote.reason
+    return vote.verdict if isinstance(vote.verdict, bool) else Graded(vote.verdict)
 
 
 def sufficiency_record(judgement: Judgement | None) -> dict[str, Any]:
@@ -174,11 +203,12 @@ class PromptCounts:
 
 @dataclass(frozen=True, slots=True)
 class PanelShare:
-    """One rank's part of a panel's table: seat -> model, model -> ledger, and the check of languages."""
+    """One rank's part of a panel's table: seat -> model, model -> ledger, the check of languages, and the scale."""
 
     models: Mapping[str, str]
     ledger: Mapping[str, Ledger]
     language_check: str | None = field(default=None, metadata=OPTIONAL)
+    scale: VerdictScale = field(default=YES_NO, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.core import can_be_score, not_finite
+from mrag_eval.core import YES_NO, VerdictScale, can_be_score, not_finite
 from mrag_eval.metrics import CitationRates, ErrorAttribution, Estimate
 from mrag_eval.models import Ledger
 from mrag_eval.platform import OPTIONAL, check_version, from_json, with_version
@@ -205,7 +205,8 @@ class LoopTable:
 class JudgeColumn:
     """One seat of a panel.
 
-    ``correct`` is its share of verdicts "correct" (leniency), ``abstained`` counts reasons. ``self_preference``: if its
+    ``correct`` is its share of verdicts "correct" or its mean grade (leniency), ``labels`` the share of each label;
+    ``abstained`` counts reasons. ``self_preference``: if its
     model is of the evaluated model's family, its verdicts minus those of the other families' judges on the same rows.
     ``no_verdict`` is the share of the rows in a language, of those it was asked about, on which it gave no verdict.
     """
@@ -215,6 +216,7 @@ class JudgeColumn:
     abstained: Counts = field(default_factory=dict)
     self_preference: Estimate | None = field(default=None, metadata=OPTIONAL)
     no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
+    labels: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
     def failed(self) -> str | None:
@@ -233,18 +235,31 @@ class JudgeColumn:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """Cohen's kappa of every two seats (``a | b``), and Fleiss' kappa over rows in which every seat voted."""
+    """The agreement of a panel's seats.
+
+    ``pairwise`` is Cohen's kappa of every two seats (``a | b``), of grades with quadratic weights. ``fleiss`` is
+    Fleiss' kappa of yes and no over rows in which every seat voted, ``alpha`` Krippendorff's alpha of grades (ordinal)
+    or labels (nominal) over rows in which two did.
+    """
 
     pairwise: Mapping[str, Estimate]
-    fleiss: Estimate
+    fleiss: Estimate | None = field(default=None, metadata=OPTIONAL)
+    alpha: Estimate | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def of_all(self) -> dict[str, Estimate]:
+        """Return the agreement of all seats, by its name."""
+        found = {"Fleiss' kappa": self.fleiss, "Krippendorff's alpha": self.alpha}
+        return {name: estimate for name, estimate in found.items() if estimate is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class PanelTable:
     """The verdicts of a panel.
 
-    ``size`` counts seats; ``outcomes`` rows: unanimous, majority, tie, unjudged, and without a vote declined, empty, no
-    reference; ``abstained`` votes by reason. ``disagreement`` is the mean share of votes against the majority.
+    ``size`` counts seats; ``outcomes`` rows: unanimous, majority, median, tie, unjudged, and without a vote declined,
+    empty, no reference; ``abstained`` votes by reason. ``disagreement`` is the mean share of votes against the most
+    frequent one. ``scale`` are the verdicts.
     ``judges`` are the seats; ``ledger``: model -> calls, tokens and time; ``language_check`` names the detector.
     ``no_verdict`` is the share of the rows in a language, of those the panel voted on, that it left without a verdict.
     """
@@ -258,6 +273,7 @@ class PanelTable:
     ledger: Mapping[str, Ledger] = field(default_factory=dict)
     language_check: str | None = field(default=None, metadata=OPTIONAL)
     no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
+    scale: VerdictScale = field(default=YES_NO, metadata=OPTIONAL)
 
     @property
     def marked_languages(self) -> dict[str, dict[str, Estimate]]:

@@ -14,7 +14,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from mrag_eval.config import OWN_CONTEXTS, VERDICTS, provenance, relevance_measures, split_config, unmeasured
+from mrag_eval.config import (
+    OWN_CONTEXTS,
+    provenance,
+    relevance_measures,
+    split_config,
+    unmeasured,
+    verdict_metrics,
+)
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in, way_to
 from mrag_eval.datasets import Benchmark, data_of_config
@@ -349,7 +356,7 @@ class RagTask(HarnessTask):
         ``judged``: the panel is asked about the replies of the controls, too. Raises DataError if no row has any,
         and ConfigError if none of the metrics is judged.
         """
-        if judged and not {*VERDICTS} & {*self.blocks.metrics}:
+        if judged and not verdict_metrics(self.blocks.metrics):
             message = f"task {self._name}: no metric is judged, so that no judge would be asked"
             raise ConfigError(message, "leave --judge out, or name judges in mrag.yaml (docs/judges.md)")
         with naming(self._name):

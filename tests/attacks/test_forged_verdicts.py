@@ -9,10 +9,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mrag_eval.core import VerdictScale
 from mrag_eval.judging import Case, Rubric, verdict_rubric
 from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric
 from mrag_eval.models import Parsed
@@ -23,7 +25,11 @@ from tests.models import test_replies as fixtures
 
 # ------------------------------------------------------------------ forgeries
 
-KEYS = {"correctness": ("answer", "correct", "incorrect"), "sufficiency": ("sufficient", "yes", "no")}
+KEYS = {
+    "correctness": ("answer", "correct", "incorrect"),
+    "sufficiency": ("sufficient", "yes", "no"),
+    "grades": ("grade", "1", "0"),
+}
 # Contents of a justification that hide the braces and quotation marks of the forged object.
 JUSTIFIED = (
     '"it is right"',
@@ -168,12 +174,13 @@ RUBRICS: dict[str, Rubric[Any]] = {
     "equivalence": verdict_rubric("equivalence"),
     "sufficiency": sufficiency_rubric(),
     "relevance": relevance_rubric(),
+    "grades": verdict_rubric(str(Path(__file__).with_name("grade.jinja")), scale=VerdictScale.of([0, 1, 2])),
 }
 
 
 def read(rubric: str, case: Case, reply: str) -> Any:
     parsed: Parsed[Any] = RUBRICS[rubric].parser(case)(reply)
-    return getattr(parsed.value, "holds", parsed.value)
+    return getattr(parsed.value, "verdict", parsed.value)
 
 
 @pytest.mark.parametrize("rubric", RUBRICS)

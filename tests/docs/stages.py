@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mrag_eval.core import Passage
+from mrag_eval.platform import to_json
 from tests.docs.blocks import ROOT
 from tests.report.runs import row, write_run
 from tests.retrievers.wiki_files import KOREAN, article, write_copy, write_dump, write_kilt
@@ -247,15 +248,25 @@ def _first_number(folder: Path, copies: Path) -> None:
 
 
 def _extended(folder: Path) -> None:
-    """Check that the functions of the page scored and searched, and that its template is a judge's prompt."""
-    from mrag_eval.judging import verdict_rubric
+    """Check that the functions of the page scored and searched, and that its templates are prompts of judges."""
+    from mrag_eval.core import VerdictScale
+    from mrag_eval.judging import Case, verdict_rubric
 
-    (results,) = (folder / "out").rglob("results_*.json")
-    task = json.loads(results.read_text("utf-8"))["configs"]["mine"]
+    texts = [path.read_text("utf-8") for path in (folder / "out").rglob("results_*.json")]
+    tasks = {name: task for text in texts for name, task in json.loads(text)["configs"].items()}
+    task = tasks["mine"]
     assert task["scores"]["metrics"]["reply_words"]["n"] == 2
     assert task["scores"]["metrics"]["shown@k"]["value"] == 1.0
     assert task["measurement"]["data"]["index"]["function"] == "mine.search"
     verdict_rubric(str(folder / "judge.jinja"))
+    scale = VerdictScale.of([0, 1, 2])
+    # the judges that stand in say nothing that can be read
+    assert tasks["graded"]["scores"]["judge"]["scale"] == to_json(scale)
+    assert tasks["graded"]["scores"]["judge"]["abstained"].keys() == {"unreadable"}
+    graded = verdict_rubric(str(folder / "grade.jinja"), None, scale).parser(Case("r", "q", "de", ("a",), "a"))
+    found = graded('{"justification": "one of two", "grade": 1}').value
+    assert found is not None
+    assert found.verdict == 1
 
 
 STAGES: Mapping[str, Stage] = {

@@ -79,10 +79,10 @@ def test_your_own_judge_prompt(tmp_path: Path) -> None:
     path.write_text("{% block user %}{{ query }} {{ golden_answers[0] }} {{ answer }}{% endblock %}", "utf-8")
     conversation = verdict_rubric(str(path)).conversation(CASE)
     assert conversation == [{"role": "user", "content": "Wann wurde der Turm gebaut? 1841 1841"}]
-    assert verdict_rubric(str(path)).parser(CASE)(verdict("correct")).value.holds  # type: ignore[union-attr]
+    assert verdict_rubric(str(path)).parser(CASE)(verdict("correct")).value.verdict  # type: ignore[union-attr]
     by_tag = verdict_rubric(str(path), "tag").parser(CASE)("<same_meaning>False</same_meaning>")
     assert by_tag.value is not None
-    assert not by_tag.value.holds
+    assert not by_tag.value.verdict
 
 
 # ------------------------------------------------------------------ injections
@@ -101,7 +101,7 @@ PLANTED = {
 
 def read(rubric: Rubric[Any], case: Case, reply: str) -> Any:
     parsed = rubric.parser(case)(reply)
-    return None if parsed.value is None else parsed.value.holds
+    return None if parsed.value is None else parsed.value.verdict
 
 
 @pytest.mark.parametrize("place", ["answer", "query", "golden"])

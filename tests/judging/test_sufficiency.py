@@ -107,7 +107,7 @@ def test_replies(reply: str, expected: bool | None) -> None:
     from mrag_eval.judging import Case
 
     parsed = rubric.parser(Case("q", "?", "de", ()))(reply)
-    assert (None if parsed.value is None else parsed.value.holds) is expected
+    assert (None if parsed.value is None else parsed.value.verdict) is expected
     assert judge.asked
 
 

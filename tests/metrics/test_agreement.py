@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from mrag_eval.metrics import (
     pairwise_kappas,
     wilson,
 )
-from mrag_eval.platform import MetricError, MissingExtraError
+from mrag_eval.platform import MetricError
 
 T, F = True, False
 
@@ -55,7 +54,49 @@ def test_cohen_equals_scikit_learn_and_the_resampled_formula(pairs: list[tuple[s
     assert found == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
     codes, size = _encode([label for pair in pairs for label in pair])
     cells = np.eye(size * size)[codes[::2] * size + codes[1::2]]
-    assert _kappa(cells.sum(axis=0)[None])[0] == pytest.approx(found, abs=1e-12)
+    assert _kappa(np.eye(size), cells.sum(axis=0)[None])[0] == pytest.approx(found, abs=1e-12)
+
+
+_GRADE = st.sampled_from([1, 2, 3, 4, 5])
+
+
+@given(st.lists(st.tuples(_GRADE, _GRADE), min_size=2, max_size=40))
+def test_weighted_kappa_equals_scikit_learn_and_the_resampled_formula(pairs: list[tuple[int, int]]) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    from mrag_eval.metrics._agreement import _distances, _kappa
+
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    if len({*first, *second}) == 1:
+        return
+    order = (1, 2, 3, 4, 5)
+    found = cohen_kappa(first, second, order=order, n_resamples=100).value
+    expected = cohen_kappa_score(first, second, labels=order, weights="quadratic")
+    assert found == pytest.approx(expected, abs=1e-12)
+    cells = np.eye(25)[[(a - 1) * 5 + b - 1 for a, b in pairs]]
+    agree = 1 - _distances(5) ** 2 / 16
+    assert _kappa(agree, cells.sum(axis=0)[None])[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_weighted_kappa_by_hand() -> None:
+    first, second = [0, 0, 1, 2], [0, 1, 1, 0]
+    # squared distances, observed: 0 1 0 4; of all 16 pairs: 0 1 1 0 twice, 1 0 0 1, and 4 1 1 4
+    assert cohen_kappa(first, second, order=(0, 1, 2)).value == pytest.approx(1 - (5 / 4) / (16 / 16), abs=1e-12)
+    # by names, and with places that nobody uses between them, the order alone counts
+    words = ["bad", "fair", "good"]
+    named = cohen_kappa([words[i] for i in first], [words[i] for i in second], order=words)
+    assert named.value == pytest.approx(-0.25, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, (0, 1, 2)], ids=["nominal", "ordinal"])
+def test_people_who_all_agree_have_a_limit_by_wilson(order: tuple[int, ...] | None) -> None:
+    labels = [0, 1, 2] * 6
+    pairs = [[label, label] for label in labels]
+    for found in (cohen_kappa(labels, labels, order=order), krippendorff_alpha(pairs, order=order)):
+        assert found.value == pytest.approx(1.0)
+        assert found.reason == "all rows agree"
+        assert found.low is not None
+        assert 0.4 < found.low < 1.0
 
 
 def test_fleiss_by_hand() -> None:
@@ -85,9 +126,12 @@ def test_alpha_of_the_published_example() -> None:
         [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
     ]
-    found = krippendorff_alpha(list(zip(*observers, strict=True)))
+    units = list(zip(*observers, strict=True))
+    found = krippendorff_alpha(units)
     assert found.value == pytest.approx(0.743, abs=5e-4)
     assert found.n == 11  # the last unit has one rating
+    # the same data as ordinal: 0.815
+    assert krippendorff_alpha(units, order=(1, 2, 3, 4, 5)).value == pytest.approx(0.815, abs=5e-4)
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=3, max_size=3), min_size=3, max_size=25))
@@ -105,10 +149,18 @@ def test_alpha_equals_the_resampled_formula(ratings: list[list[str | None]]) -> 
     assert found.value == pytest.approx(1 - (1 - observed) / (1 - expected), abs=1e-9)
 
 
-def test_alpha_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "krippendorff", None)
-    with pytest.raises(MissingExtraError, match=r"mrag-eval\[agreement\]"):
-        krippendorff_alpha([["a", "b"]])
+@given(st.lists(st.lists(st.sampled_from([1, 2, 3, 4, None]), min_size=3, max_size=3), min_size=3, max_size=25))
+def test_alpha_equals_the_package_krippendorff(ratings: list[list[int | None]]) -> None:
+    import krippendorff
+
+    for level, order in (("nominal", None), ("ordinal", (1, 2, 3, 4))):
+        found = krippendorff_alpha(ratings, order=order, n_resamples=100)
+        if found.value is None:
+            assert found.reason
+            continue
+        table = np.array([[np.nan if label is None else label for label in row] for row in ratings]).T
+        expected = krippendorff.alpha(reliability_data=table, level_of_measurement=level, value_domain=[1, 2, 3, 4])
+        assert found.value == pytest.approx(expected, abs=1e-9)
 
 
 def test_f1_by_hand() -> None:

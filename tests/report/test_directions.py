@@ -27,7 +27,16 @@ from tests.report.test_leaderboard import LANGUAGES, row
 from tests.report.test_leaderboard import _write as write_system
 
 # Every metric by the names that results have for it: of rows, of the task as a whole, of rankings, by a labeller.
-ROW_METRICS = (*METRICS, "hit@20", "mrr@20", "ndcg@20", "reranked_hit@5", "shown@3", "hit@20 (judged)")
+ROW_METRICS = (
+    *METRICS,
+    "judge_label.supported",
+    "hit@20",
+    "mrr@20",
+    "ndcg@20",
+    "reranked_hit@5",
+    "shown@3",
+    "hit@20 (judged)",
+)
 NAMES = tuple(dict.fromkeys((*ROW_METRICS, *TASK_MEASURES)))
 # Written by hand; whatever is not here is better the higher it is.
 LOWER = {"option_unread", "language_mix", "code_switch", "concurrence.unread", "quote_stitched", "quote_nowhere",
@@ -35,7 +44,8 @@ LOWER = {"option_unread", "language_mix", "code_switch", "concurrence.unread", "
          "nomiracl_invalid", "wrong_supported", "wrong_unsupported"}  # fmt: skip
 NEITHER = {"answered_in_english", "declined", "sem_lemma_rule", "option_refused", "concurrence.Con_CS",
            "concurrence.Non_CS", "concurrence.refused",
-           "refused", "quote_elsewhere", "copied", "passages_in_language", "right_unsupported",
+           "refused", "quote_elsewhere", "copied", "passages_in_language", "right_unsupported", "judge_label",
+           "judge_label.supported",
            *(name for name in NAMES if ".countries" in name)}  # fmt: skip
 NEARER_ZERO = {name for name in NAMES if ".delta_CS" in name}
 SIDES = dict.fromkeys(NAMES, "higher") | dict.fromkeys(LOWER, "lower") | dict.fromkeys(NEITHER, "neither")

@@ -14,7 +14,20 @@ from typing import Any, get_args
 import pytest
 from lm_eval.utils import handle_non_serializable
 
-from mrag_eval.core import BEFORE, OUTCOMES, STAGES, Claim, Failure, ModelReply, RagDoc, Retrieved, TextKind, way_to
+from mrag_eval.config import verdict_metrics
+from mrag_eval.core import (
+    BEFORE,
+    OUTCOMES,
+    STAGES,
+    YES_NO,
+    Claim,
+    Failure,
+    ModelReply,
+    RagDoc,
+    Retrieved,
+    TextKind,
+    way_to,
+)
 from mrag_eval.harness import _command
 from mrag_eval.judging import Panel
 from mrag_eval.models import Asked, Reply, Translation, Translator
@@ -30,7 +43,8 @@ from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
 RANKING = ("hit@2", "mrr@2", "rerank_hit@2")
-NAMES = [*METRICS, *RANKING]
+# metrics of verdicts on another scale than yes and no need a judge of their own
+NAMES = [*(name for name in METRICS if name in YES_NO.metrics or not verdict_metrics([name])), *RANKING]
 ROWS: list[dict[str, Any]] = [
     {
         "id": "a",

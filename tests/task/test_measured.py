@@ -108,9 +108,12 @@ def test_each_field_of_each_block_arrives(mode: str, name: str, path: str) -> No
     with warnings.catch_warnings():
         # pydantic warns of the value's type
         warnings.simplefilter("ignore")
-        other = replace(blocks, **{name: _changed(getattr(blocks, name), path)})
         if path == "mode" and name == "retrieval":
             other = replace(blocks, retrieval=Retrieval(mode="qlang"))
+        elif path == "scale" and name == "judge":
+            other = replace(blocks, judge=Judge.model_validate({"scale": [0, 1]}))
+        else:
+            other = replace(blocks, **{name: _changed(getattr(blocks, name), path)})
         one, two = (Measurement("t", setting=setting_of(each, {}, {}, {})) for each in (blocks, other))
     key = f"{name}.{path}"
     assert {key} & {*two.flat(["setting"])}, f"{key} is not in the record"

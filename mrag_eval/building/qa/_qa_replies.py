@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mrag_eval.building.steps._asking import fault
-from mrag_eval.core import base_language, is_language, language_name
+from mrag_eval.core import as_verdict, base_language, is_language, language_name
 from mrag_eval.metrics import LanguageDetector, ScriptDetector, accepts, default_detector
-from mrag_eval.models import Parsed, as_verdict, parse_json, parse_tag
+from mrag_eval.models import Parsed, parse_json, parse_tag
 
 # The checker's decisions, and the reason for dropping an item that fails one.
 CHECKS = {

@@ -18,8 +18,8 @@ from mrag_eval.building.review._review import (
     read_reviews,
     write_review,
 )
-from mrag_eval.core import score_text
-from mrag_eval.platform import DataError, MragError
+from mrag_eval.core import majority_of, score_text
+from mrag_eval.platform import DataError
 
 NOT_REVIEWED = "not reviewed"
 SPLIT = "annotators split"
@@ -127,13 +127,15 @@ def outcome(annotations: Annotations) -> Review:
 
 def _decision(item: ReviewItem, given: Sequence[Annotation]) -> Decision:
     """Decide on one item: more than half must pass it, and a majority of these keeps or corrects the answer."""
-    holds = tuple(_majority([a.holds[i] for a in given]) for i in range(len(item.documents)))
+    holds = tuple(
+        majority_of([found for a in given if (found := a.holds[i]) is not None]) for i in range(len(item.documents))
+    )
     if not given:
         return Decision(None, False, NOT_REVIEWED, holds)
     verdicts = Counter(annotation.verdict for annotation in given)
     passing = sum(verdicts[verdict] for verdict in PASSING)
     if 2 * passing <= len(given):
-        rejected = _majority([annotation.verdict for annotation in given])
+        rejected = majority_of([annotation.verdict for annotation in given])
         return Decision(None, False, rejected or ("rejected" if passing * 2 < len(given) else SPLIT), holds)
     if verdicts["accepted"] > verdicts["corrected"]:
         return Decision(item.answer, False, None, holds)
@@ -143,13 +145,6 @@ def _decision(item: ReviewItem, given: Sequence[Annotation]) -> Decision:
     if len(corrections) > 1 and corrections[0][1] == corrections[1][1]:
         return Decision(None, False, CORRECTIONS_DIFFER, holds)
     return Decision(corrections[0][0], True, None, holds)
-
-
-def _majority(labels: Sequence[Any]) -> Any:
-    """Return the label chosen by more than half of those who labelled; None without one."""
-    said = Counter(label for label in labels if label is not None)
-    label, count = said.most_common(1)[0] if said else (None, 0)
-    return label if 2 * count > said.total() else None
 
 
 def crossdoc_type(holds: Sequence[Holds | None]) -> int | None:
@@ -218,10 +213,7 @@ def _figures(ratings: Sequence[Sequence[Any]], annotators: Sequence[str], seed: 
             bounds=(0.0, 1.0),
         ).as_dict(),
     }
-    try:
-        figures["alpha"] = krippendorff_alpha(ratings, seed=seed).as_dict()
-    except MragError as error:
-        figures["alpha"] = {"value": None, "reason": f"{error.message}; {error.next_step}"}
+    figures["alpha"] = krippendorff_alpha(ratings, seed=seed).as_dict()
     if len(annotators) == 2:
         first, second = zip(*ratings, strict=True)
         figures["kappa"] = cohen_kappa(first, second, seed=seed).as_dict()

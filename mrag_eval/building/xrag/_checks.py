@@ -55,7 +55,7 @@ def closed_book(
         return [_judged(rubric, case) for _, case in cases[item.id]]
 
     def make(item: LinkedQuestion, verdicts: list[Answered[Any]]) -> Outcome:
-        right = [name for (name, _), v in zip(cases[item.id], verdicts, strict=True) if v.value and v.value.holds]
+        right = [name for (name, _), v in zip(cases[item.id], verdicts, strict=True) if v.value and v.value.verdict]
         if right:
             return dropped(KNOWN, ", ".join(right))
         missing = lost.get(item.id) or failure(verdicts)

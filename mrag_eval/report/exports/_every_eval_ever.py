@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from mrag_eval.config import JUDGED, SHOWN
+from mrag_eval.config import SHOWN, judged_metrics
 from mrag_eval.core import plain_name
 from mrag_eval.platform import replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
@@ -221,12 +221,12 @@ def _metric(task: ExportedTask, score: Score) -> dict[str, Any]:
         # the schema has no continuous score without both ends
         out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}
     panel = None if task.leaf is None else task.leaf.scores.judge
-    if panel is not None and panel.models and name.startswith(JUDGED):
+    if panel is not None and panel.models and judged_metrics([name]):
         block, text = task.config.judge, task.config.setting("measurement.setting.texts.judge")
         out["llm_scoring"] = {
             "judges": [{"model_info": {**_named(model), "additional_details": _UNKNOWN}} for model in panel.models],
             "input_prompt": f"{block.get('prompt')}{f' (sha256 {text})' if text else ''}",
-            "aggregation_method": "majority_vote",
+            "aggregation_method": "median" if panel.scale.order and name in panel.scale.metrics else "majority_vote",
         }
     return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,22 @@ from typing import Any
 
 from mrag_eval.config import Measurement
 from mrag_eval.metrics import Estimate
-from mrag_eval.platform import DataError, JsonFault, Wait, finite, json_value, name_of_model, names_of_models, regular
+from mrag_eval.platform import (
+    OPTIONAL,
+    DataError,
+    JsonFault,
+    Wait,
+    check_version,
+    finite,
+    from_json,
+    hidden,
+    json_value,
+    name_of_model,
+    names_of_models,
+    regular,
+    with_version,
+    write_whole,
+)
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
@@ -204,10 +220,51 @@ class ResultFile:
         return next((path for name in names if (path := self.path.parent / name).is_file()), None)
 
 
-def read_results(paths: Sequence[Path]) -> list[ResultFile]:
+@dataclass(frozen=True, slots=True)
+class LaterVerdicts:
+    """The verdicts of a panel on a finished run: the task's scores with them, who judged, and by which settings.
+
+    They lie in a file of their own beside the results, which stay as the run wrote them.
+    """
+
+    scores: TaskScores
+    judge: Mapping[str, Any]
+    measurement: Measurement | None = field(default=None, metadata=OPTIONAL)
+
+    @staticmethod
+    def path(results: Path, task: str) -> Path:
+        """Return where the verdicts on a task of a result file are."""
+        return results.with_name(f"judged_scores_{task}_{results.stem.removeprefix('results_')}.json")
+
+    def write(self, results: Path, task: str) -> None:
+        """Write the verdicts beside a result file, with known secrets hidden; they replace earlier ones."""
+        text = json.dumps(hidden(with_version(self)), ensure_ascii=False, indent=2)
+        write_whole(self.path(results, task), f"{text}\n")
+
+
+def with_later_verdicts(file: ResultFile) -> ResultFile:
+    """Return a result file with the verdicts that were given after the run as part of its tasks.
+
+    Raises DataError for a file of verdicts that cannot be read.
+    """
+    found = {}
+    for task, leaf in file.leaves.items():
+        path = LaterVerdicts.path(file.path, task)
+        if path.is_file():
+            fix = f"judge the run again, or remove {path}"
+            content = _json_of(path, fix)
+            check_version(content if isinstance(content, dict) else {}, str(path))
+            later = from_json(LaterVerdicts, finite(content), str(path), fix)
+            config = TaskConfig({**leaf.config.raw, "judge": later.judge})
+            found[task] = LeafResult(task, later.scores, config, later.measurement or leaf.measurement)
+    return replace(file, leaves={**file.leaves, **found}) if found else file
+
+
+def read_results(paths: Sequence[Path], *, judged: bool = True) -> list[ResultFile]:
     """Return the result files at ``paths`` (files, or folders searched for ``results_*.json``), in order of their date.
 
-    Of models in folders of one name, each is named by its whole path.
+    Of models in folders of one name, each is named by its whole path. ``judged``: verdicts that were given after a run
+    are part of it.
 
     Raises DataError naming the path that is missing, holds no result file or is not one, and for scores of another
     schema.
@@ -225,6 +282,7 @@ def read_results(paths: Sequence[Path]) -> list[ResultFile]:
             raise DataError(f"{path}: no such file or folder", "name the --output_path of a run")
     with Wait("reading results", len(files), "files") as wait:
         read = [read_result_file(path) for path in wait.over(files)]
+    read = [with_later_verdicts(file) for file in read] if judged else read
     names = names_of_models(result.called for result in read)
     told = [replace(result, model=names[result.called]) for result in read]
     return sorted(told, key=lambda result: (result.date, str(result.path)))
@@ -232,15 +290,7 @@ def read_results(paths: Sequence[Path]) -> list[ResultFile]:
 
 def read_result_file(path: Path) -> ResultFile:
     """Return one result file. Raises DataError as :func:`read_results` does."""
-    try:
-        content = json_value(regular(path).read_bytes(), lax=True)
-    except OSError as err:
-        raise DataError(f"{path}: cannot be read ({err.strerror})", "name a readable results_*.json") from None
-    except JsonFault as err:
-        raise DataError(
-            f"{path}: not readable as JSON ({err})",
-            "the run may have been cut off: run it again, or name another file",
-        ) from None
+    content = _json_of(path, "the run may have been cut off: run it again, or name another file")
     if not isinstance(content, dict) or not isinstance(content.get("configs"), dict):
         raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", "name the results_*.json of a run")
     # scores that are no numbers are missing with a reason; settings that are none, without
@@ -256,6 +306,15 @@ def read_result_file(path: Path) -> ResultFile:
     date = content.get("date")
     known = isinstance(date, int | float) and 0 <= date < _LAST_DATE
     return ResultFile(path, name_of_model(_called(content)), float(date) if known else 0.0, leaves, content)
+
+
+def _json_of(path: Path, fix: str) -> Any:
+    try:
+        return json_value(regular(path).read_bytes(), lax=True)
+    except OSError as err:
+        raise DataError(f"{path}: cannot be read ({err.strerror})", "name a readable results_*.json") from None
+    except JsonFault as err:
+        raise DataError(f"{path}: not readable as JSON ({err})", fix) from None
 
 
 def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class RowTexts:
         outcome: how the model gave no answer to read, None if it gave one.
         passages: the passages of the prompt, in order.
         shown: whether one of them is relevant, None if it is not known.
-        votes: seat of a panel -> its verdict, or why it abstained.
+        votes: seat of a panel -> its verdict (a grade as text), or why it abstained.
     """
 
     question: str
@@ -97,11 +97,15 @@ def _shown(record: RowRecord, hits: Sequence[Hit]) -> bool | None:
 
 
 def _votes(sample: Sample) -> dict[str, bool | str | None]:
-    if sample.record.judge is not None and sample.record.judge.votes:
-        return dict(sample.record.judge.votes)
-    found: dict[str, bool | str | None] = {}
-    for seat, vote in sample.votes.items():
-        given = vote if isinstance(vote, Mapping) else {}
-        verdict = given.get("verdict")
-        found[str(seat)] = verdict if isinstance(verdict, bool) else str(given.get("error") or "no verdict")
-    return found
+    judged = sample.record.judge
+    if judged is not None and judged.votes:
+        return {seat: _said(judged.vote(seat), judged.why_not(seat)) for seat in judged.votes}
+    votes = {seat: vote if isinstance(vote, Mapping) else {} for seat, vote in sample.votes.items()}
+    return {str(seat): _said(vote.get("verdict"), vote.get("error") or "no verdict") for seat, vote in votes.items()}
+
+
+def _said(verdict: Any, otherwise: Any) -> bool | str | None:
+    """Return yes or no as it is, a grade or a label as text, and without a verdict its reason."""
+    if isinstance(verdict, bool) or (verdict is None and otherwise is None):
+        return verdict
+    return str(otherwise if verdict is None else verdict)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.platform import DataError, hidden, json_value, names_of_models, regular, task_and_date, write_whole
-from mrag_eval.report.files._results import ResultFile, read_result_file
+from mrag_eval.report.files._results import ResultFile, read_result_file, with_later_verdicts
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.files._task_config import TaskConfig
@@ -163,7 +163,8 @@ def result_beside(path: Path) -> ResultFile | None:
         changed = results.stat().st_mtime_ns
     except OSError:
         return None
-    return _result(results, changed)
+    file = _result(results, changed)
+    return with_later_verdicts(file) if path.name.startswith("judged_") else file
 
 
 @lru_cache(maxsize=4)
@@ -196,13 +197,15 @@ def results_beside(path: Path) -> Path:
     return path.parent / f"results_{task_and_date(path)[1]}.json"
 
 
-def sample_files(paths: Sequence[Path]) -> list[Path]:
+def sample_files(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
     """Return the sample files at ``paths`` (files or folders): per task and folder the newest, a judged one first.
 
-    Raises DataError for a path without sample files.
+    Without ``judged``, those that runs wrote, and any that is named. Raises DataError for a path without sample files.
     """
     newest: dict[tuple[Path, str], Path] = {}
     for file in files_at(paths):
+        if not judged and file not in paths and file.name.startswith("judged_"):
+            continue
         key = file.parent, task_of(file)
         newest[key] = max(newest.get(key, file), file, key=newest_last)
     return list(newest.values())

@@ -110,7 +110,7 @@ def read_labels_of(path: Path, runs: Sequence[Verdicts]) -> PeoplesLabels:
             continue
         if found[0] in labels:
             raise DataError(f"{where}: the id '{key}' comes a second time", "keep one label for every id")
-        labels[found[0]] = label_of(line.cells["label"], where)
+        labels[found[0]] = bool(label_of(line.cells["label"], where))
     used = {name: label for name, label in labels.items() if name in judged}
     if not used:
         raise DataError(

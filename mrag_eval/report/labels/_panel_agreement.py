@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.models import as_verdict
+from mrag_eval.core import YES_NO, VerdictScale, VerdictValue, as_verdict
 from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import models_beside, read_samples, task_of
@@ -25,15 +25,17 @@ def agreement(paths: Sequence[Path], human: Sequence[Path]) -> HumanAgreement:
 
     The answers of several runs are pooled; those to one question are resampled together. The label of an answer is that
     of most annotators. See :func:`mrag_eval.scoring.against_human`. Raises DataError if samples hold no votes, if no
-    label belongs to one of their rows, and for an id that several runs have.
+    label belongs to one of their rows, for an id that several runs have, and for runs that are judged on several
+    scales.
     """
     pooled = _pooled(paths)
-    labels = _of_runs(read_labels(human), pooled, human)
+    scale = _scale([sample for _, sample in pooled.values()], paths)
+    labels = _of_runs(read_labels(human, scale), pooled, human)
     records = [
         replace(sample.record, row=name, group=sample.record.resampled_with) if len(paths) > 1 else sample.record
         for name, (_, sample) in pooled.items()
     ]
-    found = against_human(records, labels)
+    found = against_human(records, labels, scale=scale)
     if not found.rows and not found.split:
         raise DataError(
             f"{', '.join(map(str, human))}: none of its {len(labels)} ids is a judged row of "
@@ -43,20 +45,24 @@ def agreement(paths: Sequence[Path], human: Sequence[Path]) -> HumanAgreement:
     return found
 
 
-def write_pooled_sheet(paths: Sequence[Path], out: Path) -> int:
-    """Write a sheet of all answers that the panel judged, for one annotator to label; return their number.
+def write_pooled_sheet(paths: Sequence[Path], out: Path) -> tuple[int, VerdictScale]:
+    """Write a sheet of all answers that the panel judged, for one annotator to label.
+
+    Return their number, and the scale of the labels.
 
     Verdicts are not shown. Raises DataError if ``out`` exists, and if samples hold no votes.
     """
     if out.exists():
         raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
+    pooled = _pooled(paths)
     rows = [
         sheet_row(name, sample)
-        for name, (_, sample) in _pooled(paths).items()
+        for name, (_, sample) in pooled.items()
         if sample.record.judge is not None and sample.record.judge.votes
     ]
+    scale = _scale([sample for _, sample in pooled.values()], paths)
     write_sheet(out, _COLUMNS, rows)
-    return len(rows)
+    return len(rows), scale
 
 
 def sheet_row(name: str, sample: Sample) -> dict[str, str]:
@@ -70,12 +76,22 @@ def sheet_row(name: str, sample: Sample) -> dict[str, str]:
     }
 
 
-def read_labels(paths: Sequence[Path]) -> dict[str, dict[str, HumanLabel]]:
+def _scale(samples: Sequence[Sample], paths: Sequence[Path]) -> VerdictScale:
+    """Return the scale of the verdicts on samples."""
+    found = {sample.record.panel.scale for sample in samples if sample.record.panel is not None} or {YES_NO}
+    if len(found) > 1:
+        told = " | ".join(sorted(scale.words for scale in found))
+        raise DataError(f"{', '.join(map(str, paths))}: verdicts on several scales: {told}", "name runs of one scale")
+    return found.pop()
+
+
+def read_labels(paths: Sequence[Path], scale: VerdictScale = YES_NO) -> dict[str, dict[str, HumanLabel]]:
     """Return people's labels from sheets with the columns ``id`` and ``label``: id -> annotator -> label.
 
     The annotator is named in the row's column ``annotator``, else by the sheet. Labels are correct/incorrect,
-    true/false, yes/no or 1/0; rows without one are left out. A column ``debatable`` holds yes or
-    no, an empty cell no. Raises DataError naming the line for another word, and for an id that one annotator has twice.
+    true/false, yes/no or 1/0, or the verdicts of another ``scale``; rows without one are left out. A column
+    ``debatable`` holds yes or no, an empty cell no. Raises DataError naming the line for another word, and for an id
+    that one annotator has twice.
     """
     labels: dict[str, dict[str, HumanLabel]] = defaultdict(dict)
     for path in paths:
@@ -90,7 +106,7 @@ def read_labels(paths: Sequence[Path]) -> dict[str, dict[str, HumanLabel]]:
                     "keep one label for every id, or name the annotators in a column 'annotator'",
                 )
             mark = row.cells.get("debatable") or "no"
-            labels[key][annotator] = HumanLabel(label_of(row.cells["label"], where), _is_yes(mark, where))
+            labels[key][annotator] = HumanLabel(label_of(row.cells["label"], where, scale), _is_yes(mark, where))
     found = {key: given for key, given in labels.items() if given}
     if not found:
         raise DataError(
@@ -106,11 +122,12 @@ def _is_yes(word: str, where: str) -> bool:
     return mark
 
 
-def label_of(word: str, where: str) -> bool:
-    """Return the label that a word of people's labels means; raise DataError for another word, naming its place."""
-    label = _WORDS.get(word.strip(), as_verdict(word))
+def label_of(word: str, where: str, scale: VerdictScale = YES_NO) -> VerdictValue:
+    """Return the verdict that a word of people's labels means; raise DataError for another word, naming its place."""
+    label = scale.read(_WORDS.get(word.strip(), word) if scale == YES_NO else word)
     if label is None:
-        raise DataError(f"{where}: label '{word}' is neither correct nor incorrect", "write correct or incorrect")
+        what = "is neither correct nor incorrect" if scale == YES_NO else "is not on the judges' scale"
+        raise DataError(f"{where}: label '{word}' {what}", f"write {scale.words}")
     return label
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mrag_eval.config import SUFFICIENCY, VERDICTS, Judge, deep_merge, validated
+from mrag_eval.config import (
+    JUDGES,
+    SUFFICIENCY,
+    Judge,
+    Measurement,
+    by_content,
+    deep_merge,
+    judges_of,
+    validated,
+    verdict_metrics,
+)
 from mrag_eval.core import RowScores, Scored, Vote
-from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged
+from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged, verdict_rubric
 from mrag_eval.platform import DataError
+from mrag_eval.report.files._results import LaterVerdicts, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import config_beside, read_samples, write_samples
+from mrag_eval.report.files._samples import config_beside, read_samples, result_beside, task_of, write_samples
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import (
     JudgedRecord,
@@ -25,17 +36,15 @@ from mrag_eval.scoring import (
 
 T = TypeVar("T")
 
-# Fields that a judged sample has in addition to those of the run.
-_NAMES = (*VERDICTS, "language_check")
-
 
 @dataclass(frozen=True)
 class Rejudged:
-    """A re-judged sample file: its path, its settings, and the scores with the panel's table."""
+    """A re-judged sample file: its path, its settings, the scores with the panel's table, and the judged metrics."""
 
     path: Path
     block: Judge
     scores: TaskScores
+    metrics: tuple[str, ...]
 
 
 def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
@@ -63,16 +72,25 @@ def judge_answers(
     rows = [_scored(sample) for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
     rows, share = judged(rows, panel, block, check)
-    scores = score_rows(rows, _NAMES if check is not None else VERDICTS, searched=False)
+    names = (*block.scale.metrics, "language_check")
+    scores = score_rows(rows, names if check is not None else block.scale.metrics, searched=False)
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
-        record = _rescored(sample.record, score, _NAMES)
+        # those of an earlier panel, perhaps on another scale, go
+        stale = {*names, *verdict_metrics([*sample.record.values, *sample.record.unscored])}
+        record = _rescored(sample.record, score, stale)
         record = replace(record, panel=share if i == 0 else None, judge=None, failures=row.failures)
         votes: Mapping[str, Vote] = {}
         if row.judgement is not None:
             record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
-        done.append(sample.rescored(record, _NAMES, score.values, votes))
-    return _written(out, done, config, block, None if of_people else config.evaluated)
+        done.append(sample.rescored(record, stale, score.values, votes))
+    judged_run = _written(out, done, config, block, names, None if of_people else config.evaluated)
+    run, task = result_beside(path), task_of(path)
+    # samples in another place are no part of the run
+    if run is not None and run.samples(task) == out:
+        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), _measured(run, task, block, panel))
+        later.write(run.path, task)
+    return judged_run
 
 
 def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
@@ -96,10 +114,10 @@ def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejud
         record = _rescored(sample.record, score, (SUFFICIENCY,))
         record = replace(record, sufficiency_panel=share if i == 0 else None, **parts)
         done.append(sample.rescored(record, (SUFFICIENCY,), score.values, None))
-    return _written(out, done, config, block, config.evaluated)
+    return _written(out, done, config, block, (SUFFICIENCY,), config.evaluated)
 
 
-def _rescored(record: RowRecord, scores: RowScores, names: Sequence[str]) -> RowRecord:
+def _rescored(record: RowRecord, scores: RowScores, names: Collection[str]) -> RowRecord:
     """Return the record with new values of the metrics ``names``, replacing any earlier ones."""
 
     def renewed(before: Mapping[str, T], new: Mapping[str, T]) -> dict[str, T]:
@@ -142,10 +160,29 @@ def _check_prompts(path: Path, recorded: Mapping[str, Any], named: Mapping[str, 
             )
 
 
-def _written(out: Path, samples: Sequence[Sample], config: TaskConfig, block: Judge, evaluated: str | None) -> Rejudged:
+def _measured(run: ResultFile, task: str, block: Judge, panel: Panel) -> Measurement | None:
+    """Return what the scores of a run measure with the verdicts of a panel."""
+    record = run.measurement(task)
+    if record is None:
+        return None
+    text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
+    own = by_content({"judge": block.model_dump(mode="json")})
+    texts = {**(record.setting.get("texts") or {}), "judge": text}
+    record = record.adding("instrument", {JUDGES: judges_of(panel.identities)})
+    return record.adding("setting", {**own, "texts": texts})
+
+
+def _written(
+    out: Path,
+    samples: Sequence[Sample],
+    config: TaskConfig,
+    block: Judge,
+    metrics: tuple[str, ...],
+    evaluated: str | None,
+) -> Rejudged:
     write_samples(out, samples)
     seed = config.retrieval.get("seed", 0)
-    return Rejudged(out, block, summarize([sample.record for sample in samples], seed, evaluated))
+    return Rejudged(out, block, summarize([sample.record for sample in samples], seed, evaluated), metrics)
 
 
 def _scored(sample: Sample) -> Scored:

@@ -189,7 +189,8 @@ function details(sample) {
   if (sample.votes) {
     part("Votes", make("ul", {}, ...Object.entries(sample.votes).map(([judge, vote]) => {
       const none = vote.verdict === null || vote.verdict === undefined;
-      const verdict = none ? `abstains (${vote.error ?? ""})` : vote.verdict ? "correct" : "incorrect";
+      const words = {true: "correct", false: "incorrect"};
+      const verdict = none ? `abstains (${vote.error ?? ""})` : words[vote.verdict] ?? `${vote.verdict}`;
       return make("li", {}, `${judge}: ${verdict}`, vote.justification ? text(vote.justification) : null);
     })));
   }

@@ -15,8 +15,8 @@ from mrag_eval.report.tables._requirements import ANY, REQUIRED, is_met, value_t
 # What changes only how the passages found are used.
 OF_THE_ANSWER = (
     *("prompt", "generation_kwargs", "num_fewshot", "output_type", "run", "seeds"),
-    *("texts.prompt", "texts.judge", "texts.sufficiency", "judge.prompt", "judge.reply", "judge.tie"),
-    *("judge.language_check", "judge.languages", "judge.sufficiency", "judge.correct_language"),
+    *("texts.prompt", "texts.judge", "texts.sufficiency", "judge.prompt", "judge.reply", "judge.scale"),
+    *("judge.tie", "judge.language_check", "judge.languages", "judge.sufficiency", "judge.correct_language"),
 )
 # What changes no question and no reference answer.
 OF_A_RUN = (

@@ -284,9 +284,7 @@ def _in_full(votes: Mapping[str, Mapping[str, Any]]) -> dict[str, Vote]:
 
 
 def _in_short(judged: JudgedRecord) -> dict[str, Vote]:
-    return {
-        seat: Vote(vote) if isinstance(vote, bool) else Vote(None, error=vote) for seat, vote in judged.votes.items()
-    }
+    return {seat: Vote(judged.vote(seat), error=judged.why_not(seat)) for seat in judged.votes}
 
 
 def _breakdowns(here: TaskHere) -> Sequence[str]:

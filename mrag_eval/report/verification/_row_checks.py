@@ -145,7 +145,7 @@ def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowR
             one, other = getattr(before, name), getattr(record, name)
             if name in (*OF_A_RANK, "values", "unscored") or one == other:
                 continue
-            if name == "judge" and one is not None and other is not None and one.verdict is not other.verdict:
+            if name == "judge" and one is not None and other is not None and one.verdict != other.verdict:
                 against_votes.append(before.row)
             by = _BY.get(name, "by its reply")
             of(by).compare(before.row, to_json(one), to_json(other), name)

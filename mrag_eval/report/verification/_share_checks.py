@@ -67,6 +67,8 @@ def _panel(
             yield Finding(task, "fault", f"{key}: votes of {', '.join(seats)}, the panel is {', '.join(share.models)}")
         if not _are_judges(here, share.models):
             yield Finding(task, "fault", f"{key}.models are not the judges of the results")
+        if key == "panel" and share.scale != here.judge.scale:
+            yield Finding(task, "fault", f"{key}.scale is not that of the judge block")
         if share.language_check != note:
             text = f"{key}.language_check is {share.language_check}, {note} by the judge block"
             yield Finding(task, "fault", text)

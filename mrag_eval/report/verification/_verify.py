@@ -36,7 +36,7 @@ def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Pat
     summarizing the rows again; the harness's averages; the record of what was measured; and that
     record against the task in ``tasks_folder``. Raises DataError for a path without results.
     """
-    files = read_results([Path(path) for path in paths])
+    files = read_results([Path(path) for path in paths], judged=False)
     with Wait("verifying results", sum(len(file.leaves) for file in files), "tasks") as wait:
         return [_verified(file, tasks_folder, copies, wait) for file in files]
 
@@ -63,7 +63,7 @@ def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
         is_results = path.is_file() and path.name.startswith("results_") and path.suffix == ".json"
         if path.is_dir() or is_results:
             try:
-                found |= {file.path: file for file in read_results([path])}
+                found |= {file.path: file for file in read_results([path], judged=False)}
             except DataError:
                 # the command that reads this path names its fault
                 continue

@@ -50,7 +50,7 @@ def judge_texts(here: TaskHere) -> Iterator[Finding]:
     """Compare the recorded hashes of judges' prompts with those here: a fault for built-in ones, else a note."""
     leaf, block = here.leaf, here.judge
     named: dict[str, tuple[str, Callable[[], Rubric[Any]]]] = {
-        "judge": (block.prompt, lambda: verdict_rubric(block.prompt, block.reply)),
+        "judge": (block.prompt, lambda: verdict_rubric(block.prompt, block.reply, block.scale)),
         "sufficiency": (block.sufficiency.prompt, lambda: sufficiency_rubric(block.sufficiency.prompt)),
         "relevance": (block.relevance.prompt, lambda: relevance_rubric(block.relevance.prompt)),
     }

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.config import TOP_SCORE, Agent
-from mrag_eval.core import CRITERIA, Hit
-from mrag_eval.models import Parsed, as_verdict, parse_json
+from mrag_eval.core import CRITERIA, Hit, as_verdict
+from mrag_eval.models import Parsed, parse_json
 from mrag_eval.prompts import PromptTemplate
 from mrag_eval.retrieval.agents._records import Candidate, Critique, SufficiencyVerdict
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from mrag_eval.core import rounded
+from mrag_eval.core import YES_NO, rounded
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Listing, Section, each_task
@@ -19,15 +20,17 @@ def _tables(leaf: Leaf) -> Iterator[tuple[Point, PanelTable]]:
             yield {"task": leaf.label, "about": about}, table
 
 
-def _judge_points(leaf: Leaf) -> list[Point]:
-    """Return the verdicts of every judge."""
+def _judge_points(leaf: Leaf, *, yes_no: bool) -> list[Point]:
+    """Return the verdicts of every judge: its share of yes, else its mean grade or the share of each label."""
     return [
         base
-        | {"judge": seat, "model": judge.model}
-        | percent(judge.correct)
+        | {"judge": seat, "model": judge.model, "label": label}
+        | percent(share)
         | {"abstained": sum(judge.abstained.values())}
         for base, table in _tables(leaf)
+        if (table.scale == YES_NO) is yes_no
         for seat, judge in table.judges.items()
+        for label, share in (judge.labels or {"mean grade": judge.correct}).items()
     ]
 
 
@@ -37,7 +40,8 @@ def _agreement_points(leaf: Leaf) -> list[Point]:
     for base, table in _tables(leaf):
         if table.agreement is None:
             continue
-        for name, kappa in {**table.agreement.pairwise, "Fleiss, all judges": table.agreement.fleiss}.items():
+        every = {name.partition("'")[0] + ", all judges": found for name, found in table.agreement.of_all.items()}
+        for name, kappa in {**table.agreement.pairwise, **every}.items():
             if kappa.value is not None:
                 limits = {"low": rounded(kappa.low, 3), "high": rounded(kappa.high, 3)}
                 out.append(base | {"judges": name, "kappa": rounded(kappa.value, 3), **limits})
@@ -63,7 +67,14 @@ SECTION = Section(
             "Share of answers (or passages) that each judge finds correct (or sufficient)",
             {"task": "task", "about": "judged", "judge": "judge", "model": "model", "value": "yes (%)"}
             | {"low": "95% from", "high": "95% to", "n": "n", "abstained": "abstained"},
-            each_task(_judge_points),
+            each_task(partial(_judge_points, yes_no=True)),
+            numbers=range(4, 9),
+        ),
+        Listing(
+            "Mean grade that each judge gives, 0 for the worst and 100 for the best, or its share of each label",
+            {"task": "task", "judge": "judge", "model": "model", "label": "of", "value": "%"}
+            | {"low": "95% from", "high": "95% to", "n": "n", "abstained": "abstained"},
+            each_task(partial(_judge_points, yes_no=False)),
             numbers=range(4, 9),
         ),
         Listing(
