@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from mrag_eval.report import Difference
 
 ALPHA = 0.05
+# Questions that may fail to show a larger difference than this are too few to call a strategy good enough.
+COARSE = 0.1
 # Seconds that count as none: a busy machine is no strategy's fault.
 _STEP = 0.1
 
@@ -98,8 +101,8 @@ class Strategies:
     def good_enough(self) -> tuple[Measured, ...]:
         """Return the best and all that are not shown to be worse and are near it, the cheapest first.
 
-        Near is a difference that is smaller than what this many questions show with 80% power. A larger one that is
-        not shown either is open: there are too few questions.
+        Near is a difference that is smaller than what this many questions show with 80% power, if they show 10 points.
+        Otherwise a strategy that is not shown to be worse is open: there are too few questions.
         """
         kept = [(price, one) for price, one in self._priced if one not in self.open and not self._is_worse(one)]
         return tuple(one for _, one in sorted(kept, key=lambda part: part[0]))
@@ -107,7 +110,8 @@ class Strategies:
     @property
     def open(self) -> tuple[Measured, ...]:
         """Return the strategies that are neither shown to be worse than the best nor near it."""
-        return tuple(one for one in self.measured if not self._is_worse(one) and _is_far(self.less_best(one)))
+        coarse = COARSE if scale_of(self.metric).percent else inf
+        return tuple(one for one in self.measured if not self._is_worse(one) and _is_open(self.less_best(one), coarse))
 
     @property
     def front(self) -> tuple[Measured, ...]:
@@ -154,29 +158,39 @@ class Strategies:
     def _decided(self, best: Measured, enough: Sequence[Measured]) -> str:
         if len(self.measured) == 1:
             return f"{best.name} is the only one that ran"
+        unsure = _few([one.name for one in self.open])
         if len(enough) == 1 and self.open:
-            names = _few([one.name for one in self.open])
-            return f"no winner: {best.name} is far ahead of {names}, but too few questions show it"
+            return f"no winner: too few questions to tell {best.name} from {unsure}{self._unseen(self.open)}"
         if len(enough) == 1:
             corrected = f"p <= .05, corrected for {len(self.tests)} pairs"
             return f"winner: {best.name}; every other is shown to be worse ({corrected})"
         others = [found for one in enough if (found := self.less_best(one)) is not None]
         names = ", ".join(one.name for one in enough)
+        besides = f"; too few questions to tell it from {unsure}" if unsure else ""
         if not any(found.better or found.worse for found in others):
-            return f"no winner: {names} are equal on every question; {enough[0].name} costs no more than the others"
-        widest = max(found.detectable or 0.0 for found in others)
-        seen = f"a difference under {points(widest, scale=scale_of(self.metric))} points would not be seen"
+            costs = f"{enough[0].name} costs no more than the others"
+            return f"no winner: {names} are equal on every question; {costs}{besides}"
+        seen = self._unseen(enough)
         if enough[0] is best:
             names = ", ".join(one.name for one in enough[1:])
-            return f"no winner: not shown to be worse: {names}; {best.name} is the cheapest of them as well; {seen}"
+            return f"no winner: {names} not shown to be worse; {best.name} is also the cheapest of these{seen}{besides}"
         cheap, found = enough[0], self.less_best(enough[0])
         prices = {one.name: price for price, one in self._priced}
         (cost, time, _), (most, longest, _) = prices[cheap.name], prices[best.name]
         less = "is cheaper" if cost < most else "is faster" if time < longest else "costs no more"
         return (
             f"no winner: {cheap.name} {less} than {best.name} and is good enough: {self._shown(cheap)} against "
-            f"{self._shown(best)} is no significant difference ({_p(found)}); {seen}"
+            f"{self._shown(best)} is no significant difference ({_p(found)}){seen}{besides}"
         )
+
+    def _unseen(self, those: Sequence[Measured]) -> str:
+        """Say how large a difference to the best these questions may fail to show."""
+        known = [found for one in those if (found := self.less_best(one)) is not None]
+        widest = max((max(found.detectable or 0.0, abs(found.difference or 0.0)) for found in known), default=0.0)
+        scale = scale_of(self.metric)
+        if scale.percent and widest >= 1:
+            return "; no difference at all would be seen"
+        return f"; a difference under {points(widest, scale=scale)} points would not be seen"
 
     def _shown(self, one: Measured) -> str:
         scale = scale_of(self.metric)
@@ -253,9 +267,10 @@ class Strategies:
         return "\n".join([pipe_table(head, body, "l" + "r" * (len(head) - 1)), *notes])
 
 
-def _is_far(found: Difference | None) -> bool:
+def _is_open(found: Difference | None, coarse: float) -> bool:
     # without a smallest difference, all questions differ alike
-    return found is not None and abs(found.difference or 0.0) > (found.detectable or 0.0)
+    seen = (found.detectable or 0.0) if found is not None else 0.0
+    return found is not None and (abs(found.difference or 0.0) > seen or seen > coarse)
 
 
 def _p(found: Difference | None, sign: str = "p = ") -> str:
