@@ -31,6 +31,8 @@ KEY = 'k3y"of\\a/server+1='
 # Modules that write files: "out" for whoever gets a run; "made" from files that went out and from counts, which hold
 # no key; "back" for us alone, or for whoever goes on with it: written as it is.
 WRITERS = {
+    "mrag_eval/_front/_strategies.py": "back",
+    "mrag_eval/_front/_strategy_data.py": "back",
     "mrag_eval/building/qa/_qa_build.py": "back",
     "mrag_eval/building/steps/_datasheet.py": "made",
     "mrag_eval/building/steps/_journal.py": "back",

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 import mrag_eval.datasets
 from mrag_eval.cli._catalog import list_benchmarks, list_tasks, tasks_folder
-from mrag_eval.config import JUDGED
+from mrag_eval.config import judged_metrics
 from mrag_eval.core import RowScores
 from mrag_eval.datasets import (
     LOADERS,
@@ -352,7 +352,7 @@ def test_main_metric_and_needs_are_those_of_the_tasks(declared: Declaration) -> 
     assert score in metrics
     assert score in METRICS or (score == "concurrence" and part)
     assert benchmarks == {declared.name}
-    assert ("judge" in declared.needs) == (declared.main_metric in JUDGED)
+    assert ("judge" in declared.needs) == bool(judged_metrics([declared.main_metric or ""]))
     assert ("index" in declared.needs) == bool(corpora - {"benchmark", "published"})
 
 

@@ -363,7 +363,7 @@ HOLDERS: dict[type, Callable[[VerdictScale], Any]] = {
     RowRecord: lambda scale: row_record(rows()[0].doc, RowScores(), judgement=judgement_of(scale)),
 }
 # Votes of something else, as text, or in memory alone.
-OTHERS = {"Votes", "Labels", "LabelRecord", "VotedAnswer", "CheckedTask", "Check", "RowTexts"}
+OTHERS = {"Claim", "Votes", "Labels", "LabelRecord", "VotedAnswer", "CheckedTask", "Check", "RowTexts"}
 _TYPES = re.compile(r"\b(VerdictValue|VerdictScale|Vote|Graded|JudgedRecord|Verdict)\b")
 
 

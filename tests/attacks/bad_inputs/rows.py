@@ -221,6 +221,26 @@ CASES = [
             ("--seed -1", ["--seed", "-1"]),
         )
     ),
+    *(
+        Case(
+            f"strategies {inputs} -o new {flags}",
+            named,
+            {"asked.jsonl": _line(_QUESTION, {"relevant_ids": ["1"]}), "held.jsonl": _line(_DOCUMENT, {})},
+        )
+        for inputs, flags, named in (
+            ("gone.jsonl held.jsonl", "", ["gone.jsonl"]),
+            ("asked.jsonl gone", "", ["gone"]),
+            ("asked.jsonl asked.jsonl", "", ["asked.jsonl", "line 1", "text"]),
+            ("held.jsonl held.jsonl", "", ["held.jsonl"]),
+            ("asked.jsonl held.jsonl", "--vary mode", ["--vary", "mode"]),
+            ("asked.jsonl held.jsonl", "--vary mode=al", ["'al'", "all"]),
+            ("asked.jsonl held.jsonl", "--vary kind=bm25 --vary k=0", ["retrieval.k", "0"]),
+            ("asked.jsonl held.jsonl", "--vary colour=red", ["colour"]),
+            ("asked.jsonl held.jsonl", "--vary kind=bm25 --vary mode=all --metric shon@k", ["shon@k"]),
+            ("asked.jsonl held.jsonl", "--lang klingonese", ["klingonese"]),
+            ("asked.jsonl held.jsonl", "--max_calls -1", ["--max_calls", "-1"]),
+        )
+    ),
     Case("score gone.jsonl -o new", ["gone.jsonl"]),
     Case("score", ["LOG"]),
     Case("score good.jsonl", ["--output_path"], {"good.jsonl": _line(_LOG_ROW, {})}),
