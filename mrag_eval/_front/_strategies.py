@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block, folder_for
 from mrag_eval._front._evaluate import evaluate
-from mrag_eval._front._strategy_data import OwnData, write_benchmark
+from mrag_eval._front._strategy_data import OwnData, read_own
 from mrag_eval._front._strategy_grid import Strategy, strategies_of
 from mrag_eval._front._strategy_verdict import Measured, Strategies, ranked
 from mrag_eval.config import RAG, SHOWN, check_metrics, deep_merge, listed_by, relevance_measures, undotted
@@ -85,8 +85,8 @@ def strategies(
     register_model_types()
     name = metric or (SHOWN if model is None else "char3gram_recall")
     _check(name, model, pilot)
+    data = read_own(questions, documents, columns=columns, lang=lang, chunker=chunker, size=size)
     folder = folder_for(output)
-    data = write_benchmark(questions, documents, folder, columns=columns, lang=lang, chunker=chunker, size=size)
     blocks = undotted(settings or {})
     asked, refused = strategies_of(vary or {}, answered=model is not None, fixed=blocks.get("retrieval", {}))
     arguments = {
@@ -99,7 +99,7 @@ def strategies(
     }
     order = f"mrr@{blocks.get('retrieval', {}).get('depth', 20)}"
     metrics = list(dict.fromkeys([name, SHOWN, order, *(["correct_language"] if model is not None else [])]))
-    study = _Study(folder, data, name, arguments, order)
+    study = _Study(folder, data, data.write(folder), name, arguments, order)
     for one in asked:
         try:
             study.add(one, deep_merge(_TASK, {"metrics": metrics}, blocks))
@@ -140,6 +140,7 @@ class _Study:
 
     folder: Path
     data: OwnData
+    block: Mapping[str, str]
     metric: str
     arguments: Mapping[str, Any]
     order: str
@@ -153,7 +154,7 @@ class _Study:
         from mrag_eval.harness import load_tasks, task_manager
         from mrag_eval.planning import plan_for
 
-        body = {"task": one.name, **config, "data": dict(self.data.block), "retrieval": dict(one.block)}
+        body = {"task": one.name, **config, "data": dict(self.block), "retrieval": dict(one.block)}
         path = self.folder / "tasks" / f"{one.name}.yaml"
         path.parent.mkdir(exist_ok=True)
         write_whole(path, f"class: !function mrag_eval.task.RagTask\n{_yaml(body)}")

@@ -21,24 +21,37 @@ _NAME_IT = "put it into a folder of its language (de/x.txt), or name it so (x.de
 
 @dataclass(frozen=True)
 class OwnData:
-    """The ``data`` block of the files that were written, the ``questions``, and lines on what was read."""
+    """Questions and passages as they were read, and lines on what was read."""
 
-    block: Mapping[str, str]
     questions: tuple[RagDoc, ...]
+    passages: tuple[Passage, ...]
     notes: tuple[str, ...]
 
+    def write(self, folder: Path) -> dict[str, str]:
+        """Write ``questions.jsonl`` and ``documents.jsonl`` below a folder; return the ``data`` block of a task."""
+        texts = {
+            "path": "".join(map(_line_of_question, self.questions)),
+            "corpus": "".join(map(_line_of_passage, self.passages)),
+        }
+        # a process reads a file once
+        place = (folder / "data" / content_key(texts)[:12]).absolute()
+        place.mkdir(parents=True, exist_ok=True)
+        files = {"path": place / "questions.jsonl", "corpus": place / "documents.jsonl"}
+        for key, text in texts.items():
+            write_whole(files[key], text, errors="surrogatepass")
+        return {"benchmark": "jsonl"} | {key: str(path) for key, path in files.items()}
 
-def write_benchmark(
+
+def read_own(
     questions: Any,
     documents: str | Path,
-    folder: Path,
     *,
     columns: Mapping[str, str] | None = None,
     lang: str | None = None,
     chunker: str = "words",
     size: int = 100,
 ) -> OwnData:
-    """Write ``questions.jsonl`` and ``documents.jsonl`` below a folder, from files in the shapes that we read.
+    """Return questions and documents from files in the shapes that we read.
 
     A question names its relevant documents by id, file name or title. Raises DataError for a document whose language
     is not told, a question that names no relevant document, and a name that no document has, or several have.
@@ -47,18 +60,11 @@ def write_benchmark(
     found = read_log(questions, columns=columns, lang=lang, breakdowns=_KEPT, shape=ASKED)
     names = _Names(passages)
     docs = [_resolved(where, found.docs[str(row["id"])], names) for where, row in found.rows()]
-    texts = {"path": "".join(map(_line_of_question, docs)), "corpus": "".join(map(_line_of_passage, passages))}
-    # a process reads a file once
-    place = (folder / "data" / content_key(texts)[:12]).absolute()
-    place.mkdir(parents=True, exist_ok=True)
-    files = {"path": place / "questions.jsonl", "corpus": place / "documents.jsonl"}
-    for key, text in texts.items():
-        write_whole(files[key], text, errors="surrogatepass")
     asked = Counter(doc.query_lang for doc in docs)
     by_detector = f", {found.counts['detected']} of them detected" if found.counts["detected"] else ""
     return OwnData(
-        {"benchmark": "jsonl"} | {key: str(path) for key, path in files.items()},
         tuple(docs),
+        tuple(passages),
         (f"questions   {len(docs):,}: {_listed(asked)}{by_detector}", notes),
     )
 

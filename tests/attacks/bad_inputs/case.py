@@ -46,7 +46,10 @@ class Case:
     @property
     def keeps(self) -> bool:
         """Return whether the command may leave work in its folder ``new``, to be continued by the next call."""
-        return self.arguments[:1] == ["retrieve"] or self.arguments[:2] in (["build", "qa"], ["build", "xrag"])
+        return self.arguments[0] in ("retrieve", "strategies") or self.arguments[:2] in (
+            ["build", "qa"],
+            ["build", "xrag"],
+        )
 
     @property
     def arguments(self) -> list[str]:

@@ -35,6 +35,7 @@ _NEEDED: dict[str, dict[str, Any]] = {
     "TableSpec": {"backend": "table"},
     "MilvusCorpus": {"kind": "milvus", "uri": "x.db"},
     "ModelSpec": _MODEL,
+    "Grounded": {"model": "m"},
     "Imbalance": {"keep_english": 0.5},
     "GivenVectors": {"source": "vectors.parquet"},
     "Price": {"input": 1.0, "output": 1.0},
