@@ -16,7 +16,7 @@ from mrag_eval.text import sentence_spans
 
 # Key of a row's cell: the languages of its answer and of the passages shown, ``de->en``.
 EVIDENCE = "answer_evidence"
-_FORMAT = "grounding/1"
+_FORMAT = "grounding/2"
 _ANSWERED = way_to("answer")
 # Rows whose pairs are read together: enough for batches of equal lengths.
 _CHUNK = 128

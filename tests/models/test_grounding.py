@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ from mrag_eval.config import Grounded
 from mrag_eval.core import Claim, Span
 from mrag_eval.models import Asked, load_checker
 from mrag_eval.models.grounding._entailment import EntailmentClassifier
-from mrag_eval.models.grounding._pairs import PairClassifier, windows
+from mrag_eval.models.grounding._pairs import PairClassifier, Read, WindowPair, windows
 from mrag_eval.models.grounding._tokens import TokenClassifier
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring._grounding import claims_of
@@ -220,6 +220,36 @@ def test_the_question_is_read_beside_every_window(tmp_path: Path) -> None:
     # one longer than a quarter of the length is cut, and leaves room for the passage
     long = asked("w199 w1", f"{text} w199 w1", question=" ".join(["Which harbour"] * 60))
     assert found(with_question, long)[0][0].verdict == "supported"
+
+
+def _cuts(text: str) -> Iterator[list[tuple[int, int]]]:
+    """Yield every way to cut a text into tokens."""
+    for inner in itertools.product((False, True), repeat=len(text) - 1):
+        at = [0, *(place for place, cut in enumerate(inner, 1) if cut), len(text)]
+        yield [*itertools.pairwise(at)]
+
+
+@pytest.mark.parametrize(("answer", "lang"), [("他来了。他说了。我去。", "zh"), ("Aa. Bb! 18?", "en")])
+def test_a_token_is_of_every_claim_that_has_a_letter_of_it_however_an_answer_is_cut(
+    answer: str, lang: str, tmp_path: Path
+) -> None:
+    checker = by_rule(tmp_path, TEXTS)
+    row = asked(answer, "Varn", lang=lang)
+    assert len(row.claims) == 3
+    for offsets in _cuts(answer):
+        for flagged in (None, *range(len(offsets))):
+            probabilities = np.array([0.9 if at == flagged else 0.1 for at in range(len(offsets))])
+            claims = checker.found(row, [Read(WindowPair(0, 1, 0, ("Varn", answer)), probabilities, offsets)])
+            low, high = (0, 0) if flagged is None else offsets[flagged]
+            for claim in claims:
+                own = answer[max(low, claim.start) : min(high, claim.end)]
+                # a token of stops alone is of the claim that holds all of it
+                wrong = any(map(str.isalnum, own)) or 0 < len(own.strip()) == len(answer[low:high].strip())
+                assert (claim.verdict, claim.support) == (
+                    ("not_found", pytest.approx(0.1)) if wrong else ("supported", pytest.approx(0.9))
+                ), (offsets, flagged, claim)
+                marked = [answer[part.start : part.end] for part in claim.unsupported]
+                assert marked == ([own.strip()] if wrong else [])
 
 
 def test_control_tokens_in_texts_are_words(tmp_path: Path) -> None:
