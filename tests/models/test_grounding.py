@@ -118,7 +118,8 @@ def test_a_classifier_is_what_its_folder_holds(tmp_path: Path) -> None:
     [
         ("BertForSequenceClassification", {0: "no", 1: "yes"}, "has the labels 0 no, 1 yes; expected entailment, "),
         ("BertForSequenceClassification", {0: "entailment", 1: "neutral", 2: "other"}, "0 entailment, 1 neutral, 2 o"),
-        ("BertForTokenClassification", {0: "O", 1: "B", 2: "I"}, "has the labels 0 O, 1 B, 2 I; expected two, of w"),
+        ("BertForTokenClassification", {0: "O", 1: "B", 2: "I"}, "has the labels 0 O, 1 B, 2 I; expected supported"),
+        ("BertForTokenClassification", {0: "O", 1: "B-PER"}, "the labels 0 O, 1 B-PER; expected supported and hallu"),
         ("BertForMaskedLM", {0: "a", 1: "b"}, "is BertForMaskedLM; expected ...ForTokenClassification or ...ForSeq"),
     ],
 )
@@ -128,6 +129,38 @@ def test_another_model_is_refused_in_one_line(head: str, labels: dict[int, str],
         load_checker(Grounded(model=str(folder)))
     assert said in str(error.value)
     assert "\n" not in error.value.message
+
+
+# Names that say that a token is supported, each beside those that say that it is not.
+SUPPORTED = ("supported", "Grounded", "FAITHFUL", "consistent", "not_hallucinated", "No hallucination", "factual")
+HALLUCINATED = ("hallucinated", "Hallucination", "UNSUPPORTED", "not supported", "non-factual", "unfaithful")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_names_say_which_label_marks_what_is_not_supported(first: bool) -> None:
+    for good, bad in itertools.product(SUPPORTED, HALLUCINATED):
+        labels = dict(enumerate((good, bad) if first else (bad, good)))
+        assert TokenClassifier.numbers(labels) == [1 if first else 0], labels
+
+
+def test_of_labels_without_names_1_marks_it_and_others_say_nothing() -> None:
+    for labels in ({0: "LABEL_0", 1: "LABEL_1"}, {0: "0", 1: "1"}):
+        assert TokenClassifier.numbers(labels) == [1]
+    names = (*SUPPORTED[:2], *HALLUCINATED[:2])
+    for name, other in itertools.product(names, ("O", "B-PER", "LABEL_0", "LABEL_1", "0", "1", "", "supporter")):
+        for labels in ({0: name, 1: other}, {0: other, 1: name}, {0: other, 1: other}, {0: name, 1: name}):
+            assert TokenClassifier.numbers(labels) is None, labels
+    assert TokenClassifier.numbers({0: "LABEL_1", 1: "LABEL_0"}) is None
+    assert TokenClassifier.numbers({0: "supported", 1: "hallucinated", 2: "unsupported"}) is None
+
+
+def test_labels_the_other_way_round_are_read_the_other_way_round(tmp_path: Path) -> None:
+    labels = {0: "hallucinated", 1: "supported"}
+    checker: Any = load_checker(Grounded(model=str(classifier_folder(tmp_path / "model", TEXTS, labels=labels))))
+    rule = Rule()
+    checker._model = lambda **given: SimpleNamespace(logits=rule(**given).logits.flip(-1))
+    (claims,) = found(checker, asked("Varn was built in 1841. Olm in Varn.", TEXTS[0]))
+    assert [claim.verdict for claim in claims] == ["supported", "not_found"]
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -14,9 +15,16 @@ from mrag_eval.core import Claim, Span
 from mrag_eval.models.grounding._checker import Asked
 from mrag_eval.models.grounding._pairs import PairClassifier, Read, WindowPair
 
+# Names of labels: a negation or none, and a word for support or for its lack.
+_SUPPORT = "support(?:ed)?|ground(?:ed)?|faithful|consistent|factual|entailed|attributed"
+_LABEL = re.compile(rf"(not?|non|un|in)?[\W_]*(?:({_SUPPORT})|hallucinat(?:ed|ion))")
+
 
 class TokenClassifier(PairClassifier):
-    """A classifier of tokens whose label 1 marks those of an answer that nothing supports (Kovács and Recski, 2025).
+    """A classifier of tokens, of which one label marks those of an answer that nothing supports.
+
+    After Kovács and Recski, 2025. Its labels say in their names which that is (``hallucinated``, ``unsupported`` beside
+    ``supported``, ``grounded``); of labels without names it is 1.
 
     It reads each window of each passage, as ``template`` has it, beside the answer; one of more than half of
     ``max_length`` tokens in pieces of whole sentences. Windows are combined token by token: a token is unsupported if
@@ -26,11 +34,14 @@ class TokenClassifier(PairClassifier):
     """
 
     head = "ForTokenClassification"
-    expected = "two, of which 1 marks what is not supported"
+    expected = "supported and hallucinated, by these or similar names, or LABEL_0 and LABEL_1"
 
     @staticmethod
     def numbers(labels: Mapping[int, str]) -> Sequence[int] | None:
-        return [1] if labels.keys() == {0, 1} else None
+        if labels in ({0: "LABEL_0", 1: "LABEL_1"}, {0: "0", 1: "1"}):
+            return [1]
+        found = {_supported(name): number for number, name in labels.items()}
+        return [found[False]] if found.keys() == {True, False} and len(labels) == 2 else None
 
     @staticmethod
     def settings(block: Grounded) -> dict[str, Any]:
@@ -55,7 +66,7 @@ class TokenClassifier(PairClassifier):
 
     def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
         own = [place for place, part in enumerate(encoding.sequence_ids) if part == 1]
-        return Read(pair, probabilities[own, 1], [encoding.offsets[place] for place in own])
+        return Read(pair, probabilities[own, self._numbers[0]], [encoding.offsets[place] for place in own])
 
     def found(self, asked: Asked, read: Sequence[Read]) -> tuple[Claim, ...]:
         pieces: dict[int, list[Read]] = {}
@@ -94,6 +105,12 @@ class TokenClassifier(PairClassifier):
 
 def _not_found(claim: Span, support: float, unsupported: tuple[Span, ...]) -> Claim:
     return Claim(claim.start, claim.end, "not_found", support, unsupported=unsupported)
+
+
+def _supported(label: str) -> bool | None:
+    """Return whether a label's name says that a token is supported; None if it says nothing of that."""
+    found = _LABEL.fullmatch(label.strip().casefold())
+    return None if found is None else (found[1] is None) == (found[2] is not None)
 
 
 def _part(answer: str, token: Span, claim: Span) -> Span | None:
