@@ -99,8 +99,11 @@ def test_findings_do_not_depend_on_what_is_read_beside(kind: str, tmp_path: Path
 def test_a_classifier_is_what_its_folder_holds(tmp_path: Path) -> None:
     folder = classifier_folder(tmp_path / "one" / "model", TEXTS)
     first = load_checker(Grounded(model=str(folder))).identity
-    copy = shutil.copytree(folder, tmp_path / "two" / "model")
-    assert load_checker(Grounded(model=str(copy))).identity == first
+    # wherever it lies, and whatever it is called
+    for place in ("two/model", "another name"):
+        copy = shutil.copytree(folder, tmp_path / place)
+        assert load_checker(Grounded(model=str(copy))).identity == first, place
+        assert load_checker(Grounded(model=str(copy))).name == copy.name
     # other weights of the same size and age
     other = classifier_folder(tmp_path / "three" / "model", TEXTS, seed=1)
     for name in os.listdir(folder):

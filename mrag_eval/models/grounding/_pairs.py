@@ -57,8 +57,8 @@ class PairClassifier(ABC):
     """A transformers model that reads windows of passages beside pieces of an answer.
 
     A passage that is longer than its room in ``max_length`` tokens is read in windows that overlap by a quarter. Pairs
-    are read in batches of about equal lengths. ``identity`` has the commit, of a folder the hash of its content, and
-    the settings that decide a finding.
+    are read in batches of about equal lengths. ``identity`` has name and commit, or of a folder the hash of its content
+    alone, and the settings that decide a finding.
 
     Raises ConfigError for a model that cannot be loaded, has other labels, or does not say where its tokens stand, and
     MissingExtraError without transformers.
@@ -88,9 +88,10 @@ class PairClassifier(ABC):
         self._device = placed(self._model, block.device, what)
         known = (block.max_length, self._tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
         self._longest = min(int(n) for n in known if n)
+        # a folder is what it holds, whatever it is called
+        of_hub = {"model": self.name, "revision": commit_of(config) or block.revision}
         self.identity: Mapping[str, Any] = {
-            "model": self.name,
-            "revision": content_of_folder(place) if place.is_dir() else commit_of(config) or block.revision,
+            **({"revision": content_of_folder(place)} if place.is_dir() else of_hub),
             "head": self.head,
             "max_length": self._longest,
             **self.settings(block),
