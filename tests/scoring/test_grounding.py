@@ -48,6 +48,13 @@ def test_citations_are_not_read_and_spans_stay_in_place() -> None:
     assert [answer[span.start : span.end] for span in one.grounding.claims[0].unsupported] == ["Er ist rot [2]."]
 
 
+@pytest.mark.parametrize("mark", ["[١]", "【2】", "［1］", "[1-3]", "[1, 2]", "[doc1]", "[^1]"])
+def test_a_citation_in_any_form_is_no_part_of_a_claim(mark: str) -> None:
+    for answer in (f"Olm sells rye bread {mark}.", f"{mark} Olm sells rye bread."):
+        assert values(row(answer), "grounded") == {"grounded": 1.0}, answer
+    assert values(row(mark), "grounded") == {"grounded": EMPTY}
+
+
 def test_a_title_is_shown_and_supports() -> None:
     hit = Hit("p", "de", "Er ist alt.", 1.0, 1, title="Der Turm von Varn")
     assert values(row("Der Turm von Varn", hit), "grounded") == {"grounded": 1.0}
