@@ -246,6 +246,28 @@ def test_support_by_one_passage_counts_whatever_others_say(tmp_path: Path) -> No
         assert (one.verdict, one.passage) == verdict, passages
 
 
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_passage_without_text_decides_nothing_wherever_it_stands(kind: str, tmp_path: Path) -> None:
+    """Also for a model of random weights, which may say anything of an empty premise."""
+    head, labels = HEADS[kind]
+    checker = load_checker(Grounded(model=str(classifier_folder(tmp_path / "model", TEXTS, head, labels=labels))))
+    answer = "It was built in 1841. Olm sells bread!"
+    (alone,) = found(checker, asked(answer, *TEXTS))  # type: ignore[arg-type]
+    for empty in ("", " \n", "...", "\u200b", "🙂"):
+        for shown, places in (
+            ((empty, *TEXTS), {1: 2, 2: 3}),
+            ((TEXTS[0], empty, TEXTS[1]), {1: 1, 2: 3}),
+            ((*TEXTS, empty), {1: 1, 2: 2}),
+        ):
+            (beside,) = found(checker, asked(answer, *shown))  # type: ignore[arg-type]
+            moved = [one.passage and places[one.passage] for one in alone]
+            assert [(one.verdict, one.passage) for one in beside] == [
+                (one.verdict, place) for one, place in zip(alone, moved, strict=True)
+            ]
+            assert [one.support for one in beside] == pytest.approx([one.support for one in alone], abs=1e-5)
+        assert checker.findings([asked(answer, empty)]) == ["no text: the passages hold nothing to read"]
+
+
 def test_the_question_is_read_beside_every_window(tmp_path: Path) -> None:
     """A short answer repeats what the question says, which no passage does."""
     text = " ".join(f"w{n}" for n in range(200))

@@ -60,6 +60,15 @@ def test_a_title_is_shown_and_supports() -> None:
     assert values(row("Der Turm von Varn", hit), "grounded") == {"grounded": 1.0}
 
 
+@pytest.mark.parametrize("text", ["", " \n", "..."])
+def test_a_title_without_a_text_is_not_read(text: str) -> None:
+    empty = Hit("p", "en", text, 1.0, 1, title="Er ist rot")
+    (one,) = checked([row("Er ist rot. Olm sells rye bread.", empty, BREAD)], Holds(), use_cache=False)
+    assert one.grounding is not None
+    told = [(claim.verdict, claim.passage, claim.id) for claim in one.grounding.claims]
+    assert told == [("not_found", None, ""), ("supported", 2, "bread")]
+
+
 @pytest.mark.parametrize("lang", ["en", "ar", "hi", "zh", "th", "am"])
 def test_claims_are_sentences_without_white_space_that_hold_a_letter_or_a_digit(lang: str) -> None:
     text = "  Ein Satz. \n\n ... \n 1841!  🙂 \n"
@@ -70,6 +79,7 @@ def test_claims_are_sentences_without_white_space_that_hold_a_letter_or_a_digit(
     ("one", "reason"),
     [
         (row("1841", Hit("p", "de", "", 1.0, 1)), NO_PASSAGES),
+        (row("1841", Hit("p", "de", " ...", 1.0, 1, title="1841")), NO_PASSAGES),
         (row("1841", passages=()), NO_PASSAGES),
         (row("None", declined=True), DECLINED),
         (row("Das weiß ich nicht."), DECLINED),
