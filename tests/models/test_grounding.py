@@ -332,6 +332,25 @@ def test_a_long_answer_is_read_in_pieces_of_sentences(tmp_path: Path) -> None:
     assert max(width for _, width in checker._model.shapes) <= 64
 
 
+def test_an_answer_is_too_long_only_if_one_of_its_claims_is(tmp_path: Path) -> None:
+    """However much room template and question take, and however many claims an answer has."""
+    outcomes, longest = set(), 64
+    for words, question in itertools.product(range(0, longest, longest // 8), ("", "Wo " * longest)):
+        load_checker.cache_clear()
+        template = " ".join(["Varn"] * words) + " {question} {passage}"
+        checker: Any = by_rule(tmp_path / f"{words}{len(question)}", TEXTS, max_length=longest, template=template)
+        for size in range(2, longest // 2, 5):
+            claim = " ".join(["Varn"] * size) + "."
+            (alone,) = checker.findings([asked(claim, TEXTS[0], question=question)])
+            several = checker.findings(
+                [asked(" ".join([claim] * count), TEXTS[0], question=question) for count in (2, 5, 20)]
+            )
+            outcomes.add(isinstance(alone, str))
+            assert {isinstance(one, str) for one in several} == {isinstance(alone, str)}, (words, question[:2], size)
+        assert max((width for _, width in checker._model.shapes), default=0) <= longest
+    assert outcomes == {True, False}
+
+
 # ------------------------------------------------------------------ failures
 
 

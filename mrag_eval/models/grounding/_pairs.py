@@ -146,19 +146,20 @@ class PairClassifier(ABC):
     ) -> Iterator[WindowPair]:
         before, after = self.around(asked)
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
-        taken, most = special + len(self.offsets(before + after)) + _SLACK, self._longest // 2
+        taken = special + len(self.offsets(before + after)) + _SLACK
+        # an eighth of the length is the least room of a window
+        most = min(self._longest // 2, self._longest - taken - self._longest // 8)
         for span in self.pieces(asked, most):
             piece = asked.answer[span.start : span.end]
             size = len(self.offsets(piece))
-            room = self._longest - taken - size
-            if size > most or room < self._longest // 8:
+            if size > most:
                 faults[row] = f"too long: {size} tokens of a claim and {taken} around it (judge.grounded.max_length)"
                 return
             for place, passage in enumerate(asked.passages, 1):
                 # beside a passage without text, the claim alone would say whether it is supported
                 if not any(map(str.isalnum, passage)):
                     continue
-                for start, end in windows(offsets[passage], room):
+                for start, end in windows(offsets[passage], self._longest - taken - size):
                     yield WindowPair(row, place, span.start, (before + passage[start:end] + after, piece))
 
     def _reads(self, pairs: Sequence[WindowPair], faults: dict[int, str]) -> Iterator[Read]:

@@ -27,10 +27,11 @@ class TokenClassifier(PairClassifier):
     ``supported``, ``grounded``); of labels without names it is 1.
 
     It reads each window of each passage, as ``template`` has it, beside the answer; one of more than half of
-    ``max_length`` tokens in pieces of whole sentences. Windows are combined token by token: a token is unsupported if
-    its probability is ``threshold`` or more in all windows of all passages. One that crosses the end of a sentence is a
-    token of both. A claim is supported if it has no such
-    token, by the passage that leaves the fewest of its tokens unsupported; else it is not found.
+    ``max_length`` tokens, or than what lies around it leaves room for, in pieces of whole sentences. Windows are
+    combined token by token: a token is unsupported if its probability is ``threshold`` or more in all windows of all
+    passages. One that crosses the end of a sentence is a token of each that has a letter or a digit of it. A claim is
+    supported if none of its tokens is unsupported, by the passage that leaves the fewest of them unsupported; else it
+    is not found.
     """
 
     head = "ForTokenClassification"
