@@ -19,6 +19,11 @@ LEAST_SHARED = 0.40
 _SPACED, _UNSPACED = 4, 2
 # Citations: ``[2]`` and ``[1, 3]`` count passages from 1, ``<doc0>`` from 0.
 _MARK = re.compile(r"\[[0-9]{1,4}(?:[,;] ?[0-9]{1,4})*\]|<doc[0-9]+(?:,[0-9]+)*>")
+# The forms that replies have beside these: digits and brackets of other scripts, ranges, footnotes, and names of
+# passages. No metric counts them, since what they count from is not known.
+_CITED = r"(?:\^|(?:doc(?:ument)?|passage|source|context|ref(?:erence)?)s?[ _#-]?)?\d{1,4}"
+_LIST = rf"{_CITED}(?: ?[,;،؛、，；–—~-] ?{_CITED})*"
+_ANY_MARK = re.compile(rf"{_MARK.pattern}|[\[［【] ?{_LIST} ?[\]］】]|< ?doc ?{_LIST} ?>", re.IGNORECASE)
 _LEADING = re.compile(rf"(?:\s*(?:{_MARK.pattern}))+\s*")
 _NUMBER = re.compile(r"\d+(?:[.,٫٬]\d+)*")
 
@@ -74,8 +79,8 @@ def cited_statements(reply: str, lang: str) -> list[tuple[str, tuple[int, ...]]]
 
 
 def without_citations(reply: str) -> str:
-    """Return a reply with spaces in place of its citations, so that the places in it stay the same."""
-    return _MARK.sub(lambda mark: " " * len(mark[0]), reply)
+    """Return a reply with spaces in place of its citations of any form, so that the places in it stay the same."""
+    return _ANY_MARK.sub(lambda mark: " " * len(mark[0]), reply)
 
 
 def citation_support(reply: str, passages: Sequence[str], lang: str) -> CitationSupport:

@@ -10,9 +10,10 @@ from mrag_eval.config._block import Block, Device
 class Grounded(Block):
     """The classifier of ``grounded`` and the metrics beside it: ``model``, a hub name or a folder.
 
-    It is a transformers model that labels the tokens of an answer (of the kind of LettuceDetect: label 1 marks what
-    nothing supports), or one of entailment, with the labels entailment, contradiction and neutral. ``max_length``
-    bounds, in tokens, a window of a passage with what is read beside it. ``batch_size`` pairs are read at once.
+    It is a transformers model that labels the tokens of an answer (of the kind of LettuceDetect) as
+    supported or hallucinated, by these or similar names, or by LABEL_0 and LABEL_1; or one of entailment, with the
+    labels entailment, contradiction and neutral. ``max_length`` bounds, in tokens, a window of a passage with what is
+    read beside it. ``batch_size`` pairs are read at once.
 
     For tokens alone: one is unsupported from the probability ``threshold`` on, and ``template`` is what is read beside
     the answer, with ``{question}`` and ``{passage}``. Give a model the prompt that it was trained with.

@@ -16,17 +16,21 @@ from mrag_eval.text import sentence_spans
 
 # Key of a row's cell: the languages of its answer and of the passages shown, ``de->en``.
 EVIDENCE = "answer_evidence"
-_FORMAT = "grounding/1"
+_FORMAT = "grounding/2"
 _ANSWERED = way_to("answer")
 # Rows whose pairs are read together: enough for batches of equal lengths.
 _CHUNK = 128
+
+
+def _is_text(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def claims_of(answer: str, lang: str) -> Iterator[Span]:
     """Yield the spans of an answer's sentences that hold a letter or a digit, without the white space around them."""
     for start, end in sentence_spans(answer, lang):
         text = answer[start:end]
-        if any(map(str.isalnum, text)):
+        if _is_text(text):
             yield Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
@@ -42,7 +46,8 @@ def with_grounding(rows: Sequence[Scored], checker: Checker, *, use_cache: bool 
     keys = {}
     for i, lang in zip(held, langs, strict=True):
         answer = without_citations(rows[i].answer)
-        texts = tuple(titled(hit.title, hit.text) for hit in rows[i].passages)
+        # a title alone is no passage
+        texts = tuple(titled(hit.title, hit.text) if _is_text(hit.text) else "" for hit in rows[i].passages)
         one = Asked(rows[i].doc.query, answer, tuple(claims_of(answer, lang)), texts)
         if one.claims:
             keys[i] = content_key(_FORMAT, dict(checker.identity), to_json(one))
@@ -83,11 +88,11 @@ def _placed(found: Grounding, row: Scored) -> Grounding:
 
 def _why_not(row: Scored) -> str | None:
     """Return why there is nothing to check; None if there is."""
-    if not any(hit.text for hit in row.passages):
+    if not any(_is_text(hit.text) for hit in row.passages):
         return NO_PASSAGES
     if row.declined or declines(row.answer, row.doc.query_lang, row.doc.choices or ()):
         return DECLINED
-    return None if any(map(str.isalnum, without_citations(row.answer))) else EMPTY
+    return None if _is_text(without_citations(row.answer)) else EMPTY
 
 
 def _answer_languages(rows: Sequence[Scored]) -> list[str]:
@@ -102,7 +107,7 @@ def _answer_languages(rows: Sequence[Scored]) -> list[str]:
 
 def evidence_pair(grounding: Grounding, passages: Sequence[Hit]) -> str:
     """Return the languages of an answer and of what was shown: ``de->en``, ``de->several``, ``de->unknown``."""
-    shown = sorted({hit.lang for hit in passages if hit.text and hit.lang})
+    shown = sorted({hit.lang for hit in passages if hit.lang and _is_text(hit.text)})
     return f"{grounding.lang}->{shown[0] if len(shown) == 1 else 'several' if shown else 'unknown'}"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mrag_eval.metrics import citation_support
+from mrag_eval.metrics import citation_support, without_citations
 from mrag_eval.metrics._citation_support import LEAST_SHARED, cited_statements, shared_content
 from scripts.citation_support import area, measure
 
@@ -36,6 +37,48 @@ def test_a_reply_is_read_as_statements_with_their_citations(
     reply: str, statements: list[tuple[str, tuple[int, ...]]]
 ) -> None:
     assert cited_statements(reply, "en") == statements
+
+
+DIGITS = ["0123456789", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "०१२३४५६७८९", "০১২৩৪৫৬৭৮৯", "๐๑๒๓๔๕๖๗๘๙", "０１２３４５６７８９"]
+FORMS = [
+    "1",
+    "12",
+    "1,2",
+    "1, 2",
+    "1; 2",
+    "1،2",
+    "1、2",
+    "1-3",
+    "1–3",
+    "^1",
+    "doc1",
+    "Doc 1",
+    "doc1, doc2",
+    "Passage 1",
+    "source_3",
+]
+
+
+@pytest.mark.parametrize("brackets", ["[]", "［］", "【】"])
+def test_citations_of_every_form_and_script_are_taken_out_and_places_stay(brackets: str) -> None:
+    for digits, form in itertools.product(DIGITS, FORMS):
+        mark = brackets[0] + form.translate(str.maketrans(DIGITS[0], digits)) + brackets[1]
+        assert (
+            without_citations(f"A tower {mark} of{mark}{mark}.") == f"A tower {' ' * len(mark)} of{'  ' * len(mark)}."
+        )
+    # what citations counts is taken out as well
+    for mark in ("[1841]", "[1,2; 3]", "<doc0>", "<doc0,2>", "<doc12345>"):
+        assert not without_citations(mark).strip()
+
+
+def test_words_and_numbers_in_other_brackets_stay() -> None:
+    reply = "A [sic] tower (1) of [12345] or [1841 AD], [a1], [1, two], {2}, <1>, <b>, x[i], [], [^], [doc], 【塔】."
+    assert without_citations(reply) == reply
+
+
+def test_only_the_documented_forms_are_counted() -> None:
+    for mark in ("[١]", "【1】", "［1］", "[1-3]", "[doc1]", "[^1]", "[Passage 1]"):
+        assert citation_support(f"{LIGHTHOUSE[:42]} {mark}.", PASSAGES, "en").citations == 0, mark
 
 
 def test_recall_counts_statements_and_precision_citations() -> None:

@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ from mrag_eval.config import Grounded
 from mrag_eval.core import Claim, Span
 from mrag_eval.models import Asked, load_checker
 from mrag_eval.models.grounding._entailment import EntailmentClassifier
-from mrag_eval.models.grounding._pairs import PairClassifier, windows
+from mrag_eval.models.grounding._pairs import PairClassifier, Read, WindowPair, windows
 from mrag_eval.models.grounding._tokens import TokenClassifier
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring._grounding import claims_of
@@ -99,8 +99,11 @@ def test_findings_do_not_depend_on_what_is_read_beside(kind: str, tmp_path: Path
 def test_a_classifier_is_what_its_folder_holds(tmp_path: Path) -> None:
     folder = classifier_folder(tmp_path / "one" / "model", TEXTS)
     first = load_checker(Grounded(model=str(folder))).identity
-    copy = shutil.copytree(folder, tmp_path / "two" / "model")
-    assert load_checker(Grounded(model=str(copy))).identity == first
+    # wherever it lies, and whatever it is called
+    for place in ("two/model", "another name"):
+        copy = shutil.copytree(folder, tmp_path / place)
+        assert load_checker(Grounded(model=str(copy))).identity == first, place
+        assert load_checker(Grounded(model=str(copy))).name == copy.name
     # other weights of the same size and age
     other = classifier_folder(tmp_path / "three" / "model", TEXTS, seed=1)
     for name in os.listdir(folder):
@@ -118,7 +121,8 @@ def test_a_classifier_is_what_its_folder_holds(tmp_path: Path) -> None:
     [
         ("BertForSequenceClassification", {0: "no", 1: "yes"}, "has the labels 0 no, 1 yes; expected entailment, "),
         ("BertForSequenceClassification", {0: "entailment", 1: "neutral", 2: "other"}, "0 entailment, 1 neutral, 2 o"),
-        ("BertForTokenClassification", {0: "O", 1: "B", 2: "I"}, "has the labels 0 O, 1 B, 2 I; expected two, of w"),
+        ("BertForTokenClassification", {0: "O", 1: "B", 2: "I"}, "has the labels 0 O, 1 B, 2 I; expected supported"),
+        ("BertForTokenClassification", {0: "O", 1: "B-PER"}, "the labels 0 O, 1 B-PER; expected supported and hallu"),
         ("BertForMaskedLM", {0: "a", 1: "b"}, "is BertForMaskedLM; expected ...ForTokenClassification or ...ForSeq"),
     ],
 )
@@ -128,6 +132,38 @@ def test_another_model_is_refused_in_one_line(head: str, labels: dict[int, str],
         load_checker(Grounded(model=str(folder)))
     assert said in str(error.value)
     assert "\n" not in error.value.message
+
+
+# Names that say that a token is supported, each beside those that say that it is not.
+SUPPORTED = ("supported", "Grounded", "FAITHFUL", "consistent", "not_hallucinated", "No hallucination", "factual")
+HALLUCINATED = ("hallucinated", "Hallucination", "UNSUPPORTED", "not supported", "non-factual", "unfaithful")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_names_say_which_label_marks_what_is_not_supported(first: bool) -> None:
+    for good, bad in itertools.product(SUPPORTED, HALLUCINATED):
+        labels = dict(enumerate((good, bad) if first else (bad, good)))
+        assert TokenClassifier.numbers(labels) == [1 if first else 0], labels
+
+
+def test_of_labels_without_names_1_marks_it_and_others_say_nothing() -> None:
+    for labels in ({0: "LABEL_0", 1: "LABEL_1"}, {0: "0", 1: "1"}):
+        assert TokenClassifier.numbers(labels) == [1]
+    names = (*SUPPORTED[:2], *HALLUCINATED[:2])
+    for name, other in itertools.product(names, ("O", "B-PER", "LABEL_0", "LABEL_1", "0", "1", "", "supporter")):
+        for labels in ({0: name, 1: other}, {0: other, 1: name}, {0: other, 1: other}, {0: name, 1: name}):
+            assert TokenClassifier.numbers(labels) is None, labels
+    assert TokenClassifier.numbers({0: "LABEL_1", 1: "LABEL_0"}) is None
+    assert TokenClassifier.numbers({0: "supported", 1: "hallucinated", 2: "unsupported"}) is None
+
+
+def test_labels_the_other_way_round_are_read_the_other_way_round(tmp_path: Path) -> None:
+    labels = {0: "hallucinated", 1: "supported"}
+    checker: Any = load_checker(Grounded(model=str(classifier_folder(tmp_path / "model", TEXTS, labels=labels))))
+    rule = Rule()
+    checker._model = lambda **given: SimpleNamespace(logits=rule(**given).logits.flip(-1))
+    (claims,) = found(checker, asked("Varn was built in 1841. Olm in Varn.", TEXTS[0]))
+    assert [claim.verdict for claim in claims] == ["supported", "not_found"]
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -210,6 +246,28 @@ def test_support_by_one_passage_counts_whatever_others_say(tmp_path: Path) -> No
         assert (one.verdict, one.passage) == verdict, passages
 
 
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_passage_without_text_decides_nothing_wherever_it_stands(kind: str, tmp_path: Path) -> None:
+    """Also for a model of random weights, which may say anything of an empty premise."""
+    head, labels = HEADS[kind]
+    checker = load_checker(Grounded(model=str(classifier_folder(tmp_path / "model", TEXTS, head, labels=labels))))
+    answer = "It was built in 1841. Olm sells bread!"
+    (alone,) = found(checker, asked(answer, *TEXTS))  # type: ignore[arg-type]
+    for empty in ("", " \n", "...", "\u200b", "🙂"):
+        for shown, places in (
+            ((empty, *TEXTS), {1: 2, 2: 3}),
+            ((TEXTS[0], empty, TEXTS[1]), {1: 1, 2: 3}),
+            ((*TEXTS, empty), {1: 1, 2: 2}),
+        ):
+            (beside,) = found(checker, asked(answer, *shown))  # type: ignore[arg-type]
+            moved = [one.passage and places[one.passage] for one in alone]
+            assert [(one.verdict, one.passage) for one in beside] == [
+                (one.verdict, place) for one, place in zip(alone, moved, strict=True)
+            ]
+            assert [one.support for one in beside] == pytest.approx([one.support for one in alone], abs=1e-5)
+        assert checker.findings([asked(answer, empty)]) == ["no text: the passages hold nothing to read"]
+
+
 def test_the_question_is_read_beside_every_window(tmp_path: Path) -> None:
     """A short answer repeats what the question says, which no passage does."""
     text = " ".join(f"w{n}" for n in range(200))
@@ -220,6 +278,36 @@ def test_the_question_is_read_beside_every_window(tmp_path: Path) -> None:
     # one longer than a quarter of the length is cut, and leaves room for the passage
     long = asked("w199 w1", f"{text} w199 w1", question=" ".join(["Which harbour"] * 60))
     assert found(with_question, long)[0][0].verdict == "supported"
+
+
+def _cuts(text: str) -> Iterator[list[tuple[int, int]]]:
+    """Yield every way to cut a text into tokens."""
+    for inner in itertools.product((False, True), repeat=len(text) - 1):
+        at = [0, *(place for place, cut in enumerate(inner, 1) if cut), len(text)]
+        yield [*itertools.pairwise(at)]
+
+
+@pytest.mark.parametrize(("answer", "lang"), [("他来了。他说了。我去。", "zh"), ("Aa. Bb! 18?", "en")])
+def test_a_token_is_of_every_claim_that_has_a_letter_of_it_however_an_answer_is_cut(
+    answer: str, lang: str, tmp_path: Path
+) -> None:
+    checker = by_rule(tmp_path, TEXTS)
+    row = asked(answer, "Varn", lang=lang)
+    assert len(row.claims) == 3
+    for offsets in _cuts(answer):
+        for flagged in (None, *range(len(offsets))):
+            probabilities = np.array([0.9 if at == flagged else 0.1 for at in range(len(offsets))])
+            claims = checker.found(row, [Read(WindowPair(0, 1, 0, ("Varn", answer)), probabilities, offsets)])
+            low, high = (0, 0) if flagged is None else offsets[flagged]
+            for claim in claims:
+                own = answer[max(low, claim.start) : min(high, claim.end)]
+                # a token of stops alone is of the claim that holds all of it
+                wrong = any(map(str.isalnum, own)) or 0 < len(own.strip()) == len(answer[low:high].strip())
+                assert (claim.verdict, claim.support) == (
+                    ("not_found", pytest.approx(0.1)) if wrong else ("supported", pytest.approx(0.9))
+                ), (offsets, flagged, claim)
+                marked = [answer[part.start : part.end] for part in claim.unsupported]
+                assert marked == ([own.strip()] if wrong else [])
 
 
 def test_control_tokens_in_texts_are_words(tmp_path: Path) -> None:
@@ -242,6 +330,25 @@ def test_a_long_answer_is_read_in_pieces_of_sentences(tmp_path: Path) -> None:
     (claims,) = found(checker, asked(" ".join(said), " ".join(said[:20])))
     assert [one.verdict for one in claims] == ["supported"] * 20 + ["not_found"] * 20
     assert max(width for _, width in checker._model.shapes) <= 64
+
+
+def test_an_answer_is_too_long_only_if_one_of_its_claims_is(tmp_path: Path) -> None:
+    """However much room template and question take, and however many claims an answer has."""
+    outcomes, longest = set(), 64
+    for words, question in itertools.product(range(0, longest, longest // 8), ("", "Wo " * longest)):
+        load_checker.cache_clear()
+        template = " ".join(["Varn"] * words) + " {question} {passage}"
+        checker: Any = by_rule(tmp_path / f"{words}{len(question)}", TEXTS, max_length=longest, template=template)
+        for size in range(2, longest // 2, 5):
+            claim = " ".join(["Varn"] * size) + "."
+            (alone,) = checker.findings([asked(claim, TEXTS[0], question=question)])
+            several = checker.findings(
+                [asked(" ".join([claim] * count), TEXTS[0], question=question) for count in (2, 5, 20)]
+            )
+            outcomes.add(isinstance(alone, str))
+            assert {isinstance(one, str) for one in several} == {isinstance(alone, str)}, (words, question[:2], size)
+        assert max((width for _, width in checker._model.shapes), default=0) <= longest
+    assert outcomes == {True, False}
 
 
 # ------------------------------------------------------------------ failures

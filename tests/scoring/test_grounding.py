@@ -48,9 +48,25 @@ def test_citations_are_not_read_and_spans_stay_in_place() -> None:
     assert [answer[span.start : span.end] for span in one.grounding.claims[0].unsupported] == ["Er ist rot [2]."]
 
 
+@pytest.mark.parametrize("mark", ["[١]", "【2】", "［1］", "[1-3]", "[1, 2]", "[doc1]", "[^1]"])
+def test_a_citation_in_any_form_is_no_part_of_a_claim(mark: str) -> None:
+    for answer in (f"Olm sells rye bread {mark}.", f"{mark} Olm sells rye bread."):
+        assert values(row(answer), "grounded") == {"grounded": 1.0}, answer
+    assert values(row(mark), "grounded") == {"grounded": EMPTY}
+
+
 def test_a_title_is_shown_and_supports() -> None:
     hit = Hit("p", "de", "Er ist alt.", 1.0, 1, title="Der Turm von Varn")
     assert values(row("Der Turm von Varn", hit), "grounded") == {"grounded": 1.0}
+
+
+@pytest.mark.parametrize("text", ["", " \n", "..."])
+def test_a_title_without_a_text_is_not_read(text: str) -> None:
+    empty = Hit("p", "en", text, 1.0, 1, title="Er ist rot")
+    (one,) = checked([row("Er ist rot. Olm sells rye bread.", empty, BREAD)], Holds(), use_cache=False)
+    assert one.grounding is not None
+    told = [(claim.verdict, claim.passage, claim.id) for claim in one.grounding.claims]
+    assert told == [("not_found", None, ""), ("supported", 2, "bread")]
 
 
 @pytest.mark.parametrize("lang", ["en", "ar", "hi", "zh", "th", "am"])
@@ -63,6 +79,7 @@ def test_claims_are_sentences_without_white_space_that_hold_a_letter_or_a_digit(
     ("one", "reason"),
     [
         (row("1841", Hit("p", "de", "", 1.0, 1)), NO_PASSAGES),
+        (row("1841", Hit("p", "de", " ...", 1.0, 1, title="1841")), NO_PASSAGES),
         (row("1841", passages=()), NO_PASSAGES),
         (row("None", declined=True), DECLINED),
         (row("Das weiß ich nicht."), DECLINED),

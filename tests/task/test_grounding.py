@@ -78,8 +78,8 @@ def test_a_run_measures_support_by_language_pair_and_evidence(tasks: Path, tmp_p
 
 def test_another_classifier_leaves_out_its_metrics_alone(tasks: Path, tmp_path: Path, folder: Path) -> None:
     first = ran(tasks, tmp_path / "a", folder)
-    # the same, wherever it lies
-    moved = shutil.copytree(folder, tmp_path / "elsewhere" / "model")
+    # the same, wherever it lies and whatever it is called
+    moved = shutil.copytree(folder, tmp_path / "elsewhere" / "another name")
     again = ran(tasks, tmp_path / "b", moved)
     assert {one.metric for one in compare([first], [again]).differences} == {*METRICS}
     other = ran(tasks, tmp_path / "c", by_rule(tmp_path / "other" / "model", seed=1))
@@ -151,7 +151,10 @@ def test_a_log_is_checked_by_the_same_classifier(tmp_path: Path) -> None:
     assert by_row["q2"].cell[EVIDENCE] == "de->de"
     assert leaf.measurement is not None
     told = leaf.measurement.instrument["metric:grounded"]
-    assert (told["head"], told["model"]) == ("ForSequenceClassification", "nli")
+    assert told["head"] == "ForSequenceClassification"
+    # the content decides, and the name is for people
+    assert "model" not in told
+    assert Path(leaf.measurement.setting["judge"]["grounded"]["model"]) == folder
     (checked,) = verify([results.path], Path(mrag_eval.__file__).parent.parent / "tasks")
     assert not [one for one in checked.findings if one.kind == "fault"]
     # by default it is one more metric

@@ -21,6 +21,7 @@ from mrag_eval.retrievers import commit_of, loading, offline, transformers_libra
 _SLACK = 4
 # Texts from elsewhere hold no control tokens.
 _PLAIN: dict[str, Any] = {"split_special_tokens": True, "verbose": False}
+_NO_TEXT = "no text: the passages hold nothing to read"
 Offsets = Sequence[tuple[int, int]]
 
 
@@ -56,9 +57,9 @@ class Read:
 class PairClassifier(ABC):
     """A transformers model that reads windows of passages beside pieces of an answer.
 
-    A passage that is longer than its room in ``max_length`` tokens is read in windows that overlap by a quarter. Pairs
-    are read in batches of about equal lengths. ``identity`` has the commit, of a folder the hash of its content, and
-    the settings that decide a finding.
+    A passage that is longer than its room in ``max_length`` tokens is read in windows that overlap by a quarter, one
+    without a letter or a digit not at all. Pairs are read in batches of about equal lengths. ``identity`` has name and
+    commit, or of a folder the hash of its content alone, and the settings that decide a finding.
 
     Raises ConfigError for a model that cannot be loaded, has other labels, or does not say where its tokens stand, and
     MissingExtraError without transformers.
@@ -88,9 +89,10 @@ class PairClassifier(ABC):
         self._device = placed(self._model, block.device, what)
         known = (block.max_length, self._tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
         self._longest = min(int(n) for n in known if n)
+        # a folder is what it holds, whatever it is called
+        of_hub = {"model": self.name, "revision": commit_of(config) or block.revision}
         self.identity: Mapping[str, Any] = {
-            "model": self.name,
-            "revision": content_of_folder(place) if place.is_dir() else commit_of(config) or block.revision,
+            **({"revision": content_of_folder(place)} if place.is_dir() else of_hub),
             "head": self.head,
             "max_length": self._longest,
             **self.settings(block),
@@ -130,6 +132,7 @@ class PairClassifier(ABC):
         reads: dict[int, list[Read]] = {}
         for read in self._reads(pairs, faults):
             reads.setdefault(read.pair.row, []).append(read)
+        faults |= {row: _NO_TEXT for row in range(len(asked)) if row not in faults and row not in reads}
         return [faults[row] if row in faults else self.found(one, reads[row]) for row, one in enumerate(asked)]
 
     def offsets(self, text: str) -> Offsets:
@@ -143,16 +146,20 @@ class PairClassifier(ABC):
     ) -> Iterator[WindowPair]:
         before, after = self.around(asked)
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
-        taken, most = special + len(self.offsets(before + after)) + _SLACK, self._longest // 2
+        taken = special + len(self.offsets(before + after)) + _SLACK
+        # an eighth of the length is the least room of a window
+        most = min(self._longest // 2, self._longest - taken - self._longest // 8)
         for span in self.pieces(asked, most):
             piece = asked.answer[span.start : span.end]
             size = len(self.offsets(piece))
-            room = self._longest - taken - size
-            if size > most or room < self._longest // 8:
+            if size > most:
                 faults[row] = f"too long: {size} tokens of a claim and {taken} around it (judge.grounded.max_length)"
                 return
             for place, passage in enumerate(asked.passages, 1):
-                for start, end in windows(offsets[passage], room):
+                # beside a passage without text, the claim alone would say whether it is supported
+                if not any(map(str.isalnum, passage)):
+                    continue
+                for start, end in windows(offsets[passage], self._longest - taken - size):
                     yield WindowPair(row, place, span.start, (before + passage[start:end] + after, piece))
 
     def _reads(self, pairs: Sequence[WindowPair], faults: dict[int, str]) -> Iterator[Read]:
@@ -188,7 +195,7 @@ class PairClassifier(ABC):
 def windows(offsets: Offsets, room: int) -> list[tuple[int, int]]:
     """Return spans of at most ``room`` tokens that cover a text and overlap by a quarter; of a short one, the whole."""
     if len(offsets) <= room:
-        return [(0, offsets[-1][1] if offsets else 0)]
+        return [(0, offsets[-1][1])] if offsets else []
     overlap = room // 4
     starts = range(0, len(offsets) - overlap, room - overlap)
     return [(offsets[at][0], offsets[min(at + room, len(offsets)) - 1][1]) for at in starts]
