@@ -20,7 +20,8 @@ from mrag_eval.platform import ConfigError, DataError, MragError, content_key, j
 
 if TYPE_CHECKING:
     from mrag_eval.planning import Plan
-    from mrag_eval.report import LeafResult
+    from mrag_eval.report import ResultFile
+    from mrag_eval.scoring import TaskScores
     from mrag_eval.task import RagTask
 
 # Questions that are searched for one at a time, to see how long it takes; the first one loads what has to be loaded.
@@ -147,7 +148,6 @@ class _Study:
     asked: dict[str, Strategy] = field(default_factory=dict)
     tasks: dict[str, RagTask] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
-    faults: dict[str, Mapping[str, int]] = field(default_factory=dict)
 
     def add(self, one: Strategy, config: Mapping[str, Any]) -> None:
         """Write the task of a strategy, and build it. Raises MragError if it cannot run here."""
@@ -191,11 +191,10 @@ class _Study:
                 f"--max_calls {most}: {len(self.tasks)} strategies make {spent:,.0f} calls for {len(rows)} questions",
                 "allow more, take fewer questions for the --pilot, or name fewer strategies: --vary mode=all,balanced",
             )
-        left, found = most - spent, self.scores([*self.tasks], rows)[1]
-        scores = {name: found[name].score(self.metric) if name in found else None for name in self.tasks}
-        values = {name: 0.0 if score is None else score.value or 0.0 for name, score in scores.items()}
+        left, found = most - spent, self.on_common(self.scores([*self.tasks], rows), {})[0]
+        values = {name: scores.metrics[self.metric].value or 0.0 for name, scores in found.items()}
         default, *others = self.tasks
-        for name in (default, *sorted(others, key=lambda name: -values[name])):
+        for name in (default, *sorted(others, key=lambda name: -values.get(name, 0.0))):
             needed = self.calls(name) * (self._rows - len(rows))
             if needed <= left:
                 left -= needed
@@ -206,8 +205,8 @@ class _Study:
             raise ConfigError(f"--max_calls {most}: {refused[default]}", "allow more calls")
         return chosen
 
-    def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> tuple[Path, dict[str, LeafResult]]:
-        """Retrieve and answer what is not there yet; return the result file, and the scores by strategy."""
+    def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> ResultFile:
+        """Retrieve and answer what is not there yet; return the results."""
         from mrag_eval.report import read_results
         from mrag_eval.retrieval import open_folder, retrieve_into
 
@@ -218,7 +217,7 @@ class _Study:
             if task.supply.blocks.retrieval.retrieves:
                 there, ids = retrieved.tasks.get(name), rows or task.rows_to_run()
                 other = there is not None and there.fingerprint != task.supply.entry().fingerprint
-                self.faults[name] = retrieve_into(retrieved, name, task.supply, ids, overwrite=other).faults
+                retrieve_into(retrieved, name, task.supply, ids, overwrite=other)
         made = [self.tasks[name].supply.entry().fingerprint for name in names]
         shown = {key: self.arguments[key] for key in ("model", "model_args", "apply_chat_template")}
         key = content_key(made, names, rows, self.metric, shown)[:12]
@@ -235,7 +234,36 @@ class _Study:
                 **self.arguments,
             ).path
         (file,) = read_results([path])
-        return path, dict(file.leaves)
+        return file
+
+    def on_common(self, file: ResultFile, refused: dict[str, str]) -> tuple[dict[str, TaskScores], set[str]]:
+        """Return the scores of the strategies over the questions that all of them have a value for, and these ids.
+
+        A strategy without a value is refused; if no question is common to all, so is the one with the fewest.
+        """
+        from mrag_eval.report import read_samples
+        from mrag_eval.scoring import summarize
+
+        rows, valued = {}, {}
+        for name, leaf in file.leaves.items():
+            path = file.samples(name)
+            rows[name] = [] if path is None else [sample.record for sample in read_samples(path)]
+            valued[name] = {row.row for row in rows[name] if self.metric in row.values}
+            if not valued[name]:
+                reasons = leaf.unscored.get(self.metric, ())
+                refused[name] = f"no question is scored: {', '.join(reasons) or f'none has {self.metric}'}"
+        kept = {name: ids for name, ids in valued.items() if ids}
+        while kept and not (common := set.intersection(*kept.values())):
+            fewest = min(kept, key=lambda name: len(kept[name]))
+            refused[fewest] = f"{len(kept.pop(fewest)):,} questions are scored, none of them for all other strategies"
+        if not kept:
+            return {}, set()
+        found = {}
+        for name in kept:
+            seed, scores = self.tasks[name].blocks.retrieval.seed, file.leaves[name].scores
+            whole = len(rows[name]) == len(common)
+            found[name] = scores if whole else summarize([row for row in rows[name] if row.row in common], seed)
+        return found, common
 
     def seconds(self, name: str) -> tuple[float, bool]:
         """Return the seconds of retrieval for one question, and whether a cache answered for a translator.
@@ -273,28 +301,26 @@ class _Study:
         """Run the strategies on all questions, and test any two of them."""
         from mrag_eval.report import compare_tasks
 
-        path, found = self.scores(names)
-        measured = []
-        for name in names:
-            quality = found[name].score(self.metric) if name in found else None
-            if quality is None or quality.value is None:
-                reasons = found[name].unscored.get(self.metric) if name in found else None
-                refused[name] = f"no question is scored: {', '.join(reasons or ()) or 'every call failed'}"
-            else:
-                measured.append(self._measured(name, found[name]))
+        file = self.scores(names)
+        found, common = self.on_common(file, refused)
+        measured = [self._measured(name, found[name]) for name in names if name in found]
         if not measured:
             raise DataError(f"no strategy is scored: {next(iter(refused.values()))}", "mend it, and run it again")
-        tests = compare_tasks(path.parent, [one.name for one in ranked(measured)], self.metric, seed=seed)
+        ordered = [one.name for one in ranked(measured)]
+        tests = compare_tasks(file.path.parent, ordered, self.metric, only=common, seed=seed)
         failed = [
-            f"{name}: {count:,} of {self._rows:,} questions: {fault}"
+            f"{name}: {count:,} of {self._rows:,} questions: {step} failed ({reason})"
             for name in names
-            for fault, count in self.faults.get(name, {}).items()
+            if name in file.leaves
+            for step, reasons in file.leaves[name].scores.failures.items()
+            for reason, count in reasons.items()
         ]
-        notes = (*self.data.notes, *failed)
-        return Strategies(self.metric, tuple(measured), tests, refused, notes, path, self.folder / "tasks")
+        part = f"scored      the {len(common):,} questions of {self._rows:,} that every strategy has a value for"
+        notes = (*self.data.notes, *([part] if len(common) < self._rows else []), *failed)
+        return Strategies(self.metric, tuple(measured), tests, refused, notes, file.path, self.folder / "tasks")
 
-    def _measured(self, name: str, leaf: LeafResult) -> Measured:
-        quality, plan = leaf.metrics[self.metric], self.plans[name]
+    def _measured(self, name: str, scores: TaskScores) -> Measured:
+        quality, plan = scores.metrics[self.metric], self.plans[name]
         costs = [cost.money for cost in plan.costs]
         money = [cost for cost in costs if cost is not None]
         seconds, at_least = self.seconds(name)
@@ -302,7 +328,7 @@ class _Study:
             name,
             self.asked[name].settings,
             quality,
-            leaf.metrics.get(self.order),
+            scores.metrics.get(self.order),
             {pair: part.value for pair, part in quality.cells("pair").items() if part.value is not None},
             seconds,
             at_least,

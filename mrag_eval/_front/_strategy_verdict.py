@@ -202,7 +202,9 @@ class Strategies:
 
     def _is_worse(self, one: Measured) -> bool:
         found = self.less_best(one)
-        return found is not None and found.p_adjusted is not None and found.p_adjusted <= ALPHA
+        if found is None or found.p_adjusted is None:
+            return False
+        return found.p_adjusted <= ALPHA and (found.difference or 0.0) < 0
 
     def _row(self, one: Measured) -> dict[str, Any]:
         found, quality = self.less_best(one), one.quality

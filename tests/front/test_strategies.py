@@ -22,7 +22,7 @@ from mrag_eval.metrics import Estimate
 from mrag_eval.report import compare
 from mrag_eval.retrieval import _search
 from mrag_eval.retrieval.sources import _index
-from tests.worlds.model_server import ModelServer, said
+from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.tiny_models import bert_folder
 
 LANGS = ("de", "en", "es")
@@ -266,6 +266,80 @@ def test_no_question_is_asked_twice(
     )
     assert len(found.measured) == 2
     assert len(server.requests) == len({json.dumps(body) for _, _, body in server.requests}) == 48
+
+
+def town_of(body: dict[str, Any]) -> tuple[int, bool]:
+    """Return the number of the town that a request asks about, and whether it shows passages."""
+    text = asked(body)
+    town = max(TOWNS, key=text.rfind)
+    return TOWNS.index(town), any(about.partition("{")[0] in text for about in ABOUT.values())
+
+
+@pytest.fixture
+def hosted(start: Callable[..., ModelServer], monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Return the arguments of a model that is asked by way of a server with this script."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def arguments(script: Callable[..., Answer]) -> dict[str, Any]:
+        url = start(script).url
+        return {"model": "local-chat-completions", "model_args": {"model": "m", "base_url": url, "max_retries": 1}}
+
+    return arguments
+
+
+FAILED = Answer(400, {"error": {"message": "content filter"}})
+
+
+@pytest.mark.parametrize("failing", [range(12, 24), range(0, 24, 2), [1], range(23)])
+def test_strategies_are_ranked_by_the_questions_that_all_of_them_answered(
+    failing: Sequence[int], towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, shows = town_of(body)
+        if not shows and number in failing:
+            return FAILED
+        right = number not in failing if shows else number % 4 != 0
+        return said(str(1500 + number) if right else "no idea")
+
+    found = strategies(*towns, **hosted(script), vary=lexical("no_ir", "all"), output=tmp_path / "out")
+    common = [number for number in range(24) if number not in failing]
+    share = sum(number % 4 != 0 for number in common) / len(common)
+    assert [(one.value, one.quality.n) for one in found.measured] == [(share, len(common)), (1.0, len(common))]
+    assert not found.refused
+    if share < 1:
+        assert found.best.name == "all_bm25"
+    for (_, other), tested in found.tests.items():
+        assert tested.n == len(common)
+        assert tested.difference == pytest.approx(min(share - 1, 0.0))
+        assert other in ("no_ir", "all_bm25")
+    assert f"scored      the {len(common)} questions of 24 that every strategy has a value for" in str(found)
+    assert any(note.startswith(f"no_ir: {len(failing)} of 24 questions: answer failed (") for note in found.notes)
+    assert not any(note.startswith("all_bm25") for note in found.notes)
+
+
+def test_a_strategy_that_answers_nothing_in_common_with_others_is_refused(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, shows = town_of(body)
+        return said(str(1500 + number)) if shows is (number >= 6) else FAILED
+
+    found = strategies(*towns, **hosted(script), vary=lexical("no_ir", "all"), output=tmp_path / "out")
+    assert [(one.name, one.quality.n) for one in found.measured] == [("all_bm25", 18)]
+    assert found.refused == {"no_ir": "6 questions are scored, none of them for all other strategies"}
+
+
+def test_no_strategy_whose_difference_is_positive_is_worse() -> None:
+    from mrag_eval.report import Difference
+
+    for difference in (-0.4, 0.0, 0.4):
+        found = Difference(
+            *("t", "shown@k", None, 9, 0.5, 0.5 + difference, difference),
+            *(None, None, 0.001, 0.001, 0.05, "test"),
+        )
+        both = tuple(Measured(name, {}, Estimate(value, n=9)) for name, value in (("a", 0.9), ("b", 0.5)))
+        verdict = mrag_eval.Strategies("shown@k", both, {("a", "b"): found}, {}, (), Path(), Path())
+        assert verdict.sentences[1].startswith("winner: a") is (difference < 0)
 
 
 def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
