@@ -148,6 +148,7 @@ class _Study:
     asked: dict[str, Strategy] = field(default_factory=dict)
     tasks: dict[str, RagTask] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    bodies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def add(self, one: Strategy, config: Mapping[str, Any]) -> None:
         """Write the task of a strategy, and build it. Raises MragError if it cannot run here."""
@@ -167,6 +168,8 @@ class _Study:
             skipped = f"the mode skips {len(task.supply.skipped)} of the questions"
             raise DataError(f"{one.name}: {skipped}", "docs/ir_modes.md says what it needs of them")
         self.asked[one.name], self.plans[one.name], self.tasks[one.name] = one, plan, task
+        # the name of the folder of questions and documents is a hash of what they hold
+        self.bodies[one.name] = body | {"data": Path(self.block["path"]).parent.name}
 
     def calls(self, name: str) -> float:
         """Return the calls of a question."""
@@ -220,10 +223,11 @@ class _Study:
                 retrieve_into(retrieved, name, task.supply, ids, overwrite=other)
         made = [self.tasks[name].supply.entry().fingerprint for name in names]
         shown = {key: self.arguments[key] for key in ("model", "model_args", "apply_chat_template")}
-        key = content_key(made, names, rows, self.metric, shown)[:12]
+        key = content_key(made, [self.bodies[name] for name in names], rows, shown)[:12]
         place = self.folder / ("results" if rows is None else "pilot") / key
-        path = next(iter(sorted(place.rglob("results_*.json"))), None)
-        if path is None:
+        files = read_results(sorted(place.rglob("results_*.json"), key=lambda path: path.name)[-1:])
+        # what failed is asked again
+        if not files or any(leaf.scores.failures for leaf in files[0].leaves.values()):
             numbers = {name: _numbers(self.tasks[name], rows) for name in names} if rows is not None else None
             path = evaluate(
                 tasks=list(names),
@@ -233,8 +237,8 @@ class _Study:
                 output=place,
                 **self.arguments,
             ).path
-        (file,) = read_results([path])
-        return file
+            files = read_results([path])
+        return files[0]
 
     def on_common(self, file: ResultFile, refused: dict[str, str]) -> tuple[dict[str, TaskScores], set[str]]:
         """Return the scores of the strategies over the questions that all of them have a value for, and these ids.

@@ -233,6 +233,63 @@ def test_other_questions_do_not_take_the_results_of_a_folder(towns: tuple[Path, 
     assert fewer.frame.tokens[0] < 700
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"prompt.system": "Be brief."},
+        {"generation_kwargs.max_gen_toks": 8},
+        {"retrieval.k": 2},
+        {"metadata.version": 2},
+    ],
+)
+def test_another_setting_of_the_task_is_measured_again(
+    settings: Mapping[str, Any], towns: tuple[Path, Path], tmp_path: Path
+) -> None:
+    asked = {"model": "oracle_answer", "apply_chat_template": False, "vary": lexical("all"), "output": tmp_path / "out"}
+    paths = [strategies(*towns, **asked, settings=one).path for one in ({}, settings, {}, settings)]
+    assert paths[0] == paths[2] != paths[1] == paths[3]
+
+
+def test_changed_gold_answers_are_scored_again_and_no_reply_is_asked_for_twice(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    sent = []
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        sent.append(body)
+        return said("7777")
+
+    asked: dict[str, Any] = {**hosted(script), "vary": lexical("all"), "output": tmp_path / "out"}
+    first = strategies(*towns, **asked)
+    towns[0].write_text(towns[0].read_text("utf-8").replace(",15", ",7777 15"), "utf-8")
+    second = strategies(*towns, **asked)
+    assert first.best.value == 0.0 < second.best.value
+    assert len(sent) == 24
+
+
+def test_the_same_command_asks_again_for_what_failed(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    sent, down = [], True
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, _ = town_of(body)
+        sent.append(number)
+        return FAILED if down and number < 5 else said(str(1500 + number))
+
+    asked: dict[str, Any] = {**hosted(script), "vary": lexical("all"), "output": tmp_path / "out"}
+    assert strategies(*towns, **asked).best.quality.n == 19
+    down = False
+    sent.clear()
+    found = strategies(*towns, **asked)
+    assert sorted(sent) == [0, 1, 2, 3, 4]
+    assert (found.best.value, found.best.quality.n) == (1.0, 24)
+    assert len(found.notes) == 2
+    sent.clear()
+    assert strategies(*towns, **asked) == found
+    assert not sent
+
+
 def test_a_model_answers_and_a_budget_ends_what_the_pilot_ranks_last(towns: tuple[Path, Path], tmp_path: Path) -> None:
     asked = {"model": "oracle_answer", "apply_chat_template": False, "vary": lexical("all", "qlang", "no_ir")}
     found = strategies(*towns, **asked, metric="shown@k", pilot=4, max_calls=60, output=tmp_path / "out")
