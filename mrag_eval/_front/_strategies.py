@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Questions that are searched for one at a time, to see how long it takes; the first one loads what has to be loaded.
 _TIMED = 10
 _NO_MODEL = "dummy"
+# Blocks that the command writes itself.
+_OWN = {"metrics": "name one with --metric", "data": "name questions and documents as arguments"}
 _TASK = {
     "output_type": "generate_until",
     "num_fewshot": 0,
@@ -86,10 +88,13 @@ def strategies(
     register_model_types()
     name = metric or (SHOWN if model is None else "char3gram_recall")
     _check(name, model, pilot)
+    blocks = undotted(settings or {})
+    for key, step in _OWN.items():
+        if key in blocks:
+            raise ConfigError(f"--metadata {key}: strategies share their {key}, which the command sets", step)
+    asked, refused = strategies_of(vary or {}, answered=model is not None, fixed=blocks.get("retrieval") or {})
     data = read_own(questions, documents, columns=columns, lang=lang, chunker=chunker, size=size)
     folder = folder_for(output)
-    blocks = undotted(settings or {})
-    asked, refused = strategies_of(vary or {}, answered=model is not None, fixed=blocks.get("retrieval", {}))
     arguments = {
         "model": model or _NO_MODEL,
         "model_args": model_args,

@@ -17,7 +17,7 @@ from mrag_eval._front import _strategies, _strategy_verdict
 from mrag_eval._front._strategy_grid import strategies_of
 from mrag_eval._front._strategy_verdict import Measured
 from mrag_eval.cli import main
-from mrag_eval.config import MODES
+from mrag_eval.config import MODES, Retrieval
 from mrag_eval.metrics import Estimate
 from mrag_eval.report import Difference, compare
 from mrag_eval.retrieval import _search
@@ -186,6 +186,14 @@ def test_every_mode_is_tried_or_refused_and_each_strategy_has_a_name() -> None:
         searching = [mode for mode in MODES.values() if mode.searches]
         assert len(named) == 3 * 2 * len(searching) + len(MODES) - len(searching)
         assert ("no_ir" in refused) is not answered
+
+
+def test_what_is_fixed_is_not_varied() -> None:
+    for name, value in {**Retrieval().model_dump(mode="json"), "mode": "balanced", "kind": "bm25"}.items():
+        for one in strategies_of({}, answered=True, fixed={name: value})[0]:
+            assert one.block[name] == value
+    (only,), refused = strategies_of({}, answered=False, fixed={"mode": "qlang", "kind": "bm25"})
+    assert (only.name, only.settings, refused) == ("qlang_bm25", {"mode": "qlang", "kind": "bm25"}, {})
 
 
 def test_searched_and_answered_once(towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,6 +515,12 @@ def test_data_that_cannot_be_used_is_refused_in_a_line(
         ({"vary": {"modus": ["all"]}}, "--vary modus: no setting that strategies vary"),
         ({"vary": {"corpus": ["a", "b"]}}, "--vary corpus: no setting that strategies vary"),
         ({"vary": {"mode": ["al"]}}, "no strategy can run here: al_dense: retrieval.mode: unknown mode 'al'"),
+        (
+            {"vary": {"kind": ["bm25", "dense"]}, "settings": {"retrieval.kind": "bm25"}},
+            "--vary kind: --metadata retrieval.kind fixes it",
+        ),
+        ({"settings": {"metrics": ["hit@3"]}}, "--metadata metrics: strategies share their metrics"),
+        ({"settings": {"data.languages": ["de"]}}, "--metadata data: strategies share their data"),
         ({"metric": "match"}, "--metric match: it measures answers"),
         ({"metric": "copied", "model": "dummy"}, "--metric copied: more of it is not better"),
         ({"metric": "macth", "model": "dummy"}, "--metric: unknown metric 'macth'; did you mean 'match'?"),
