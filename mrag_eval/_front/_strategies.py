@@ -111,12 +111,11 @@ def strategies(
             study.add(one, deep_merge(_TASK, {"metrics": metrics}, blocks))
         except MragError as error:
             refused[one.name] = error
-    if not study.tasks:
-        name, fault = next(iter(refused.items()))
-        raise ConfigError(f"no strategy can run here: {name}: {_why(name, fault)}", "mend it, or --vary other settings")
     reasons = {one: _why(one, fault) for one, fault in refused.items()}
-    chosen = [*study.tasks] if max_calls is None else study.within(max_calls, pilot, seed, reasons)
-    return study.outcome(chosen, reasons, seed)
+    study.check_any(reasons)
+    if max_calls is not None:
+        study.keep_within(max_calls, pilot, seed, reasons)
+    return study.outcome(reasons, seed)
 
 
 def _check(metric: str, model: str | None, pilot: int) -> None:
@@ -185,47 +184,69 @@ class _Study:
     def _rows(self) -> int:
         return len(self.data.questions)
 
-    def within(self, most: int, pilot: int, seed: int, refused: dict[str, str]) -> list[str]:
-        """Return the strategies that the calls are enough for: the default, then the best of the pilot.
+    def keep_within(self, most: int, pilot: int, seed: int, refused: dict[str, str]) -> None:
+        """Refuse all but the strategies that the calls are enough for: the default, then the best of the pilot.
 
-        Raises ConfigError if they are not enough for the pilot.
+        Raises ConfigError, before any call, if they are not enough for the pilot and one strategy.
         """
         from mrag_eval.datasets import shared
 
         rows = [doc.id for doc in shared(self.data.questions, min(1.0, pilot / self._rows), seed)]
         spent = sum(self.calls(name) for name in self.tasks) * len(rows)
-        if spent > most:
+        rest = {name: self.calls(name) * (self._rows - len(rows)) for name in self.tasks}
+        if spent + min(rest.values()) > most:
+            what = f"{len(self.tasks)} strategies make {spent:,.0f} calls for {len(rows)} questions"
+            more = f", and one of them {min(rest.values()):,.0f} for the others" if spent <= most else ""
             raise ConfigError(
-                f"--max_calls {most}: {len(self.tasks)} strategies make {spent:,.0f} calls for {len(rows)} questions",
+                f"--max_calls {most}: {what}{more}",
                 "allow more, take fewer questions for the --pilot, or name fewer strategies: --vary mode=all,balanced",
             )
-        left, found = most - spent, self.on_common(self.scores([*self.tasks], rows), {})[0]
+        self.retrieve(refused, rows)
+        names = [name for name in self.tasks if name not in refused]
+        left = most - sum(self.calls(name) for name in names) * len(rows)
+        found = self.on_common(self.scores(names, rows), {})[0]
         values = {name: scores.metrics[self.metric].value or 0.0 for name, scores in found.items()}
-        default, *others = self.tasks
+        default, *others = names
         for name in (default, *sorted(others, key=lambda name: -values.get(name, 0.0))):
-            needed = self.calls(name) * (self._rows - len(rows))
-            if needed <= left:
-                left -= needed
+            if rest[name] <= left:
+                left -= rest[name]
                 continue
-            refused[name] = f"the budget leaves {left:,.0f} of the {needed:,.0f} calls that its other questions take"
-        chosen = [name for name in self.tasks if name not in refused]
-        if not chosen:
-            raise ConfigError(f"--max_calls {most}: {refused[default]}", "allow more calls")
-        return chosen
+            refused[name] = (
+                f"the budget leaves {left:,.0f} of the {rest[name]:,.0f} calls that its other questions take"
+            )
+        self.check_any(refused)
 
-    def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> ResultFile:
-        """Retrieve and answer what is not there yet; return the results."""
-        from mrag_eval.report import read_results
+    def retrieve(self, refused: dict[str, str], rows: Sequence[str] | None = None) -> None:
+        """Retrieve what is not there yet; a strategy that cannot is refused, and the others go on.
+
+        Raises ConfigError if none is left.
+        """
         from mrag_eval.retrieval import open_folder, retrieve_into
 
         retrieved = open_folder(self.folder / "retrieved")
-        for name in names:
-            task = self.tasks[name]
-            self.seconds(name)
-            if task.supply.blocks.retrieval.retrieves:
-                there, ids = retrieved.tasks.get(name), rows or task.rows_to_run()
-                other = there is not None and there.fingerprint != task.supply.entry().fingerprint
-                retrieve_into(retrieved, name, task.supply, ids, overwrite=other)
+        for name, task in [*self.tasks.items()]:
+            if name in refused:
+                continue
+            try:
+                self.seconds(name)
+                if task.supply.blocks.retrieval.retrieves:
+                    there, ids = retrieved.tasks.get(name), rows or task.rows_to_run()
+                    other = there is not None and there.fingerprint != task.supply.entry().fingerprint
+                    retrieve_into(retrieved, name, task.supply, ids, overwrite=other)
+            except MragError as error:
+                refused[name] = _why(name, error)
+        self.check_any(refused)
+
+    def check_any(self, refused: Mapping[str, str]) -> None:
+        """Raise ConfigError if no strategy is left."""
+        if not self.tasks.keys() - refused.keys():
+            name, why = next(iter(refused.items()))
+            raise ConfigError(f"no strategy can run here: {name}: {why}", "mend it, or --vary other settings")
+
+    def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> ResultFile:
+        """Answer what is not there yet; return the results."""
+        from mrag_eval.report import read_results
+
         made = [self.tasks[name].supply.entry().fingerprint for name in names]
         shown = {key: self.arguments[key] for key in ("model", "model_args", "apply_chat_template")}
         key = content_key(made, [self.bodies[name] for name in names], rows, shown)[:12]
@@ -306,10 +327,12 @@ class _Study:
             write_whole(path, json.dumps(known))
         return float(known[key][0]), bool(known[key][1])
 
-    def outcome(self, names: Sequence[str], refused: dict[str, str], seed: int) -> Strategies:
+    def outcome(self, refused: dict[str, str], seed: int) -> Strategies:
         """Run the strategies on all questions, and test any two of them."""
         from mrag_eval.report import compare_tasks
 
+        self.retrieve(refused)
+        names = [name for name in self.tasks if name not in refused]
         file = self.scores(names)
         found, common = self.on_common(file, refused)
         measured = [self._measured(name, found[name]) for name in names if name in found]

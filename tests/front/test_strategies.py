@@ -315,6 +315,37 @@ def test_a_model_answers_and_a_budget_ends_what_the_pilot_ranks_last(towns: tupl
         strategies(*towns, **asked, pilot=4, max_calls=11, output=tmp_path / "out")
 
 
+def test_a_budget_that_is_enough_for_no_strategy_spends_no_call(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    sent = []
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        sent.append(body)
+        return said("1501")
+
+    asked: dict[str, Any] = {**hosted(script), "vary": lexical("all", "no_ir"), "pilot": 4, "output": tmp_path / "out"}
+    # eight calls for the pilot, twenty for the rest of either
+    for most, why in {7: "8 calls for 4 questions", 27: "8 calls for 4 questions, and one of them 20"}.items():
+        with pytest.raises(MragError, match=f"--max_calls {most}: 2 strategies make {why}"):
+            strategies(*towns, **asked, max_calls=most)
+        assert not sent
+    assert [one.name for one in strategies(*towns, **asked, max_calls=28).measured] == ["all_bm25"]
+    assert len(sent) == 28
+
+
+@pytest.mark.parametrize("budget", [{}, {"model": "oracle_answer", "apply_chat_template": False, "max_calls": 90}])
+def test_a_strategy_that_fails_while_it_retrieves_does_not_end_the_others(
+    budget: dict[str, Any], towns: tuple[Path, Path], tmp_path: Path
+) -> None:
+    asked = {"output": tmp_path / "out", **budget}
+    found = strategies(*towns, **asked, vary=lexical("qlang+en", merge=["score", "rrf"]))
+    assert [one.name for one in found.measured] == ["qlang_en_bm25_rrf"]
+    assert found.refused["qlang_en_bm25_score"].startswith("retrieval.merge=score: bm25 scores do not compare")
+    with pytest.raises(MragError, match=r"no strategy can run here: qlang_en_bm25: retrieval\.merge=score: bm25"):
+        strategies(*towns, **asked, vary=lexical("qlang+en", merge=["score"]))
+
+
 def test_no_question_is_asked_twice(
     towns: tuple[Path, Path], tmp_path: Path, start: Callable[..., ModelServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
