@@ -93,6 +93,9 @@ def strategies(
         if key in blocks:
             raise ConfigError(f"--metadata {key}: strategies share their {key}, which the command sets", step)
     asked, refused = strategies_of(vary or {}, answered=model is not None, fixed=blocks.get("retrieval") or {})
+    read = Path(documents).expanduser().resolve()
+    if output is not None and read.is_dir() and Path(output).expanduser().resolve().is_relative_to(read):
+        raise ConfigError(f"output={output} is in {documents}, and would be read as documents", "name another folder")
     data = read_own(questions, documents, columns=columns, lang=lang, chunker=chunker, size=size)
     folder = folder_for(output)
     arguments = {

@@ -346,6 +346,14 @@ def test_a_strategy_that_fails_while_it_retrieves_does_not_end_the_others(
         strategies(*towns, **asked, vary=lexical("qlang+en", merge=["score"]))
 
 
+def test_nothing_is_written_among_the_documents(towns: tuple[Path, Path]) -> None:
+    held = sorted(towns[1].rglob("*"))
+    for inside in (towns[1], towns[1] / "out", towns[1] / "de" / ".." / "out"):
+        with pytest.raises(MragError, match="and would be read as documents"):
+            strategies(*towns, vary=lexical("all"), output=inside)
+    assert sorted(towns[1].rglob("*")) == held
+
+
 def test_no_question_is_asked_twice(
     towns: tuple[Path, Path], tmp_path: Path, start: Callable[..., ModelServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
