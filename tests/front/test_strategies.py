@@ -616,7 +616,7 @@ def test_the_command_prints_what_python_returns(
         main([*words, "--json"])
     whole = json.loads(capsys.readouterr().out)
     assert [(row["strategy"], row["value"]) for row in whole["strategies"]] == [("qlang_bm25", 0.0), ("all_bm25", 1.0)]
-    assert whole["said"] == [*found.sentences]
+    assert (whole["notes"], whole["said"]) == ([*found.notes], [*found.sentences])
     for wrong in (["k"], ["k="], ["k=1", "k=2"]):
         with pytest.raises(SystemExit) as ended:
             main([*words[:5], *(word for text in wrong for word in ("--vary", text))])
