@@ -23,6 +23,7 @@ ALPHA = 0.05
 COARSE = 0.1
 # Seconds that count as none: a busy machine is no strategy's fault.
 _STEP = 0.1
+_SPENT = "s, tokens: retrieval and models, for one question"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Strategies:
         measured: the strategies that ran, the default first.
         tests: two names -> the second less the first, which ranks higher; all of them are one family.
         refused: name -> why a strategy did not run.
-        notes: lines on questions and documents.
+        notes: lines on questions and documents, on those that the scores are over if not all, and on what failed.
         path: the result file, for ``mrag-eval report``.
         tasks: the folder of the strategies' task files.
     """
@@ -281,7 +282,7 @@ class Strategies:
             )
         notes = (
             "* no other is as good in quality, latency and cost, and better in one of them",
-            f"p: paired, {self._corrected} · s, tokens: retrieval and models, for one question",
+            " · ".join([*([f"p: paired, {self._corrected}"] if self.tests else []), _SPENT]),
         )
         return "\n".join([pipe_table(head, body, "l" + "r" * (len(head) - 1)), *notes])
 

@@ -433,6 +433,20 @@ def test_a_strategy_that_answers_nothing_in_common_with_others_is_refused(
     assert found.refused == {"no_ir": "6 questions are scored, none of them for all other strategies"}
 
 
+def test_a_strategy_of_which_every_answer_failed_is_named_with_the_reason(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, shows = town_of(body)
+        return said(str(1500 + number)) if shows else FAILED
+
+    found = strategies(*towns, **hosted(script), vary=lexical("no_ir", "all"), output=tmp_path / "out")
+    assert [(one.name, one.quality.n) for one in found.measured] == [("all_bm25", 24)]
+    assert found.refused == {"no_ir": "no question is scored: answer failed (rejected)"}
+    assert "no_ir: 24 of 24 questions: answer failed (rejected)" in found.notes
+    assert "p: paired" not in str(found)
+
+
 def less(difference: float, p: float) -> Difference:
     """Return a tested difference of this size, where one of five points would be seen."""
     return Difference(
