@@ -20,12 +20,15 @@ from mrag_eval.platform import ConfigError, DataError, MragError, content_key, j
 
 if TYPE_CHECKING:
     from mrag_eval.planning import Plan
-    from mrag_eval.report import LeafResult
+    from mrag_eval.report import ResultFile
+    from mrag_eval.scoring import TaskScores
     from mrag_eval.task import RagTask
 
 # Questions that are searched for one at a time, to see how long it takes; the first one loads what has to be loaded.
 _TIMED = 10
 _NO_MODEL = "dummy"
+# Blocks that the command writes itself.
+_OWN = {"metrics": "name one with --metric", "data": "name questions and documents as arguments"}
 _TASK = {
     "output_type": "generate_until",
     "num_fewshot": 0,
@@ -85,10 +88,16 @@ def strategies(
     register_model_types()
     name = metric or (SHOWN if model is None else "char3gram_recall")
     _check(name, model, pilot)
+    blocks = undotted(settings or {})
+    for key, step in _OWN.items():
+        if key in blocks:
+            raise ConfigError(f"--metadata {key}: strategies share their {key}, which the command sets", step)
+    asked, refused = strategies_of(vary or {}, answered=model is not None, fixed=blocks.get("retrieval") or {})
+    read = Path(documents).expanduser().resolve()
+    if output is not None and read.is_dir() and Path(output).expanduser().resolve().is_relative_to(read):
+        raise ConfigError(f"output={output} is in {documents}, and would be read as documents", "name another folder")
     data = read_own(questions, documents, columns=columns, lang=lang, chunker=chunker, size=size)
     folder = folder_for(output)
-    blocks = undotted(settings or {})
-    asked, refused = strategies_of(vary or {}, answered=model is not None, fixed=blocks.get("retrieval", {}))
     arguments = {
         "model": model or _NO_MODEL,
         "model_args": model_args,
@@ -105,12 +114,11 @@ def strategies(
             study.add(one, deep_merge(_TASK, {"metrics": metrics}, blocks))
         except MragError as error:
             refused[one.name] = error
-    if not study.tasks:
-        name, fault = next(iter(refused.items()))
-        raise ConfigError(f"no strategy can run here: {name}: {_why(name, fault)}", "mend it, or --vary other settings")
     reasons = {one: _why(one, fault) for one, fault in refused.items()}
-    chosen = [*study.tasks] if max_calls is None else study.within(max_calls, pilot, seed, reasons)
-    return study.outcome(chosen, reasons, seed)
+    study.check_any(reasons)
+    if max_calls is not None:
+        study.keep_within(max_calls, pilot, seed, reasons)
+    return study.outcome(reasons, seed)
 
 
 def _check(metric: str, model: str | None, pilot: int) -> None:
@@ -147,7 +155,7 @@ class _Study:
     asked: dict[str, Strategy] = field(default_factory=dict)
     tasks: dict[str, RagTask] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
-    faults: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    bodies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def add(self, one: Strategy, config: Mapping[str, Any]) -> None:
         """Write the task of a strategy, and build it. Raises MragError if it cannot run here."""
@@ -167,6 +175,8 @@ class _Study:
             skipped = f"the mode skips {len(task.supply.skipped)} of the questions"
             raise DataError(f"{one.name}: {skipped}", "docs/ir_modes.md says what it needs of them")
         self.asked[one.name], self.plans[one.name], self.tasks[one.name] = one, plan, task
+        # the name of the folder of questions and documents is a hash of what they hold
+        self.bodies[one.name] = body | {"data": Path(self.block["path"]).parent.name}
 
     def calls(self, name: str) -> float:
         """Return the calls of a question."""
@@ -177,54 +187,76 @@ class _Study:
     def _rows(self) -> int:
         return len(self.data.questions)
 
-    def within(self, most: int, pilot: int, seed: int, refused: dict[str, str]) -> list[str]:
-        """Return the strategies that the calls are enough for: the default, then the best of the pilot.
+    def keep_within(self, most: int, pilot: int, seed: int, refused: dict[str, str]) -> None:
+        """Refuse all but the strategies that the calls are enough for: the default, then the best of the pilot.
 
-        Raises ConfigError if they are not enough for the pilot.
+        Raises ConfigError, before any call, if they are not enough for the pilot and one strategy.
         """
         from mrag_eval.datasets import shared
 
         rows = [doc.id for doc in shared(self.data.questions, min(1.0, pilot / self._rows), seed)]
         spent = sum(self.calls(name) for name in self.tasks) * len(rows)
-        if spent > most:
+        rest = {name: self.calls(name) * (self._rows - len(rows)) for name in self.tasks}
+        if spent + min(rest.values()) > most:
+            what = f"{len(self.tasks)} strategies make {spent:,.0f} calls for {len(rows)} questions"
+            more = f", and one of them {min(rest.values()):,.0f} for the others" if spent <= most else ""
             raise ConfigError(
-                f"--max_calls {most}: {len(self.tasks)} strategies make {spent:,.0f} calls for {len(rows)} questions",
+                f"--max_calls {most}: {what}{more}",
                 "allow more, take fewer questions for the --pilot, or name fewer strategies: --vary mode=all,balanced",
             )
-        left, found = most - spent, self.scores([*self.tasks], rows)[1]
-        scores = {name: found[name].score(self.metric) if name in found else None for name in self.tasks}
-        values = {name: 0.0 if score is None else score.value or 0.0 for name, score in scores.items()}
-        default, *others = self.tasks
-        for name in (default, *sorted(others, key=lambda name: -values[name])):
-            needed = self.calls(name) * (self._rows - len(rows))
-            if needed <= left:
-                left -= needed
+        self.retrieve(refused, rows)
+        names = [name for name in self.tasks if name not in refused]
+        left = most - sum(self.calls(name) for name in names) * len(rows)
+        found = self.on_common(self.scores(names, rows), {})[0]
+        values = {name: scores.metrics[self.metric].value or 0.0 for name, scores in found.items()}
+        default, *others = names
+        for name in (default, *sorted(others, key=lambda name: -values.get(name, 0.0))):
+            if rest[name] <= left:
+                left -= rest[name]
                 continue
-            refused[name] = f"the budget leaves {left:,.0f} of the {needed:,.0f} calls that its other questions take"
-        chosen = [name for name in self.tasks if name not in refused]
-        if not chosen:
-            raise ConfigError(f"--max_calls {most}: {refused[default]}", "allow more calls")
-        return chosen
+            refused[name] = (
+                f"the budget leaves {left:,.0f} of the {rest[name]:,.0f} calls that its other questions take"
+            )
+        self.check_any(refused)
 
-    def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> tuple[Path, dict[str, LeafResult]]:
-        """Retrieve and answer what is not there yet; return the result file, and the scores by strategy."""
-        from mrag_eval.report import read_results
+    def retrieve(self, refused: dict[str, str], rows: Sequence[str] | None = None) -> None:
+        """Retrieve what is not there yet; a strategy that cannot is refused, and the others go on.
+
+        Raises ConfigError if none is left.
+        """
         from mrag_eval.retrieval import open_folder, retrieve_into
 
         retrieved = open_folder(self.folder / "retrieved")
-        for name in names:
-            task = self.tasks[name]
-            self.seconds(name)
-            if task.supply.blocks.retrieval.retrieves:
-                there, ids = retrieved.tasks.get(name), rows or task.rows_to_run()
-                other = there is not None and there.fingerprint != task.supply.entry().fingerprint
-                self.faults[name] = retrieve_into(retrieved, name, task.supply, ids, overwrite=other).faults
+        for name, task in [*self.tasks.items()]:
+            if name in refused:
+                continue
+            try:
+                self.seconds(name)
+                if task.supply.blocks.retrieval.retrieves:
+                    there, ids = retrieved.tasks.get(name), rows or task.rows_to_run()
+                    other = there is not None and there.fingerprint != task.supply.entry().fingerprint
+                    retrieve_into(retrieved, name, task.supply, ids, overwrite=other)
+            except MragError as error:
+                refused[name] = _why(name, error)
+        self.check_any(refused)
+
+    def check_any(self, refused: Mapping[str, str]) -> None:
+        """Raise ConfigError if no strategy is left."""
+        if not self.tasks.keys() - refused.keys():
+            name, why = next(iter(refused.items()))
+            raise ConfigError(f"no strategy can run here: {name}: {why}", "mend it, or --vary other settings")
+
+    def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> ResultFile:
+        """Answer what is not there yet; return the results."""
+        from mrag_eval.report import read_results
+
         made = [self.tasks[name].supply.entry().fingerprint for name in names]
         shown = {key: self.arguments[key] for key in ("model", "model_args", "apply_chat_template")}
-        key = content_key(made, names, rows, self.metric, shown)[:12]
+        key = content_key(made, [self.bodies[name] for name in names], rows, shown)[:12]
         place = self.folder / ("results" if rows is None else "pilot") / key
-        path = next(iter(sorted(place.rglob("results_*.json"))), None)
-        if path is None:
+        files = read_results(sorted(place.rglob("results_*.json"), key=lambda path: path.name)[-1:])
+        # what failed is asked again
+        if not files or any(leaf.scores.failures for leaf in files[0].leaves.values()):
             numbers = {name: _numbers(self.tasks[name], rows) for name in names} if rows is not None else None
             path = evaluate(
                 tasks=list(names),
@@ -234,8 +266,37 @@ class _Study:
                 output=place,
                 **self.arguments,
             ).path
-        (file,) = read_results([path])
-        return path, dict(file.leaves)
+            files = read_results([path])
+        return files[0]
+
+    def on_common(self, file: ResultFile, refused: dict[str, str]) -> tuple[dict[str, TaskScores], set[str]]:
+        """Return the scores of the strategies over the questions that all of them have a value for, and these ids.
+
+        A strategy without a value is refused; if no question is common to all, so is the one with the fewest.
+        """
+        from mrag_eval.report import read_samples
+        from mrag_eval.scoring import summarize
+
+        rows, valued = {}, {}
+        for name, leaf in file.leaves.items():
+            path = file.samples(name)
+            rows[name] = [] if path is None else [sample.record for sample in read_samples(path)]
+            valued[name] = {row.row for row in rows[name] if self.metric in row.values}
+            if not valued[name]:
+                reasons = leaf.unscored.get(self.metric, ())
+                refused[name] = f"no question is scored: {', '.join(reasons) or f'none has {self.metric}'}"
+        kept = {name: ids for name, ids in valued.items() if ids}
+        while kept and not (common := set.intersection(*kept.values())):
+            fewest = min(kept, key=lambda name: len(kept[name]))
+            refused[fewest] = f"{len(kept.pop(fewest)):,} questions are scored, none of them for all other strategies"
+        if not kept:
+            return {}, set()
+        found = {}
+        for name in kept:
+            seed, scores = self.tasks[name].blocks.retrieval.seed, file.leaves[name].scores
+            whole = len(rows[name]) == len(common)
+            found[name] = scores if whole else summarize([row for row in rows[name] if row.row in common], seed)
+        return found, common
 
     def seconds(self, name: str) -> tuple[float, bool]:
         """Return the seconds of retrieval for one question, and whether a cache answered for a translator.
@@ -269,32 +330,32 @@ class _Study:
             write_whole(path, json.dumps(known))
         return float(known[key][0]), bool(known[key][1])
 
-    def outcome(self, names: Sequence[str], refused: dict[str, str], seed: int) -> Strategies:
+    def outcome(self, refused: dict[str, str], seed: int) -> Strategies:
         """Run the strategies on all questions, and test any two of them."""
         from mrag_eval.report import compare_tasks
 
-        path, found = self.scores(names)
-        measured = []
-        for name in names:
-            quality = found[name].score(self.metric) if name in found else None
-            if quality is None or quality.value is None:
-                reasons = found[name].unscored.get(self.metric) if name in found else None
-                refused[name] = f"no question is scored: {', '.join(reasons or ()) or 'every call failed'}"
-            else:
-                measured.append(self._measured(name, found[name]))
+        self.retrieve(refused)
+        names = [name for name in self.tasks if name not in refused]
+        file = self.scores(names)
+        found, common = self.on_common(file, refused)
+        measured = [self._measured(name, found[name]) for name in names if name in found]
         if not measured:
             raise DataError(f"no strategy is scored: {next(iter(refused.values()))}", "mend it, and run it again")
-        tests = compare_tasks(path.parent, [one.name for one in ranked(measured)], self.metric, seed=seed)
+        ordered = [one.name for one in ranked(measured)]
+        tests = compare_tasks(file.path.parent, ordered, self.metric, only=common, seed=seed)
         failed = [
-            f"{name}: {count:,} of {self._rows:,} questions: {fault}"
+            f"{name}: {count:,} of {self._rows:,} questions: {step} failed ({reason})"
             for name in names
-            for fault, count in self.faults.get(name, {}).items()
+            if name in file.leaves
+            for step, reasons in file.leaves[name].scores.failures.items()
+            for reason, count in reasons.items()
         ]
-        notes = (*self.data.notes, *failed)
-        return Strategies(self.metric, tuple(measured), tests, refused, notes, path, self.folder / "tasks")
+        part = f"scored      the {len(common):,} questions of {self._rows:,} that every strategy has a value for"
+        notes = (*self.data.notes, *([part] if len(common) < self._rows else []), *failed)
+        return Strategies(self.metric, tuple(measured), tests, refused, notes, file.path, self.folder / "tasks")
 
-    def _measured(self, name: str, leaf: LeafResult) -> Measured:
-        quality, plan = leaf.metrics[self.metric], self.plans[name]
+    def _measured(self, name: str, scores: TaskScores) -> Measured:
+        quality, plan = scores.metrics[self.metric], self.plans[name]
         costs = [cost.money for cost in plan.costs]
         money = [cost for cost in costs if cost is not None]
         seconds, at_least = self.seconds(name)
@@ -302,7 +363,7 @@ class _Study:
             name,
             self.asked[name].settings,
             quality,
-            leaf.metrics.get(self.order),
+            scores.metrics.get(self.order),
             {pair: part.value for pair, part in quality.cells("pair").items() if part.value is not None},
             seconds,
             at_least,

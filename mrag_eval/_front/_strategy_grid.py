@@ -35,16 +35,19 @@ def strategies_of(
     Args:
         vary: key of the ``retrieval`` block -> its values; the first of each is the default's.
         answered: whether a model answers, so that a mode that shows nothing found can be judged.
-        fixed: settings that all of them have.
+        fixed: settings that all of them have; what it names is not varied.
 
-    Raises ConfigError for a key that no strategy can have.
+    Raises ConfigError for a key that no strategy can have, and for one that is fixed as well.
     """
     for key in vary:
         if key in _FIXED or key not in Retrieval.model_fields:
             known = [name for name in Retrieval.model_fields if name not in _FIXED]
             raise ConfigError(f"--vary {key}: no setting that strategies vary{did_you_mean(key, known)}", _VARIED)
+        if key in fixed:
+            raise ConfigError(f"--vary {key}: --metadata retrieval.{key} fixes it", "give it in one of the two")
     modes = ["all", *(name for name in MODES if name != "all")]
-    grid = {"mode": modes, "kind": _KINDS, **vary}
+    defaults = {"mode": modes, "kind": _KINDS}
+    grid = {key: [fixed[key]] if key in fixed else values for key, values in defaults.items()} | dict(vary)
     found: dict[str, Strategy] = {}
     refused: dict[str, MragError] = {}
     for settings in _combined(grid):

@@ -23,6 +23,7 @@ ALPHA = 0.05
 COARSE = 0.1
 # Seconds that count as none: a busy machine is no strategy's fault.
 _STEP = 0.1
+_SPENT = "s, tokens: retrieval and models, for one question"
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,18 @@ def ranked(measured: Sequence[Measured]) -> list[Measured]:
 
 
 def _prices(measured: Sequence[Measured]) -> list[tuple[float, float, int]]:
-    """Return cost, latency and place of each; cost is money if that is known of all of them, else tokens."""
+    """Return cost, latency and place of each; cost is money if that is known of all of them, else tokens.
+
+    Latencies count as the shortest one that they are less than a tenth of a second above.
+    """
     priced = all(one.money is not None for one in measured)
     costs = [one.money if priced and one.money is not None else one.tokens for one in measured]
+    counted: dict[float, float] = {}
+    start = -inf
+    for seconds in sorted(one.seconds for one in measured):
+        counted[seconds] = start = start if seconds - start < _STEP else seconds
     return [
-        (round(cost, 9), round(one.seconds / _STEP), place)
+        (round(cost, 9), counted[one.seconds], place)
         for place, (one, cost) in enumerate(zip(measured, costs, strict=True))
     ]
 
@@ -79,7 +87,7 @@ class Strategies:
         measured: the strategies that ran, the default first.
         tests: two names -> the second less the first, which ranks higher; all of them are one family.
         refused: name -> why a strategy did not run.
-        notes: lines on questions and documents.
+        notes: lines on questions and documents, on those that the scores are over if not all, and on what failed.
         path: the result file, for ``mrag-eval report``.
         tasks: the folder of the strategies' task files.
     """
@@ -99,12 +107,17 @@ class Strategies:
 
     @property
     def good_enough(self) -> tuple[Measured, ...]:
-        """Return the best and all that are not shown to be worse and are near it, the cheapest first.
+        """Return the best and all that are not shown to be worse and are near it: of the front, the cheapest first.
 
         Near is a difference that is smaller than what this many questions show with 80% power, if they show 10 points.
         Otherwise a strategy that is not shown to be worse is open: there are too few questions.
         """
-        kept = [(price, one) for price, one in self._priced if one not in self.open and not self._is_worse(one)]
+        front, unsure = self.front, self.open
+        kept = [
+            ((one not in front, *price[:2], -one.value, price[2]), one)
+            for price, one in self._priced
+            if one not in unsure and not self._is_worse(one)
+        ]
         return tuple(one for _, one in sorted(kept, key=lambda part: part[0]))
 
     @property
@@ -147,9 +160,10 @@ class Strategies:
         what = "shows the document for" if self.metric == SHOWN else f"has {self.metric}"
         if best is default:
             return f"{best.name} (the default) {what} {self._shown(best)}, and no other more"
-        lost = {pair: value - default.pairs.get(pair, value) for pair, value in best.pairs.items()}
-        pair = max(lost, key=lambda key: lost[key], default="")
-        gap = f"the gap is {pair.replace('->', ' -> ')}; " if pair and lost[pair] > 0 else ""
+        lost = {pair: round(value - default.pairs.get(pair, value), 9) for pair, value in best.pairs.items()}
+        widest, *others = sorted(lost, key=lambda pair: -lost[pair]) or [""]
+        told = self._is_worse(default) and others and lost[widest] > max(0.0, lost[others[0]])
+        gap = f"the gap is {widest.replace('->', ' -> ')}; " if told else ""
         # no minus before a difference that is rounded to none
         later = decimal(round(best.seconds - default.seconds, 1) + 0.0, sign="+")
         beside = f"{default.name} (the default) {self._shown(default)}"
@@ -162,7 +176,7 @@ class Strategies:
         if len(enough) == 1 and self.open:
             return f"no winner: too few questions to tell {best.name} from {unsure}{self._unseen(self.open)}"
         if len(enough) == 1:
-            corrected = f"p <= .05, corrected for {len(self.tests)} pairs"
+            corrected = f"p <= .05, {self._corrected}"
             return f"winner: {best.name}; every other is shown to be worse ({corrected})"
         others = [found for one in enough if (found := self.less_best(one)) is not None]
         names = ", ".join(one.name for one in enough)
@@ -183,6 +197,10 @@ class Strategies:
             f"{self._shown(best)} is no significant difference ({_p(found)}){seen}{besides}"
         )
 
+    @property
+    def _corrected(self) -> str:
+        return f"corrected for {len(self.tests)} pair{'' if len(self.tests) == 1 else 's'}"
+
     def _unseen(self, those: Sequence[Measured]) -> str:
         """Say how large a difference to the best these questions may fail to show."""
         known = [found for one in those if (found := self.less_best(one)) is not None]
@@ -202,7 +220,9 @@ class Strategies:
 
     def _is_worse(self, one: Measured) -> bool:
         found = self.less_best(one)
-        return found is not None and found.p_adjusted is not None and found.p_adjusted <= ALPHA
+        if found is None or found.p_adjusted is None:
+            return False
+        return found.p_adjusted <= ALPHA and (found.difference or 0.0) < 0
 
     def _row(self, one: Measured) -> dict[str, Any]:
         found, quality = self.less_best(one), one.quality
@@ -262,7 +282,7 @@ class Strategies:
             )
         notes = (
             "* no other is as good in quality, latency and cost, and better in one of them",
-            f"p: paired, corrected for {len(self.tests)} pairs · s, tokens: retrieval and models, for one question",
+            " · ".join([*([f"p: paired, {self._corrected}"] if self.tests else []), _SPENT]),
         )
         return "\n".join([pipe_table(head, body, "l" + "r" * (len(head) - 1)), *notes])
 

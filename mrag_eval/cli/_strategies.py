@@ -96,7 +96,8 @@ def strategies(
     )
     if as_json:
         rows = json.loads(found.frame.to_json(orient="records", double_precision=15))
-        whole = {"metric": found.metric, "strategies": rows, "did_not_run": found.refused, "said": found.sentences}
+        whole = {"metric": found.metric, "strategies": rows, "did_not_run": found.refused}
+        whole |= {"notes": found.notes, "said": found.sentences}
         typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
         return
     typer.echo(found)

@@ -17,12 +17,12 @@ from mrag_eval._front import _strategies, _strategy_verdict
 from mrag_eval._front._strategy_grid import strategies_of
 from mrag_eval._front._strategy_verdict import Measured
 from mrag_eval.cli import main
-from mrag_eval.config import MODES
+from mrag_eval.config import MODES, Retrieval
 from mrag_eval.metrics import Estimate
-from mrag_eval.report import compare
+from mrag_eval.report import Difference, compare
 from mrag_eval.retrieval import _search
 from mrag_eval.retrieval.sources import _index
-from tests.worlds.model_server import ModelServer, said
+from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.tiny_models import bert_folder
 
 LANGS = ("de", "en", "es")
@@ -74,9 +74,9 @@ def test_the_winner_is_named_beside_the_default(towns: tuple[Path, Path], tmp_pa
     assert frame.less_best["qlang_bm25"] == -1.0
     assert frame.less_best_high["qlang_bm25"] < 0
     said = found.sentences
-    assert said[0].startswith("all_bm25 shows the document for 100.0 %, qlang_bm25 (the default) 0.0 %; the gap is ")
-    assert any(f"the gap is {asked} -> {held};" in said[0] for asked in LANGS for held in LANGS if asked != held)
-    assert said[1] == "winner: all_bm25; every other is shown to be worse (p <= .05, corrected for 1 pairs)"
+    # every pair of languages gains as much
+    assert said[0] == "all_bm25 shows the document for 100.0 %, qlang_bm25 (the default) 0.0 %; +0.0 s"
+    assert said[1] == "winner: all_bm25; every other is shown to be worse (p <= .05, corrected for 1 pair)"
     assert found.notes == (
         "questions   24: de 8, en 8, es 8, 12 of them detected",
         "documents   24: de 8, en 8, es 8, 8 of them detected; 24 passages",
@@ -188,6 +188,14 @@ def test_every_mode_is_tried_or_refused_and_each_strategy_has_a_name() -> None:
         assert ("no_ir" in refused) is not answered
 
 
+def test_what_is_fixed_is_not_varied() -> None:
+    for name, value in {**Retrieval().model_dump(mode="json"), "mode": "balanced", "kind": "bm25"}.items():
+        for one in strategies_of({}, answered=True, fixed={name: value})[0]:
+            assert one.block[name] == value
+    (only,), refused = strategies_of({}, answered=False, fixed={"mode": "qlang", "kind": "bm25"})
+    assert (only.name, only.settings, refused) == ("qlang_bm25", {"mode": "qlang", "kind": "bm25"}, {})
+
+
 def test_searched_and_answered_once(towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
     real = _search.search_plans
@@ -233,6 +241,63 @@ def test_other_questions_do_not_take_the_results_of_a_folder(towns: tuple[Path, 
     assert fewer.frame.tokens[0] < 700
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"prompt.system": "Be brief."},
+        {"generation_kwargs.max_gen_toks": 8},
+        {"retrieval.k": 2},
+        {"metadata.version": 2},
+    ],
+)
+def test_another_setting_of_the_task_is_measured_again(
+    settings: Mapping[str, Any], towns: tuple[Path, Path], tmp_path: Path
+) -> None:
+    asked = {"model": "oracle_answer", "apply_chat_template": False, "vary": lexical("all"), "output": tmp_path / "out"}
+    paths = [strategies(*towns, **asked, settings=one).path for one in ({}, settings, {}, settings)]
+    assert paths[0] == paths[2] != paths[1] == paths[3]
+
+
+def test_changed_gold_answers_are_scored_again_and_no_reply_is_asked_for_twice(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    sent = []
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        sent.append(body)
+        return said("7777")
+
+    asked: dict[str, Any] = {**hosted(script), "vary": lexical("all"), "output": tmp_path / "out"}
+    first = strategies(*towns, **asked)
+    towns[0].write_text(towns[0].read_text("utf-8").replace(",15", ",7777 15"), "utf-8")
+    second = strategies(*towns, **asked)
+    assert first.best.value == 0.0 < second.best.value
+    assert len(sent) == 24
+
+
+def test_the_same_command_asks_again_for_what_failed(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    sent, down = [], True
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, _ = town_of(body)
+        sent.append(number)
+        return FAILED if down and number < 5 else said(str(1500 + number))
+
+    asked: dict[str, Any] = {**hosted(script), "vary": lexical("all"), "output": tmp_path / "out"}
+    assert strategies(*towns, **asked).best.quality.n == 19
+    down = False
+    sent.clear()
+    found = strategies(*towns, **asked)
+    assert sorted(sent) == [0, 1, 2, 3, 4]
+    assert (found.best.value, found.best.quality.n) == (1.0, 24)
+    assert len(found.notes) == 2
+    sent.clear()
+    assert strategies(*towns, **asked) == found
+    assert not sent
+
+
 def test_a_model_answers_and_a_budget_ends_what_the_pilot_ranks_last(towns: tuple[Path, Path], tmp_path: Path) -> None:
     asked = {"model": "oracle_answer", "apply_chat_template": False, "vary": lexical("all", "qlang", "no_ir")}
     found = strategies(*towns, **asked, metric="shown@k", pilot=4, max_calls=60, output=tmp_path / "out")
@@ -248,6 +313,45 @@ def test_a_model_answers_and_a_budget_ends_what_the_pilot_ranks_last(towns: tupl
     assert free.best.name == "no_ir"
     with pytest.raises(MragError, match=r"--max_calls 11: 3 strategies make 12 calls for 4 questions"):
         strategies(*towns, **asked, pilot=4, max_calls=11, output=tmp_path / "out")
+
+
+def test_a_budget_that_is_enough_for_no_strategy_spends_no_call(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    sent = []
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        sent.append(body)
+        return said("1501")
+
+    asked: dict[str, Any] = {**hosted(script), "vary": lexical("all", "no_ir"), "pilot": 4, "output": tmp_path / "out"}
+    # eight calls for the pilot, twenty for the rest of either
+    for most, why in {7: "8 calls for 4 questions", 27: "8 calls for 4 questions, and one of them 20"}.items():
+        with pytest.raises(MragError, match=f"--max_calls {most}: 2 strategies make {why}"):
+            strategies(*towns, **asked, max_calls=most)
+        assert not sent
+    assert [one.name for one in strategies(*towns, **asked, max_calls=28).measured] == ["all_bm25"]
+    assert len(sent) == 28
+
+
+@pytest.mark.parametrize("budget", [{}, {"model": "oracle_answer", "apply_chat_template": False, "max_calls": 90}])
+def test_a_strategy_that_fails_while_it_retrieves_does_not_end_the_others(
+    budget: dict[str, Any], towns: tuple[Path, Path], tmp_path: Path
+) -> None:
+    asked = {"output": tmp_path / "out", **budget}
+    found = strategies(*towns, **asked, vary=lexical("qlang+en", merge=["score", "rrf"]))
+    assert [one.name for one in found.measured] == ["qlang_en_bm25_rrf"]
+    assert found.refused["qlang_en_bm25_score"].startswith("retrieval.merge=score: bm25 scores do not compare")
+    with pytest.raises(MragError, match=r"no strategy can run here: qlang_en_bm25: retrieval\.merge=score: bm25"):
+        strategies(*towns, **asked, vary=lexical("qlang+en", merge=["score"]))
+
+
+def test_nothing_is_written_among_the_documents(towns: tuple[Path, Path]) -> None:
+    held = sorted(towns[1].rglob("*"))
+    for inside in (towns[1], towns[1] / "out", towns[1] / "de" / ".." / "out"):
+        with pytest.raises(MragError, match="and would be read as documents"):
+            strategies(*towns, vary=lexical("all"), output=inside)
+    assert sorted(towns[1].rglob("*")) == held
 
 
 def test_no_question_is_asked_twice(
@@ -266,6 +370,148 @@ def test_no_question_is_asked_twice(
     )
     assert len(found.measured) == 2
     assert len(server.requests) == len({json.dumps(body) for _, _, body in server.requests}) == 48
+
+
+def town_of(body: dict[str, Any]) -> tuple[int, bool]:
+    """Return the number of the town that a request asks about, and whether it shows passages."""
+    text = asked(body)
+    town = max(TOWNS, key=text.rfind)
+    return TOWNS.index(town), any(about.partition("{")[0] in text for about in ABOUT.values())
+
+
+@pytest.fixture
+def hosted(start: Callable[..., ModelServer], monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Return the arguments of a model that is asked by way of a server with this script."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def arguments(script: Callable[..., Answer]) -> dict[str, Any]:
+        url = start(script).url
+        return {"model": "local-chat-completions", "model_args": {"model": "m", "base_url": url, "max_retries": 1}}
+
+    return arguments
+
+
+FAILED = Answer(400, {"error": {"message": "content filter"}})
+
+
+@pytest.mark.parametrize("failing", [range(12, 24), range(0, 24, 2), [1], range(23)])
+def test_strategies_are_ranked_by_the_questions_that_all_of_them_answered(
+    failing: Sequence[int], towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, shows = town_of(body)
+        if not shows and number in failing:
+            return FAILED
+        right = number not in failing if shows else number % 4 != 0
+        return said(str(1500 + number) if right else "no idea")
+
+    found = strategies(*towns, **hosted(script), vary=lexical("no_ir", "all"), output=tmp_path / "out")
+    common = [number for number in range(24) if number not in failing]
+    share = sum(number % 4 != 0 for number in common) / len(common)
+    assert [(one.value, one.quality.n) for one in found.measured] == [(share, len(common)), (1.0, len(common))]
+    assert not found.refused
+    if share < 1:
+        assert found.best.name == "all_bm25"
+    for (_, other), tested in found.tests.items():
+        assert tested.n == len(common)
+        assert tested.difference == pytest.approx(min(share - 1, 0.0))
+        assert other in ("no_ir", "all_bm25")
+    assert f"scored      the {len(common)} questions of 24 that every strategy has a value for" in str(found)
+    assert any(note.startswith(f"no_ir: {len(failing)} of 24 questions: answer failed (") for note in found.notes)
+    assert not any(note.startswith("all_bm25") for note in found.notes)
+
+
+def test_a_strategy_that_answers_nothing_in_common_with_others_is_refused(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, shows = town_of(body)
+        return said(str(1500 + number)) if shows is (number >= 6) else FAILED
+
+    found = strategies(*towns, **hosted(script), vary=lexical("no_ir", "all"), output=tmp_path / "out")
+    assert [(one.name, one.quality.n) for one in found.measured] == [("all_bm25", 18)]
+    assert found.refused == {"no_ir": "6 questions are scored, none of them for all other strategies"}
+
+
+def test_a_strategy_of_which_every_answer_failed_is_named_with_the_reason(
+    towns: tuple[Path, Path], hosted: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        number, shows = town_of(body)
+        return said(str(1500 + number)) if shows else FAILED
+
+    found = strategies(*towns, **hosted(script), vary=lexical("no_ir", "all"), output=tmp_path / "out")
+    assert [(one.name, one.quality.n) for one in found.measured] == [("all_bm25", 24)]
+    assert found.refused == {"no_ir": "no question is scored: answer failed (rejected)"}
+    assert "no_ir: 24 of 24 questions: answer failed (rejected)" in found.notes
+    assert "p: paired" not in str(found)
+
+
+def less(difference: float, p: float) -> Difference:
+    """Return a tested difference of this size, where one of five points would be seen."""
+    return Difference(
+        *("t", "shown@k", None, 9, 0.5, 0.5 + difference, difference, None, None, p, p, 0.05, "test"),
+        better=("a",) if difference > 0 else (),
+        worse=("a",) if difference < 0 else (),
+    )
+
+
+def verdict(*measured: Measured, tests: Mapping[tuple[str, str], Difference]) -> mrag_eval.Strategies:
+    return mrag_eval.Strategies("shown@k", measured, tests, {}, (), Path(), Path())
+
+
+def test_no_strategy_whose_difference_is_positive_is_worse() -> None:
+    a, b = (Measured(name, {}, Estimate(value, n=9)) for name, value in (("a", 0.9), ("b", 0.5)))
+    for difference in (-0.4, 0.0, 0.4):
+        found = verdict(a, b, tests={("a", "b"): less(difference, 0.001)})
+        assert found.sentences[1].startswith("winner: a") is (difference < 0)
+
+
+def test_what_is_named_first_is_on_the_front_and_equals_in_price_go_by_quality() -> None:
+    draw = random.Random(1)
+    for _ in range(200):
+        measured = [
+            Measured(
+                f"s{i}",
+                {},
+                Estimate(0.5 + draw.randint(0, 4) / 100, n=9),
+                seconds=draw.choice((0.02, 0.049, 0.051, 0.09, 1.0)),
+                tokens=draw.randint(1, 2),
+            )
+            for i in range(draw.randint(1, 6))
+        ]
+        names = [one.name for one in _strategy_verdict.ranked(measured)]
+        values = {one.name: one.value for one in measured}
+        tests = {
+            (a, b): less(values[b] - values[a], draw.choice((0.01, 0.9)))
+            for i, a in enumerate(names)
+            for b in names[i + 1 :]
+        }
+        found = verdict(*measured, tests=tests)
+        first, *others = found.good_enough
+        assert first in found.front
+        assert found.best in found.good_enough
+        for one in others:
+            apart = one.tokens != first.tokens or abs(one.seconds - first.seconds) >= 0.1
+            assert apart or one.value <= first.value
+
+
+@pytest.mark.parametrize(
+    ("pairs", "p", "said"),
+    [
+        ({"de->en": 0.9, "en->de": 0.8}, 0.001, True),
+        ({"de->en": 0.9, "en->de": 0.8}, 0.2, False),
+        ({"de->en": 0.9, "en->de": 0.9}, 0.001, False),
+        ({"de->en": 0.9}, 0.001, False),
+        ({"de->en": 0.1, "en->de": 0.2}, 0.001, False),
+        ({}, 0.001, False),
+    ],
+)
+def test_a_gap_is_named_where_it_is_shown_and_the_largest(pairs: Mapping[str, float], p: float, said: bool) -> None:
+    default = Measured("default", {}, Estimate(0.5, n=9), pairs=dict.fromkeys(pairs, 0.3))
+    best = Measured("best", {}, Estimate(0.9, n=9), pairs=pairs)
+    found = verdict(default, best, tests={("best", "default"): less(-0.4, p)})
+    assert ("the gap is de -> en;" in found.sentences[0]) is ("the gap is" in found.sentences[0]) is said
 
 
 def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -322,6 +568,12 @@ def test_data_that_cannot_be_used_is_refused_in_a_line(
         ({"vary": {"modus": ["all"]}}, "--vary modus: no setting that strategies vary"),
         ({"vary": {"corpus": ["a", "b"]}}, "--vary corpus: no setting that strategies vary"),
         ({"vary": {"mode": ["al"]}}, "no strategy can run here: al_dense: retrieval.mode: unknown mode 'al'"),
+        (
+            {"vary": {"kind": ["bm25", "dense"]}, "settings": {"retrieval.kind": "bm25"}},
+            "--vary kind: --metadata retrieval.kind fixes it",
+        ),
+        ({"settings": {"metrics": ["hit@3"]}}, "--metadata metrics: strategies share their metrics"),
+        ({"settings": {"data.languages": ["de"]}}, "--metadata data: strategies share their data"),
         ({"metric": "match"}, "--metric match: it measures answers"),
         ({"metric": "copied", "model": "dummy"}, "--metric copied: more of it is not better"),
         ({"metric": "macth", "model": "dummy"}, "--metric: unknown metric 'macth'; did you mean 'match'?"),
@@ -378,7 +630,7 @@ def test_the_command_prints_what_python_returns(
         main([*words, "--json"])
     whole = json.loads(capsys.readouterr().out)
     assert [(row["strategy"], row["value"]) for row in whole["strategies"]] == [("qlang_bm25", 0.0), ("all_bm25", 1.0)]
-    assert whole["said"] == [*found.sentences]
+    assert (whole["notes"], whole["said"]) == ([*found.notes], [*found.sentences])
     for wrong in (["k"], ["k="], ["k=1", "k=2"]):
         with pytest.raises(SystemExit) as ended:
             main([*words[:5], *(word for text in wrong for word in ("--vary", text))])

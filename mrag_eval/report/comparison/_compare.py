@@ -101,6 +101,10 @@ class PairedRows:
         """Return the pairs that the metric is of in either run."""
         return self._kept([is_of(a, metric) or is_of(b, metric) for a, b in zip(self.first, self.second, strict=True)])
 
+    def of_rows(self, only: Collection[str]) -> PairedRows:
+        """Return the pairs with these ids."""
+        return self._kept([row.id in only for row in self.first])
+
     def of_language(self, language: str) -> PairedRows:
         """Return the pairs in one language."""
         return self._kept([row.language == language for row in self.first])
@@ -220,14 +224,17 @@ def compare(
     return Comparison(tuple(found), (*notes, *lacking), differing, equivalent)
 
 
-def compare_tasks(run: Path, tasks: Sequence[str], metric: str, *, seed: int = 0) -> dict[tuple[str, str], Difference]:
+def compare_tasks(
+    run: Path, tasks: Sequence[str], metric: str, *, only: Collection[str], seed: int = 0
+) -> dict[tuple[str, str], Difference]:
     """Return the difference of every two of these tasks of a run, the second less the first, tested as one family.
 
-    So any two may be looked at afterwards, also the best and another. Settings may differ.
+    So any two may be looked at afterwards, also the best and another. Settings may differ. ``only`` are the ids of the
+    rows that count: those that all tasks have a value for make every difference one of the same means.
     """
     runs = read_runs_or_baseline([run])
     both = list(combinations(tasks, 2))
-    rows = [paired(runs[a], runs[b], [EVERYTHING]).of_metric(metric) for a, b in both]
+    rows = [paired(runs[a], runs[b], [EVERYTHING]).of_rows(only) for a, b in both]
     return dict(zip(both, differences_of([(pair, metric, None) for pair in rows], seed=seed), strict=True))
 
 
