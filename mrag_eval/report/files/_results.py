@@ -255,7 +255,8 @@ def with_later_verdicts(file: ResultFile) -> ResultFile:
             content = _json_of(path, fix)
             check_version(content if isinstance(content, dict) else {}, str(path))
             later = from_json(LaterVerdicts, finite(content), str(path), fix)
-            config = TaskConfig({**leaf.config.raw, "judge": later.judge})
+            told = {} if later.measurement is None else {"measurement": later.measurement.to_dict()}
+            config = TaskConfig({**leaf.config.raw, "judge": later.judge, **told})
             found[task] = LeafResult(task, later.scores, config, later.measurement or leaf.measurement)
     return replace(file, leaves={**file.leaves, **found}) if found else file
 

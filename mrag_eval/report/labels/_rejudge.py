@@ -20,15 +20,17 @@ from mrag_eval.config import (
 )
 from mrag_eval.core import RowScores, Scored, Vote
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged, verdict_rubric
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, content_key
 from mrag_eval.report.files._results import LaterVerdicts, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import config_beside, read_samples, result_beside, task_of, write_samples
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import (
+    OWN,
     JudgedRecord,
     RowRecord,
     TaskScores,
+    needs_of,
     score_rows,
     sufficiency_record,
     summarize,
@@ -88,7 +90,9 @@ def judge_answers(
     run, task = result_beside(path), task_of(path)
     # samples in another place are no part of the run
     if run is not None and run.samples(task) == out:
-        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), _measured(run, task, block, panel))
+        others = _of_other_votes([sample.record for sample in done])
+        measured = _measured(run, task, block, panel, others)
+        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), measured)
         later.write(run.path, task)
     return judged_run
 
@@ -160,16 +164,27 @@ def _check_prompts(path: Path, recorded: Mapping[str, Any], named: Mapping[str, 
             )
 
 
-def _measured(run: ResultFile, task: str, block: Judge, panel: Panel) -> Measurement | None:
-    """Return what the scores of a run measure with the verdicts of a panel."""
+def _of_other_votes(records: Sequence[RowRecord]) -> list[str]:
+    """Return the metrics that judges decide and that verdicts on answers leave as they are."""
+    labelled = any(record.relevance is not None and record.relevance.by == "judge" for record in records)
+    steps = {"judge", "label"} if labelled else {"judge"}
+    names = dict.fromkeys(name for record in records for name in (*record.values, *record.unscored))
+    return [name for name in names if steps & needs_of(name) and not verdict_metrics([name])]
+
+
+def _measured(run: ResultFile, task: str, block: Judge, panel: Panel, others: Sequence[str]) -> Measurement | None:
+    """Return what the scores of a run measure with the verdicts of a panel; ``others`` keep the run's own judges."""
     record = run.measurement(task)
     if record is None:
         return None
     text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
     own = by_content({"judge": block.model_dump(mode="json")})
     texts = {**(record.setting.get("texts") or {}), "judge": text}
+    before = record.votes
     record = record.adding("instrument", {JUDGES: judges_of(panel.identities)})
-    return record.adding("setting", {**own, "texts": texts})
+    record = record.adding("setting", {**own, "texts": texts})
+    kept = [] if content_key(record.votes) == content_key(before) else others
+    return record.adding("instrument", {f"{OWN}{name}": before for name in kept})
 
 
 def _written(
