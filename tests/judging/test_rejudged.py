@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,16 @@ from typer.testing import CliRunner
 
 from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
+from mrag_eval.config import GROUNDED, Grounded, following_verdicts
+from mrag_eval.core import LABEL_SHARE, Claim, Grounding, Hit, Judgement, RagDoc, Scored, VerdictScale
+from mrag_eval.models import load_checker
 from mrag_eval.report import read_results
 from mrag_eval.report.files._results import LeafResult
+from mrag_eval.report.files._samples import read_samples
+from mrag_eval.scoring import METRICS, score_rows
+from tests.worlds.classifiers import Rule, classifier_folder
 from tests.worlds.model_server import ModelServer, said
-from tests.worlds.small import BASE, ScriptedLM, write_task
+from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
 # What each judge says, whatever the row.
 SAYS = {
@@ -124,3 +131,53 @@ def test_what_other_judges_decided_keeps_them(metric: str, block: Any, finished:
     }
     assert told["judge_correct"] == ["moody"]
     assert told.get("context_sufficiency", ["strict"]) == ["strict"]
+
+
+@pytest.mark.parametrize("scale", [None, [0, 1], {"labels": ["wrong", "right"]}], ids=str)
+def test_every_metric_that_changes_with_the_verdict_follows_it(scale: Any) -> None:
+    """Score one row by every metric, with either verdict and nothing else changed."""
+    kept = VerdictScale() if scale is None else VerdictScale.of(scale)
+    doc = RagDoc("r", "Which year?", "en", answers=("1841",), relevant_ids=("a",))
+    hit = Hit("a", "en", "It was built in 1841.", 1.0, 1, is_gold=True)
+    row = Scored(doc, "1841", passages=(hit,), in_language=1.0)
+    names = [f"{LABEL_SHARE}.right" if name == LABEL_SHARE else name for name in METRICS]
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for verdict in kept.levels:
+        claims: tuple[Claim, ...] = (Claim(0, 4, "supported", 1.0), Claim(0, 4, "not_found", 0.0))
+        rows = [
+            replace(row, judgement=Judgement(verdict, "unanimous", scale=kept), grounding=Grounding("en", (claim,)))
+            for claim in claims
+        ]
+        for name in names:
+            scores = score_rows(rows, (name, "judge_correct"), searched=False)
+            found[name].append([{**score.values, **score.unscored}[name] for score in scores])
+    changed = {name for name in names if found[name][0] != found[name][-1]}
+    assert changed
+    assert changed <= {*following_verdicts(names)}
+    if scale is None:
+        assert changed >= {*GROUNDED[1:], "judge_correct", "judged_accuracy"}
+
+
+def test_support_of_right_answers_follows_the_later_verdicts(finished: Callable[..., Path], tasks: Path) -> None:
+    texts = [text for topic in TOPICS.values() for own in topic.values() for text in own]
+    grounded = {"model": str(classifier_folder(tasks / "model", texts, longest=64))}
+    load_checker(Grounded(**grounded))._model = Rule()
+    metrics = ["match", "judge_correct", *GROUNDED]
+    for name, judge in (("a", "strict"), ("b", "kind")):
+        finished(name, metrics, panel=[judge], grounded=grounded)
+    before = {name: leaf_of(Path(name)) for name in "ab"}
+    rejudged("a", "--panel", "kind")
+    after = leaf_of(Path("a"))
+    for name in metrics:
+        assert after.scores.metrics[name].value == before["b"].scores.metrics[name].value, name
+        assert before["a"].scores.metrics[name].n, name
+    assert before["a"].scores.metrics["right_supported"].value == 0.0 != after.scores.metrics["right_supported"].value
+    assert cli("compare", "a", "b").exit_code == 0
+    (path,) = Path("a").rglob("judged_samples_*")
+    assert {sample.line["right_supported"] for sample in read_samples(path)} != {0.0}
+    # grades say nothing of right or wrong: another metric does
+    rejudged("a", "--panel", "kind", "--prompt", "grade.jinja", "--scale", "0,1,2")
+    graded = leaf_of(Path("a"))
+    assert graded.measurement is not None
+    assert graded.measurement.instrument["metric:right_supported"]["right"] == "match"
+    assert {*graded.scores.metrics} == {"match", "judge_grade", *GROUNDED}
