@@ -19,7 +19,7 @@ from mrag_eval.core import LABEL_SHARE, Claim, Grounding, Hit, Judgement, RagDoc
 from mrag_eval.models import load_checker
 from mrag_eval.report import read_results
 from mrag_eval.report.files._results import LeafResult
-from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._samples import read_samples, sample_files
 from mrag_eval.scoring import METRICS, score_rows
 from tests.worlds.classifiers import Rule, classifier_folder
 from tests.worlds.model_server import ModelServer, said
@@ -181,3 +181,46 @@ def test_support_of_right_answers_follows_the_later_verdicts(finished: Callable[
     assert graded.measurement is not None
     assert graded.measurement.instrument["metric:right_supported"]["right"] == "match"
     assert {*graded.scores.metrics} == {"match", "judge_grade", *GROUNDED}
+
+
+@pytest.mark.parametrize("lost", ["scores", "samples", "neither"])
+def test_samples_and_scores_count_together_or_not_at_all(
+    lost: str, finished: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    finished("other", ["match", "judge_correct"], panel=["moody"])
+    out = finished("out", ["match", "judge_correct"], panel=["strict"])
+    own = leaf_of(out).scores
+    rejudged(out, "--panel", "kind")
+    (scores,), (samples,) = out.rglob("judged_scores_*"), out.rglob("judged_samples_*")
+    assert leaf_of(out).scores.metrics["judge_correct"].value == 1.0
+    if lost == "neither":  # but of other votes
+        text = samples.read_text("utf-8")
+        rejudged(out, "--panel", "moody")
+        samples.write_text(text, "utf-8")
+    else:
+        (scores if lost == "scores" else samples).unlink()
+    caplog.clear()
+    assert leaf_of(out).scores == own
+    (said,) = {record.getMessage() for record in caplog.records if "do not count" in record.getMessage()}
+    assert said.startswith(str(samples if lost == "scores" else scores))
+    assert "\n" not in said
+    # rows and settings are the run's own as well
+    (path,) = sample_files([out])
+    assert path.name.startswith("samples_")
+    refused = cli("compare", out, "other")
+    assert "judges" in str(refused.exception)
+    if lost == "scores":
+        assert "what it measures is unknown" in str(cli("compare", samples, "other").exception)
+    # judged again, they are whole
+    rejudged(out, "--panel", "kind")
+    assert leaf_of(out).scores.metrics["judge_correct"].value == 1.0
+    assert sample_files([out]) == [samples]
+
+
+def test_the_usual_place_is_the_same_however_it_is_spelled(finished: Callable[..., Path]) -> None:
+    out = finished("out", ["match"])
+    (path,) = out.rglob("samples_*")
+    usual = path.with_name(f"judged_{path.name}")
+    for panel, place in (("strict", usual), ("kind", usual.resolve()), ("strict", Path("out/../") / usual)):
+        rejudged(path, "--panel", panel, "--output", place)
+        assert leaf_of(out).scores.metrics["judge_correct"].value == float(panel == "kind")

@@ -22,6 +22,7 @@ from mrag_eval.config import (
     verdict_metrics,
 )
 from mrag_eval.core import RowScores, Scored, Value, Vote
+from mrag_eval.datasets import sha256_file
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged, verdict_rubric
 from mrag_eval.platform import DataError, content_key
 from mrag_eval.report.files._results import LaterVerdicts, ResultFile
@@ -96,10 +97,10 @@ def judge_answers(
     judged_run = _written(out, done, config, block, (*names, "language_check"), None if of_people else config.evaluated)
     run, task = result_beside(path), task_of(path)
     # samples in another place are no part of the run
-    if run is not None and run.samples(task) == out:
+    if run is not None and out.resolve() == LaterVerdicts.samples_path(run.path, task).resolve():
         right = next((name for name in CORRECT if name in {*known, *names}), None)
         measured = _measured(run, task, block, panel, _of_other_votes([sample.record for sample in done]), right)
-        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), measured)
+        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), sha256_file(out), measured)
         later.write(run.path, task)
     return judged_run
 
