@@ -17,12 +17,13 @@ from mrag_eval.cli._app import Session, app
 from mrag_eval.config import GROUNDED, Grounded, following_verdicts
 from mrag_eval.core import LABEL_SHARE, Claim, Grounding, Hit, Judgement, RagDoc, Scored, VerdictScale
 from mrag_eval.models import load_checker
+from mrag_eval.platform import UnwrittenError
 from mrag_eval.report import read_results
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._samples import read_samples, sample_files
 from mrag_eval.scoring import METRICS, score_rows
 from tests.worlds.classifiers import Rule, classifier_folder
-from tests.worlds.model_server import ModelServer, said
+from tests.worlds.model_server import Answer, ModelServer, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
 # What each judge says, whatever the row.
@@ -31,6 +32,8 @@ SAYS = {
     "kind": {"answer": "correct", "sufficient": "yes", "grade": 2, "passages": "[1]"},
     "moody": {"answer": "correct", "sufficient": "yes", "grade": 1, "passages": "[1]"},
 }
+# Judges that answer nothing.
+DOWN: set[str] = set()
 GRADE = """{% block user %}
 <question>{{ query }}</question><reply>{{ answer }}</reply>
 Reply with JSON: {"justification": "...", "grade": ...}
@@ -44,10 +47,13 @@ def judges(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer
 
     def script(body: dict[str, Any], attempt: int) -> Any:
         prompt = " ".join(turn["content"] for turn in body["messages"])
+        if body["model"] in DOWN:
+            return Answer(status=400, body={"error": "down"})
         own = SAYS[body["model"]]
         key = next((key for key in ("grade", "sufficient", "answer") if f'"{key}"' in prompt), "passages")
         return said(str(own[key]) if key == "passages" else json.dumps({"justification": "seen", key: own[key]}))
 
+    DOWN.clear()
     server = ModelServer(script)
     entry = {"model": "local-chat-completions", "retries": 0}
     spec = {name: {**entry, "model_args": {"model": name, "base_url": server.url}} for name in SAYS}
@@ -224,3 +230,23 @@ def test_the_usual_place_is_the_same_however_it_is_spelled(finished: Callable[..
     for panel, place in (("strict", usual), ("kind", usual.resolve()), ("strict", Path("out/../") / usual)):
         rejudged(path, "--panel", panel, "--output", place)
         assert leaf_of(out).scores.metrics["judge_correct"].value == float(panel == "kind")
+
+
+@pytest.mark.parametrize("command", ["answers", "passages"])
+def test_a_panel_without_a_vote_replaces_nothing(command: str, finished: Callable[..., Path]) -> None:
+    out = finished("out", ["match", "judge_correct", "context_sufficiency"], panel=["kind"])
+    judged = cli("judge", command, out, "--panel", "moody")
+    assert judged.exit_code == 0, judged.output
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    DOWN.add("strict")
+    dead = cli("judge", command, out, "--panel", "strict")
+    error = dead.exception
+    assert isinstance(error, UnwrittenError)
+    assert error.exit_code == 1
+    assert "no judge gave a vote: strict" in error.message
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    # one of several: the files are written all the same, as those of a run are
+    some = cli("judge", command, out, "--panel", "strict,kind,moody")
+    assert some.exit_code == 1
+    assert "no vote was given by strict" in some.output
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} != before

@@ -24,7 +24,7 @@ from mrag_eval.config import (
 from mrag_eval.core import RowScores, Scored, Value, Vote
 from mrag_eval.datasets import sha256_file
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged, verdict_rubric
-from mrag_eval.platform import DataError, content_key
+from mrag_eval.platform import DataError, UnwrittenError, content_key
 from mrag_eval.report.files._results import LaterVerdicts, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import config_beside, read_samples, result_beside, task_of, write_samples
@@ -33,6 +33,7 @@ from mrag_eval.scoring import (
     NO_CORRECT,
     OWN,
     JudgedRecord,
+    PanelTable,
     RowRecord,
     TaskScores,
     needs_of,
@@ -53,6 +54,18 @@ class Rejudged:
     scores: TaskScores
     metrics: tuple[str, ...]
 
+    @property
+    def panel(self) -> PanelTable:
+        """Return the table of the panel on what it judged: answers, or contexts."""
+        table = self.scores.sufficiency if SUFFICIENCY in self.metrics else self.scores.judge
+        assert table is not None, "a panel is required"
+        return table
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Return the seats that were asked and gave no vote."""
+        return tuple(seat for seat, judge in self.panel.judges.items() if judge.silent)
+
 
 def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
     """Judge the answers in the harness's sample file ``path`` and write them to ``out``, with votes and scores.
@@ -62,7 +75,7 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     that a repeated question to a judge costs nothing.
 
     Raises DataError for a file that is not a sample file of ours, ConfigError for invalid settings and if no judge is
-    configured.
+    configured, UnwrittenError if no judge gives a vote: nothing is written then.
     """
     out, samples = _opened(path, out, "judged")
     return judge_answers(path, samples, out, **changes)
@@ -220,9 +233,16 @@ def _written(
     metrics: tuple[str, ...],
     evaluated: str | None,
 ) -> Rejudged:
-    write_samples(out, samples)
     seed = config.retrieval.get("seed", 0)
-    return Rejudged(out, block, summarize([sample.record for sample in samples], seed, evaluated), metrics)
+    scores = summarize([sample.record for sample in samples], seed, evaluated)
+    done = Rejudged(out, block, scores, metrics)
+    if done.silent and len(done.silent) == len(done.panel.judges):
+        raise UnwrittenError(
+            f"{out}: not written, as no judge gave a vote: {done.panel.failed_votes}",
+            "earlier verdicts are as they were; judge again when a judge answers",
+        )
+    write_samples(out, samples)
+    return done
 
 
 def _scored(sample: Sample) -> Scored:
