@@ -11,7 +11,7 @@ import typer
 
 from mrag_eval.cli._judge_columns import number, percent, says, says_what
 from mrag_eval.cli._options import output_file
-from mrag_eval.core import columns
+from mrag_eval.core import YES_NO, columns
 
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
@@ -50,7 +50,8 @@ def answers(
     scale: Annotated[
         str | None,
         typer.Option(
-            metavar="LEVELS", help="The verdicts of your own prompt: grades, worst first (0,1,2), or labels:NAME,NAME."
+            metavar="LEVELS",
+            help="The verdicts that the prompt asks for: grades, worst first (0,1,2), labels:NAME,NAME, or yes/no.",
         ),
     ] = None,
     tie: _Tie = None,
@@ -149,8 +150,8 @@ def names_in(panel: Sequence[str] | None) -> list[str] | None:
 
 def _scale(levels: str | None) -> Any:
     """Return the setting ``judge.scale`` that the option means; None without it."""
-    if levels is None:
-        return None
+    if levels in (None, YES_NO.kind):
+        return levels
     kind, _, names = levels.rpartition(":")
     found = [int(name) if name.lstrip("-").isdecimal() else name for name in map(str.strip, names.split(","))]
     return {kind: found} if kind else found

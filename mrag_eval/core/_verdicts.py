@@ -53,14 +53,16 @@ class VerdictScale:
 
     @classmethod
     def of(cls, setting: Any) -> VerdictScale:
-        """Return the scale of a setting: a list of grades, worst first, or ``{labels: [...]}``.
+        """Return the scale of a setting: ``yes/no``, a list of grades, worst first, or ``{labels: [...]}``.
 
         Raises ValueError for anything else, and for levels that a reply could not tell apart.
         """
+        if setting == YES_NO.kind:
+            return YES_NO
         labels = isinstance(setting, Mapping) and setting.keys() == {"labels"}
         levels = setting["labels"] if labels else setting
         if not isinstance(levels, list | tuple) or len(levels) < 2:
-            raise ValueError("expected a list of grades, worst first, such as [0, 1, 2], or {labels: [...]}")
+            raise ValueError("expected yes/no, a list of grades, worst first, such as [0, 1, 2], or {labels: [...]}")
         numbers = [level for level in levels if type(level) is int]
         if numbers and (labels or len(numbers) < len(levels) or numbers != sorted(numbers)):
             raise ValueError("grades are whole numbers in ascending order, or words; labels are words")

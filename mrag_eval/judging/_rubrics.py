@@ -130,7 +130,8 @@ def verdict_rubric(
     if scale.kind != "yes/no" and named not in template.source:
         raise ConfigError(
             f"judge.scale: the prompt '{prompt}' does not ask for {named}, in which a verdict of {scale.words} is read",
-            "give the path of a template of your own that does (docs/extend.md)",
+            "give the path of a template of your own that does (docs/extend.md), or, if this one asks for yes or no, "
+            "judge.scale: yes/no (judge answers --scale yes/no)",
         )
     read = partial(_read_tag if form == "tag" else _read_json, scale=scale)
     return Rubric(template, read, ("golden_answers", "answer"))

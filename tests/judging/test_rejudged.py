@@ -250,3 +250,17 @@ def test_a_panel_without_a_vote_replaces_nothing(command: str, finished: Callabl
     assert some.exit_code == 1
     assert "no vote was given by strict" in some.output
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} != before
+
+
+def test_a_run_with_a_scale_is_judged_by_yes_or_no(finished: Callable[..., Path]) -> None:
+    out = finished("out", ["match", "judge_grade"], panel=["kind"], prompt="./grade.jinja", scale=[0, 1, 2])
+    error = cli("judge", "answers", out, "--prompt", "correctness", "--panel", "moody").exception
+    assert "--scale yes/no" in str(error)
+    rejudged(out, "--prompt", "correctness", "--panel", "moody", "--scale", "yes/no")
+    leaf = leaf_of(out)
+    assert {*leaf.scores.metrics} == {"match", "judged_accuracy", "judge_correct"}
+    # as in a run without a scale
+    finished("plain", ["match", "judge_correct"], panel=["moody"])
+    compared = cli("compare", out, "plain")
+    assert compared.exit_code == 0, f"{compared.output} {compared.exception}"
+    assert "### judge_correct" in compared.output
