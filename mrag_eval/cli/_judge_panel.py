@@ -54,6 +54,10 @@ def answers(
             help="The verdicts that the prompt asks for: grades, worst first (0,1,2), labels:NAME,NAME, or yes/no.",
         ),
     ] = None,
+    reply: Annotated[
+        str | None,
+        typer.Option(metavar="json|tag", help="The form of the verdict, by default the one that the prompt asks for."),
+    ] = None,
     tie: _Tie = None,
     language_check: Annotated[
         str | None, typer.Option(help="How to check the language of answers: none, fasttext or lingua.")
@@ -76,6 +80,7 @@ def answers(
     settings = {
         "prompt": prompt,
         "scale": _scale(scale),
+        "reply": reply,
         "tie": tie,
         "language_check": language_check,
         "repeats": repeats,

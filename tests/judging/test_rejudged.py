@@ -51,6 +51,8 @@ def judges(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer
             return Answer(status=400, body={"error": "down"})
         own = SAYS[body["model"]]
         key = next((key for key in ("grade", "sufficient", "answer") if f'"{key}"' in prompt), "passages")
+        if "<grade>" in prompt:
+            return said(f"<grade>{own['grade']}</grade>")
         return said(str(own[key]) if key == "passages" else json.dumps({"justification": "seen", key: own[key]}))
 
     DOWN.clear()
@@ -264,3 +266,20 @@ def test_a_run_with_a_scale_is_judged_by_yes_or_no(finished: Callable[..., Path]
     compared = cli("compare", out, "plain")
     assert compared.exit_code == 0, f"{compared.output} {compared.exception}"
     assert "### judge_correct" in compared.output
+
+
+TAGGED = GRADE.replace('Reply with JSON: {"justification": "...", "grade": ...}', "<grade>0 to 2</grade>")
+
+
+def test_the_form_of_a_verdict_is_the_prompts(finished: Callable[..., Path], tasks: Path) -> None:
+    (tasks / "tagged.jinja").write_text(TAGGED, "utf-8")
+    out = finished("out", ["judge_grade"], panel=["kind"], prompt="./tagged.jinja", scale=[0, 1, 2], reply="tag")
+    for prompt, flags in (("tagged.jinja", []), ("tagged.jinja", ["--reply", "tag"]), ("grade.jinja", [])):
+        rejudged(out, "--prompt", prompt, "--panel", "moody", *flags)
+        assert leaf_of(out).scores.metrics["judge_grade"].value == 0.5
+    for prompt, wrong, right in (("tagged.jinja", "json", "tag"), ("grade.jinja", "tag", "json")):
+        error = cli("judge", "answers", out, "--prompt", prompt, "--reply", wrong).exception
+        assert f"--reply {right}" in str(error)
+    # the run's own tag is not asked of a prompt for JSON
+    rejudged(out, "--prompt", "correctness", "--panel", "moody", "--scale", "yes/no")
+    assert leaf_of(out).scores.metrics["judge_correct"].value == 1.0

@@ -166,6 +166,9 @@ def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[TaskConfig, Judge
     config = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
     _check_prompts(path, config.judge, named)
+    if "prompt" in named:
+        # the form of the run's own prompt is none of this one's
+        named.setdefault("reply", None)
     block = validated(Judge, deep_merge(config.judge, named, {"required": True}), "judge")
     panel = build_panel(block)
     assert panel is not None, "judge.required"
