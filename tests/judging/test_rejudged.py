@@ -21,7 +21,7 @@ from mrag_eval.platform import UnwrittenError
 from mrag_eval.report import read_results
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._samples import read_samples, sample_files
-from mrag_eval.scoring import METRICS, score_rows
+from mrag_eval.scoring import METRICS, more_is_better, score_rows
 from tests.worlds.classifiers import Rule, classifier_folder
 from tests.worlds.model_server import Answer, ModelServer, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
@@ -125,6 +125,8 @@ def test_what_other_judges_decided_keeps_them(metric: str, block: Any, finished:
     assert cli("gate", "--save", "base.json", "b").exit_code == 0
     gated = cli("gate", "--baseline", "base.json", "--candidate", "a", "--rules", "rules.yaml")
     assert gated.exit_code == 2, gated.output
+    assert "another metric" in gated.output, gated.output
+    assert more_is_better(metric) is True
     # those of the same panel are alike
     rejudged("c", "--panel", "moody")
     assert f"metric:{metric}" not in leaf_of(Path("c")).measurement.instrument  # type: ignore[union-attr]
