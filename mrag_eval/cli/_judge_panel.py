@@ -11,7 +11,7 @@ import typer
 
 from mrag_eval.cli._judge_columns import number, percent, says, says_what
 from mrag_eval.cli._options import output_file
-from mrag_eval.core import columns
+from mrag_eval.core import YES_NO, columns
 
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
@@ -50,8 +50,13 @@ def answers(
     scale: Annotated[
         str | None,
         typer.Option(
-            metavar="LEVELS", help="The verdicts of your own prompt: grades, worst first (0,1,2), or labels:NAME,NAME."
+            metavar="LEVELS",
+            help="The verdicts that the prompt asks for: grades, worst first (0,1,2), labels:NAME,NAME, or yes/no.",
         ),
+    ] = None,
+    reply: Annotated[
+        str | None,
+        typer.Option(metavar="json|tag", help="The form of the verdict, by default the one that the prompt asks for."),
     ] = None,
     tie: _Tie = None,
     language_check: Annotated[
@@ -75,6 +80,7 @@ def answers(
     settings = {
         "prompt": prompt,
         "scale": _scale(scale),
+        "reply": reply,
         "tie": tie,
         "language_check": language_check,
         "repeats": repeats,
@@ -108,7 +114,7 @@ def passages(
 
     given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
     settings = {"tie": tie, "repeats": repeats, "sufficiency": given or None}
-    _judge(judge_contexts, samples, output, panel, as_json, settings, on_contexts=True)
+    _judge(judge_contexts, samples, output, panel, as_json, settings)
 
 
 def _judge(
@@ -118,22 +124,28 @@ def _judge(
     panel: Sequence[str] | None,
     as_json: bool,
     settings: Mapping[str, Any],
-    *,
-    on_contexts: bool = False,
 ) -> None:
-    """Judge each file and print its metrics, and the panel's table on its answers or its contexts."""
+    """Judge each file and print its metrics, and the panel's table on its answers or its contexts.
+
+    Exit with 1 if a judge gave no vote.
+    """
     from mrag_eval.report import sample_files
 
     files = sample_files(samples, judged=False)
     if output is not None and len(files) > 1:
         raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
     names = names_in(panel)
+    silent: dict[str, None] = {}
     for path in files:
         done = judge(path, output, panel=names, **settings)
         if as_json:
             typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))
         else:
-            show(path, done, on_contexts=on_contexts)
+            show(path, done)
+        silent |= dict.fromkeys(done.silent)
+    if silent:
+        typer.echo(f"no vote was given by {', '.join(silent)}; judge again when they answer", err=True)
+        raise typer.Exit(1)
 
 
 def names_in(panel: Sequence[str] | None) -> list[str] | None:
@@ -143,20 +155,19 @@ def names_in(panel: Sequence[str] | None) -> list[str] | None:
 
 def _scale(levels: str | None) -> Any:
     """Return the setting ``judge.scale`` that the option means; None without it."""
-    if levels is None:
-        return None
+    if levels in (None, YES_NO.kind):
+        return levels
     kind, _, names = levels.rpartition(":")
     found = [int(name) if name.lstrip("-").isdecimal() else name for name in map(str.strip, names.split(","))]
     return {kind: found} if kind else found
 
 
-def show(source: Path, done: Rejudged, *, on_contexts: bool = False) -> None:
+def show(source: Path, done: Rejudged) -> None:
     """Print the scores of judged samples, and the table of their panel."""
     from mrag_eval.scoring import panel_line
 
-    scores = done.scores
-    table = scores.sufficiency if on_contexts else scores.judge
-    assert table is not None, "a panel is required"
+    scores, table = done.scores, done.panel
+    on_contexts = table is scores.sufficiency
     what, column = ("contexts", "says sufficient") if on_contexts else ("answers", says_what(table.scale))
     typer.echo(f"{source.name}: {panel_line(table, what)}")
     width = max(16, *map(len, done.metrics))

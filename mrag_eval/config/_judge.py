@@ -113,9 +113,9 @@ class Judge(Block):
     """The ``judge`` block: the judges of the answers, their prompt, and the count of their votes.
 
     ``prompt`` is a built-in one (docs/judges.md) or a path; ``reply`` is the form of its verdict (``json``:
-    justification and answer; ``tag``: ``<same_meaning>``), by default the one that the built-in prompt asks for.
+    justification and answer; ``tag``: ``<same_meaning>``), by default the one that the prompt asks for.
     ``scale`` are the verdicts that a prompt of your own asks for, by default yes or no: grades, worst first (``[0, 1,
-    2]``), read as ``grade``, or ``{labels: [supported, contradicted]}``, read as ``label``.
+    2]``), read as ``grade``, or ``{labels: [supported, contradicted]}``, read as ``label``; ``yes/no`` is the default.
     ``panel`` names models of the config file, by default its ``judges``; each is asked ``repeats`` times, with a seed
     of its own, and every time is a seat. An even split counts by ``tie``. ``language_check`` is the detector by which
     an answer in another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by

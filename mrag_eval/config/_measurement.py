@@ -152,6 +152,12 @@ class Measurement:
         record = self.to_dict()
         return record | {role: _shortened(record[role]) for role in ROLES if role in record}
 
+    @property
+    def votes(self) -> dict[str, Any]:
+        """Return who votes where judges decide a metric, and how their votes become one verdict."""
+        block = self.setting.get("judge") or {}
+        return {JUDGES: self.instrument.get(JUDGES) or {}, **{key: block.get(key) for key in ("repeats", "tie")}}
+
     def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
         """Return the record with further entries of a role."""
         changed: dict[str, Any] = {role: {**getattr(self, role), **values}}
@@ -223,6 +229,7 @@ def differences(
     if first is None or second is None:
         one, other = ("unknown" if record is None else "known" for record in (first, second))
         return [] if UNKNOWN in allowed else [Differs(None, UNKNOWN, one, other)]
+    first, second = _with_votes(first, second), _with_votes(second, first)
     a, b = first.flat(roles), second.flat(roles)
     mine, theirs = first.deciding(roles), second.deciding(roles)
     alone = {name for name in {*first.instrument, *second.instrument} - {_ALWAYS}
@@ -242,6 +249,12 @@ def differences(
             values = (record.get(key, (role, None))[1] for record in (a, b))
             found.append(Differs(role, key, *values))
     return found
+
+
+def _with_votes(record: Measurement, other: Measurement) -> Measurement:
+    """Return a record that names the judges of each metric for which ``other`` names some: those of its whole task."""
+    told = [key for key, value in other.instrument.items() if isinstance(value, Mapping) and JUDGES in value]
+    return record.adding("instrument", {key: record.instrument.get(key) or record.votes for key in told})
 
 
 def by_block(found: Sequence[Differs]) -> list[Differs]:

@@ -35,6 +35,11 @@ def verdict_metrics(names: Iterable[str]) -> list[str]:
     return [n for n in names if n.partition(".")[0] in VERDICTS]
 
 
+def following_verdicts(names: Iterable[str]) -> list[str]:
+    """Return the names of metrics whose values follow from verdicts on answers, if a verdict says what is right."""
+    return [n for n in names if verdict_metrics([n]) or n in GROUNDED[1:]]
+
+
 def judged_metrics(names: Iterable[str]) -> list[str]:
     """Return the names of metrics that a panel decides."""
     return [n for n in names if n == SUFFICIENCY or verdict_metrics([n])]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
+from unicodedata import category, normalize
 
 L = TypeVar("L", bound=Hashable)
 
@@ -24,6 +24,7 @@ VERDICTS = tuple(name for names in _METRICS.values() for name in names)
 _KEYS = {"yes/no": "answer", "ordered": "grade", "labels": "label"}
 _TRUE_WORDS = frozenset({"true", "yes", "correct"})
 _FALSE_WORDS = frozenset({"false", "no", "incorrect"})
+_MARKS = ("Mn", "Mc")
 _AROUND = " \t\r\n.,;:!*_`'\"“”‘’()[]"
 
 
@@ -53,19 +54,21 @@ class VerdictScale:
 
     @classmethod
     def of(cls, setting: Any) -> VerdictScale:
-        """Return the scale of a setting: a list of grades, worst first, or ``{labels: [...]}``.
+        """Return the scale of a setting: ``yes/no``, a list of grades, worst first, or ``{labels: [...]}``.
 
         Raises ValueError for anything else, and for levels that a reply could not tell apart.
         """
+        if setting == YES_NO.kind:
+            return YES_NO
         labels = isinstance(setting, Mapping) and setting.keys() == {"labels"}
         levels = setting["labels"] if labels else setting
         if not isinstance(levels, list | tuple) or len(levels) < 2:
-            raise ValueError("expected a list of grades, worst first, such as [0, 1, 2], or {labels: [...]}")
+            raise ValueError("expected yes/no, a list of grades, worst first, such as [0, 1, 2], or {labels: [...]}")
         numbers = [level for level in levels if type(level) is int]
         if numbers and (labels or len(numbers) < len(levels) or numbers != sorted(numbers)):
             raise ValueError("grades are whole numbers in ascending order, or words; labels are words")
         for level in levels:
-            if type(level) is not int and not re.fullmatch(r"[^\W_][\w-]*", level if isinstance(level, str) else ""):
+            if type(level) is not int and not _is_word(level):
                 raise ValueError(f"{level!r} is no word of letters, digits, - and _; write yes and no in quotes")
         if len({_word(str(level)) for level in levels}) < len(levels):
             raise ValueError("two of them are the same word, whatever its case")
@@ -159,5 +162,13 @@ class VerdictScale:
 YES_NO = VerdictScale()
 
 
+def _is_word(level: Any) -> bool:
+    """Return whether a level is one word in any script: its signs for vowels are marks, not letters."""
+    if not isinstance(level, str) or not level[:1].isalnum():
+        return False
+    return all(one.isalnum() or one in "-_" or category(one) in _MARKS for one in level)
+
+
 def _word(text: str) -> str:
-    return text.strip(_AROUND).casefold()
+    # the same letters and marks may be written as one character or as several
+    return normalize("NFC", text.strip(_AROUND).casefold())

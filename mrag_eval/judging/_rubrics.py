@@ -29,8 +29,6 @@ from mrag_eval.prompts import PromptTemplate, builtin_names, load_template
 T = TypeVar("T")
 
 ReplyForm = Literal["json", "tag"]
-# Built-in prompts that ask for a verdict in that tag; the others ask for JSON.
-TAGGED = ("equivalence",)
 # Built-in prompts that give no verdict on an answer, and their purposes.
 _NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passages together"}
 
@@ -115,9 +113,10 @@ def verdict_rubric(
 ) -> Rubric[Verdict]:
     """Return the rubric of a right answer, for one of :func:`verdict_prompts` or the path of a template.
 
-    For a template, ``reply`` is the form of its verdict (default ``json``), and ``scale`` the verdicts that it asks
-    for. Variables of a template, in addition to those of every prompt: ``golden_answers`` and ``answer``. ``passages``
-    are those that were shown. Raises ConfigError for a template that does not ask for a verdict on the scale.
+    ``reply`` is the form of its verdict: by default ``tag`` for a prompt that writes the tag alone, else ``json``.
+    ``scale`` are the verdicts that a template asks for. Variables of a template, in addition to those of every prompt:
+    ``golden_answers`` and ``answer``. ``passages`` are those that were shown. Raises ConfigError for a template that
+    does not ask for a verdict on the scale.
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
@@ -125,12 +124,17 @@ def verdict_rubric(
             f"judge.prompt: '{prompt}' {_NO_VERDICTS[prompt]} and gives no verdict on an answer",
             f"use {', '.join(verdict_prompts())} or the path of your own template",
         )
-    form = reply or ("tag" if prompt in TAGGED else "json")
-    named = f"<{scale.tag}>" if form == "tag" else f'"{scale.key}"'
-    if scale.kind != "yes/no" and named not in template.source:
+    named: dict[ReplyForm, str] = {"json": f'"{scale.key}"', "tag": f"<{scale.tag}>"}
+    asked = [form for form, name in named.items() if name in template.source]
+    form = reply or (asked or ["json"])[0]
+    if scale.kind != "yes/no" and form not in asked:
         raise ConfigError(
-            f"judge.scale: the prompt '{prompt}' does not ask for {named}, in which a verdict of {scale.words} is read",
-            "give the path of a template of your own that does (docs/extend.md)",
+            f"judge.scale: the prompt '{prompt}' does not ask for {named[form]}, in which a verdict of {scale.words} "
+            "is read",
+            f"it asks for {named[asked[0]]}: set judge.reply: {asked[0]} (judge answers --reply {asked[0]})"
+            if asked
+            else "give the path of a template of your own that does (docs/extend.md), or, if this one asks for yes or "
+            "no, judge.scale: yes/no (judge answers --scale yes/no)",
         )
     read = partial(_read_tag if form == "tag" else _read_json, scale=scale)
     return Rubric(template, read, ("golden_answers", "answer"))

@@ -418,13 +418,15 @@ def score_rows(
     reranked: bool = False,
     shows: bool = True,
     language: LanguageRule = values.BUNDLED,
+    known: Mapping[str, Sequence[Value]] | None = None,
 ) -> list[RowScores]:
     """Score every row by every metric named; ``language`` is the rule of the metrics of languages.
 
     ``searched`` says whether the mode searched a corpus: without a search there is nothing for the ranking measures to
     measure, and they are left out; ``reranked`` says the same of a second stage and the measures on its list, ``shows``
     of passages in the prompt and ``shown@k``.
-    ``quota_depth`` as in :func:`published_name`.
+    ``quota_depth`` as in :func:`published_name`. ``known`` are values of metrics that are not scored again, by which an
+    answer may be right.
     """
     out = [RowScores() for _ in rows]
     names = _measurable(names, shows)
@@ -435,7 +437,8 @@ def score_rows(
             for n in wait.over(names)
             if (declared := metric_named(n)) is not None
         }
-    right = next((columns[name] for name in CORRECT if name in columns), None)
+    all_known = {**(known or {}), **columns}
+    right = next((all_known[name] for name in CORRECT if name in all_known), None)
     columns |= {name: crossed(name, rows, right) for name in GROUNDED[1:] if name in columns}
     if searched:
         ranked = ranking_columns(rows, ranking_measures(names), quota_depth)

@@ -9,6 +9,7 @@ from math import isfinite
 from numbers import Real
 from typing import Any, Literal, TypeVar, overload
 
+from mrag_eval.config import JUDGES
 from mrag_eval.core import LABEL_SHARE, Scale, Scored, Value, not_finite, plain_name
 from mrag_eval.platform import ConfigError, OwnFunction, entry_point, own_function
 from mrag_eval.scoring._control_kinds import uncontrolled
@@ -99,7 +100,8 @@ def tell_metrics(instrument: Mapping[str, Any]) -> None:
     """Make the metrics of the user's in the record of a run known: their sides and units, not their functions."""
     for key, told in instrument.items():
         name = key.removeprefix(OWN)
-        if key.startswith(OWN) and name not in METRICS and isinstance(told, Mapping):
+        # of a measure of ours, the record names judges of its own
+        if key.startswith(OWN) and name not in METRICS and isinstance(told, Mapping) and JUDGES not in told:
             low, high = (end if isinstance(end := told.get(key), int | float) else None for key in ("low", "high"))
             reason = f"the function of {name} is not loaded here"
             told_scale = Scale(str(told.get("unit", "share")), low, high)

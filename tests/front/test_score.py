@@ -379,8 +379,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("gate --save base.json first", "base.json"),
         ("gate --init gate.yaml first", "gate.yaml"),
         ("verify first second", "all scores follow from the samples"),
-        ("judge answers SAMPLES --panel one,two", "judge_correct"),
-        ("judge passages SAMPLES --panel one,two", "context_sufficiency"),
+        ("judge answers SAMPLES --panel one,two", "one 120 of 120 (120 unreadable)"),
+        ("judge passages SAMPLES --panel one,two", "two 120 of 120 (120 unreadable)"),
         ("judge inspect SAMPLES -o sheet.csv", "sheet.csv"),
         ("export first --format csv -o csv", "figures"),
         ("export first --format model-index -o card", "README.md"),
@@ -397,7 +397,9 @@ def test_every_command_reads_the_results_as_those_of_a_run(
     with pytest.raises(SystemExit) as ended:
         main(command.replace("SAMPLES", str(samples)).split())
     shown = capsys.readouterr()
-    assert ended.value.code == 0, shown.err
+    # the judges that stand in are asked about every row and give no vote
+    silent = command.startswith(("judge answers", "judge passages"))
+    assert ended.value.code == int(silent), shown.err
     assert said in shown.out + shown.err
 
 

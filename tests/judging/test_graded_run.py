@@ -162,7 +162,7 @@ def test_every_command_and_file_shows_the_verdicts(
     assert "Krippendorff's alpha" in again.output
     (judged,) = out.rglob("judged_samples_graded_*.jsonl")
     assert [sample.votes for sample in read_samples(judged)] == [sample.votes for sample in read_samples(path)]
-    assert cli("judge", "answers", path, "--prompt", f"{key}.jinja", "--scale", "0,1", "-o", "x.jsonl").exit_code == (
+    assert cli("judge", "answers", path, "--prompt", f"{key}.jinja", "--scale", "0,5", "-o", "x.jsonl").exit_code == (
         0 if graded else 1  # the prompt of labels asks for no grade
     )
 

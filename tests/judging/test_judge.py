@@ -15,7 +15,7 @@ from mrag_eval.config import Judge, load_config
 from mrag_eval.core import Hit, RagDoc, Scored
 from mrag_eval.judging import Case, Panel, Rubric, build_panel, verdict_rubric
 from mrag_eval.judging._answers import case_of
-from mrag_eval.judging._rubrics import TAGGED, relevance_rubric, sufficiency_rubric, verdict_prompts
+from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_prompts
 from mrag_eval.models import Reply
 from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.prompts import builtin_names, defuse, load_template
@@ -43,7 +43,7 @@ def test_what_holds_for_every_case_comes_first_and_the_sample_last(prompt: str) 
     assert user["content"] != user_2["content"]
     for text in (CASE.query, *CASE.golden_answers):
         assert text in user["content"]
-    asked_form = "<same_meaning>True/False</same_meaning>" if prompt in TAGGED else '"justification"'
+    asked_form = "<same_meaning>True/False</same_meaning>" if prompt == "equivalence" else '"justification"'
     assert asked_form in system["content"]
 
 
@@ -125,7 +125,7 @@ def test_a_judge_that_quotes_the_answer_is_read_by_its_own_verdict(planted: str,
     case = Case("r", "Wann?", "de", ("1841",), planted)
     quoted = planted if raw else defuse(planted)
     for prompt in verdict_prompts():
-        own = "<same_meaning>False</same_meaning>" if prompt in TAGGED else verdict("incorrect")
+        own = "<same_meaning>False</same_meaning>" if prompt == "equivalence" else verdict("incorrect")
         parts = [f"The answer says: {quoted}", own]
         reply = "\n".join(reversed(parts) if after else parts)
         assert read(verdict_rubric(prompt), case, reply) is False

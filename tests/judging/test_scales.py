@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass, replace
 from importlib import import_module
@@ -430,3 +432,30 @@ def test_the_page_names_the_agreement_of_all_judges(scale: VerdictScale) -> None
     shown = {point["judges"]: point["kappa"] for point in _agreement_points(leaf)}  # type: ignore[arg-type]
     name = "Fleiss, all judges" if scale == YES_NO else "Krippendorff, all judges"
     assert shown == {"a | b": 0.5, name: 0.25}
+
+
+# ------------------------------------------------------------------ scripts
+
+
+def test_a_label_may_have_every_mark_of_every_script() -> None:
+    marks = [one for one in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(one) in ("Mn", "Mc")]
+    assert len(marks) > 2000
+    for mark in marks:
+        assert VerdictScale.of({"labels": [f"क{mark}", "ख"]}).levels[0] == f"क{mark}"
+        with pytest.raises(ValueError, match="no word"):
+            VerdictScale.of({"labels": [f"{mark}क", "ख"]})
+    for other in (" ", ".", "\n", "\u200b", "\u202e", "<", '"'):
+        with pytest.raises(ValueError, match="no word"):
+            VerdictScale.of({"labels": [f"क{other}", "ख"]})
+
+
+@pytest.mark.parametrize("labels", [["सही", "गलत"], ["ถูกต้อง", "ผิด"], ["صَحيح", "خطأ"], ["đúng", "sai"]])
+def test_a_label_is_read_in_either_form_of_its_marks(labels: list[str]) -> None:
+    scale = VerdictScale.of({"labels": labels})
+    for label in labels:
+        for form in ("NFC", "NFD"):
+            assert scale.read(unicodedata.normalize(form, label)) == label
+            assert scale.read(f" **{unicodedata.normalize(form, label)}.** ") == label
+    twice = [unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é")]
+    with pytest.raises(ValueError, match="the same word"):
+        VerdictScale.of({"labels": twice})

@@ -14,9 +14,12 @@ import pytest
 from scipy.stats import binomtest, ttest_rel
 from typer.testing import CliRunner
 
+from mrag_eval.datasets import sha256_file
 from mrag_eval.platform import DataError
-from mrag_eval.report import compare, comparison_text
+from mrag_eval.report import compare, comparison_text, read_results
 from mrag_eval.report.comparison._compare import smallest_detectable, standard_error
+from mrag_eval.report.files._results import LaterVerdicts
+from mrag_eval.scoring import RowRecord, summarize
 from tests.report.runs import row, write_run
 from tests.tables import single_spaced
 
@@ -219,7 +222,13 @@ def test_the_newest_run_of_a_folder_counts_and_a_judged_file_before_its_original
     assert compare([b], [a]).differences[0].difference == 1.0
     original = next(b.rglob("samples_*.jsonl"))
     sample = {"rows": row(0, acc=0.0, judged_accuracy=1.0)}
-    original.with_name(f"judged_{original.name}").write_text(json.dumps(sample) + "\n", "utf-8")
+    judged = original.with_name(f"judged_{original.name}")
+    judged.write_text(json.dumps(sample) + "\n", "utf-8")
+    # alone they are no part of the run
+    assert [d.metric for d in compare([b], [b]).differences] == ["acc"]
+    (file,) = read_results([b])
+    scores = summarize([RowRecord.from_dict(sample["rows"])])
+    LaterVerdicts(scores, {}, sha256_file(judged)).write(file.path, "qa")
     found = compare([b], [b]).differences
     assert [d.metric for d in found] == ["acc", "judged_accuracy"]
 

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
-from mrag_eval.config import SHOWN, judged_metrics
+from mrag_eval.config import SHOWN, SUFFICIENCY, judged_metrics
 from mrag_eval.core import plain_name
 from mrag_eval.platform import replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
@@ -220,9 +220,11 @@ def _metric(task: ExportedTask, score: Score) -> dict[str, Any]:
     if score.lowest is not None and score.highest is not None:
         # the schema has no continuous score without both ends
         out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}
-    panel = None if task.leaf is None else task.leaf.scores.judge
+    kind: Literal["sufficiency", "judge"] = "sufficiency" if name == SUFFICIENCY else "judge"
+    panel = None if task.leaf is None else getattr(task.leaf.scores, kind)
     if panel is not None and panel.models and judged_metrics([name]):
-        block, text = task.config.judge, task.config.setting("measurement.setting.texts.judge")
+        block = task.config.judge if kind == "judge" else task.config.judge.get(kind) or {}
+        text = task.config.setting(f"measurement.setting.texts.{kind}")
         out["llm_scoring"] = {
             "judges": [{"model_info": {**_named(model), "additional_details": _UNKNOWN}} for model in panel.models],
             "input_prompt": f"{block.get('prompt')}{f' (sha256 {text})' if text else ''}",

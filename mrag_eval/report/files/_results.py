@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
+from mrag_eval.datasets import sha256_file
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import (
     OPTIONAL,
@@ -33,6 +35,7 @@ from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
 
+log = logging.getLogger(f"lm_eval.{__name__}")
 # Model arguments from which the harness takes a model's name, the first that is given.
 NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _CELL = re.compile(r"(.+)\[(.+)\]")
@@ -215,31 +218,85 @@ class ResultFile:
 
     def samples(self, task: str, *, judged: bool = True) -> Path | None:
         """Return the sample file of a task next to the results, a ``judged`` one first; None if there is none."""
-        name = f"samples_{task}_{self.path.stem.removeprefix('results_')}.jsonl"
-        names = (f"judged_{name}", name) if judged else (name,)
-        return next((path for name in names if (path := self.path.parent / name).is_file()), None)
+        if judged and LaterVerdicts.of(self.path, task) is not None:
+            return LaterVerdicts.samples_path(self.path, task)
+        path = _beside(self.path, "samples", task, "jsonl")
+        return path if path.is_file() else None
 
 
 @dataclass(frozen=True, slots=True)
 class LaterVerdicts:
     """The verdicts of a panel on a finished run: the task's scores with them, who judged, and by which settings.
 
-    They lie in a file of their own beside the results, which stay as the run wrote them.
+    They lie beside the results, which stay as the run wrote them: the judged samples, and these scores with the hash of
+    the samples that they were made of. Neither counts without the other.
     """
 
     scores: TaskScores
     judge: Mapping[str, Any]
+    samples: str
     measurement: Measurement | None = field(default=None, metadata=OPTIONAL)
 
     @staticmethod
     def path(results: Path, task: str) -> Path:
-        """Return where the verdicts on a task of a result file are."""
-        return results.with_name(f"judged_scores_{task}_{results.stem.removeprefix('results_')}.json")
+        """Return where the scores are that verdicts on a task of a result file give."""
+        return _beside(results, "judged_scores", task, "json")
+
+    @staticmethod
+    def samples_path(results: Path, task: str) -> Path:
+        """Return where the judged samples of a task of a result file are."""
+        return _beside(results, "judged_samples", task, "jsonl")
+
+    @classmethod
+    def of(cls, results: Path, task: str) -> LaterVerdicts | None:
+        """Return the verdicts on a task of a result file; None without any.
+
+        Scores and samples that are not of the same votes do not count, with a warning. Raises DataError for a file of
+        scores that cannot be read.
+        """
+        files = cls.path(results, task), cls.samples_path(results, task)
+        return _later(*files, *map(_state, files))
 
     def write(self, results: Path, task: str) -> None:
         """Write the verdicts beside a result file, with known secrets hidden; they replace earlier ones."""
         text = json.dumps(hidden(with_version(self)), ensure_ascii=False, indent=2)
         write_whole(self.path(results, task), f"{text}\n")
+
+
+def _beside(results: Path, kind: str, task: str, ending: str) -> Path:
+    return results.with_name(f"{kind}_{task}_{results.stem.removeprefix('results_')}.{ending}")
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Return what changes with the content of a file; None without one."""
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=64)
+def _later(
+    path: Path, samples: Path, scores_state: tuple[int, int] | None, samples_state: tuple[int, int] | None
+) -> LaterVerdicts | None:
+    """Read the verdicts once for all that ask for them, and warn once."""
+    if scores_state is None and samples_state is None:
+        return None
+    later, alone, why = None, samples, f"{path.name} is not beside it"
+    if scores_state is not None:
+        fix = f"judge the run again, or remove {path}"
+        content = _json_of(path, fix)
+        check_version(content if isinstance(content, dict) else {}, str(path))
+        later = from_json(LaterVerdicts, finite(content), str(path), fix)
+        alone, why = path, f"{samples.name} {'is not beside it' if samples_state is None else 'holds other votes'}"
+    if later is not None and samples_state is not None and sha256_file(samples) == later.samples:
+        return later
+    log.warning(
+        "%s: these verdicts do not count, and the run's own scores do: %s; judge the run again, or remove it",
+        alone,
+        why,
+    )
+    return None
 
 
 def with_later_verdicts(file: ResultFile) -> ResultFile:
@@ -249,13 +306,10 @@ def with_later_verdicts(file: ResultFile) -> ResultFile:
     """
     found = {}
     for task, leaf in file.leaves.items():
-        path = LaterVerdicts.path(file.path, task)
-        if path.is_file():
-            fix = f"judge the run again, or remove {path}"
-            content = _json_of(path, fix)
-            check_version(content if isinstance(content, dict) else {}, str(path))
-            later = from_json(LaterVerdicts, finite(content), str(path), fix)
-            config = TaskConfig({**leaf.config.raw, "judge": later.judge})
+        later = LaterVerdicts.of(file.path, task)
+        if later is not None:
+            told = {} if later.measurement is None else {"measurement": later.measurement.to_dict()}
+            config = TaskConfig({**leaf.config.raw, "judge": later.judge, **told})
             found[task] = LeafResult(task, later.scores, config, later.measurement or leaf.measurement)
     return replace(file, leaves={**file.leaves, **found}) if found else file
 

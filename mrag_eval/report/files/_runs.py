@@ -11,6 +11,7 @@ from mrag_eval.config import Measurement
 from mrag_eval.platform import DataError
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._samples import (
+    counts,
     files_at,
     models_beside,
     newest_last,
@@ -101,4 +102,5 @@ def _sample_set(task: str, path: Path) -> SampleSet:
     leaf = file.leaves.get(task)
     part = None if leaf is None else file.remark(task)
     run = RunOf(file.model, file.model_revision, file.date)
-    return SampleSet(task, path, file.measurement(task), rows, file.groups_of(task), part, run)
+    measured = file.measurement(task) if counts(path) else None
+    return SampleSet(task, path, measured, rows, file.groups_of(task), part, run)

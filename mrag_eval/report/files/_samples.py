@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.platform import DataError, hidden, json_value, names_of_models, regular, task_and_date, write_whole
-from mrag_eval.report.files._results import ResultFile, read_result_file, with_later_verdicts
+from mrag_eval.report.files._results import LaterVerdicts, ResultFile, read_result_file, with_later_verdicts
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.files._task_config import TaskConfig
@@ -200,23 +200,25 @@ def results_beside(path: Path) -> Path:
 def sample_files(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
     """Return the sample files at ``paths`` (files or folders): per task and folder the newest, a judged one first.
 
-    Without ``judged``, those that runs wrote, and any that is named. Raises DataError for a path without sample files.
+    Without ``judged``, those that runs wrote, and any that is named. Raises DataError as :func:`files_at` does.
     """
     newest: dict[tuple[Path, str], Path] = {}
-    for file in files_at(paths):
-        if not judged and file not in paths and file.name.startswith("judged_"):
-            continue
+    for file in files_at(paths, judged=judged):
         key = file.parent, task_of(file)
         newest[key] = max(newest.get(key, file), file, key=newest_last)
     return list(newest.values())
 
 
-def files_at(paths: Sequence[Path]) -> list[Path]:
-    """Return the sample files among ``paths``, and those below the folders among them, each once."""
+def files_at(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
+    """Return the sample files among ``paths``, and those below the folders among them, each once.
+
+    Below a folder, ``judged`` ones are those that count. Raises DataError for a path without sample files.
+    """
     files: dict[Path, None] = {}
     for path in paths:
         below = [] if path.is_file() else sorted(path.rglob("*samples_*.jsonl"))
-        found = [path] if path.is_file() else [p for p in below if p.name.startswith(("samples_", "judged_"))]
+        kinds = ("samples_", "judged_") if judged else ("samples_",)
+        found = [path] if path.is_file() else [p for p in below if p.name.startswith(kinds) and counts(p)]
         if not found:
             raise DataError(
                 f"{path}: no sample files in this folder" if path.is_dir() else f"{path}: no such file or folder",
@@ -224,6 +226,14 @@ def files_at(paths: Sequence[Path]) -> list[Path]:
             )
         files |= dict.fromkeys(found)
     return list(files)
+
+
+def counts(path: Path) -> bool:
+    """Return whether samples are those of their run: judged ones beside its results count with the scores they gave."""
+    results = results_beside(path)
+    if path.name != LaterVerdicts.samples_path(results, task_of(path)).name or not results.is_file():
+        return True
+    return LaterVerdicts.of(results, task_of(path)) is not None
 
 
 def newest_last(path: Path) -> tuple[str, bool, str]:

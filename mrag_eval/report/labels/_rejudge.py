@@ -8,27 +8,35 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mrag_eval.config import (
+    CORRECT,
+    GROUNDED,
     JUDGES,
     SUFFICIENCY,
     Judge,
     Measurement,
     by_content,
     deep_merge,
+    following_verdicts,
     judges_of,
     validated,
     verdict_metrics,
 )
-from mrag_eval.core import RowScores, Scored, Vote
+from mrag_eval.core import RowScores, Scored, Value, Vote
+from mrag_eval.datasets import sha256_file
 from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged, verdict_rubric
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, UnwrittenError, content_key
 from mrag_eval.report.files._results import LaterVerdicts, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import config_beside, read_samples, result_beside, task_of, write_samples
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import (
+    NO_CORRECT,
+    OWN,
     JudgedRecord,
+    PanelTable,
     RowRecord,
     TaskScores,
+    needs_of,
     score_rows,
     sufficiency_record,
     summarize,
@@ -46,6 +54,18 @@ class Rejudged:
     scores: TaskScores
     metrics: tuple[str, ...]
 
+    @property
+    def panel(self) -> PanelTable:
+        """Return the table of the panel on what it judged: answers, or contexts."""
+        table = self.scores.sufficiency if SUFFICIENCY in self.metrics else self.scores.judge
+        assert table is not None, "a panel is required"
+        return table
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Return the seats that were asked and gave no vote."""
+        return tuple(seat for seat, judge in self.panel.judges.items() if judge.silent)
+
 
 def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
     """Judge the answers in the harness's sample file ``path`` and write them to ``out``, with votes and scores.
@@ -55,7 +75,7 @@ def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudg
     that a repeated question to a judge costs nothing.
 
     Raises DataError for a file that is not a sample file of ours, ConfigError for invalid settings and if no judge is
-    configured.
+    configured, UnwrittenError if no judge gives a vote: nothing is written then.
     """
     out, samples = _opened(path, out, "judged")
     return judge_answers(path, samples, out, **changes)
@@ -72,23 +92,28 @@ def judge_answers(
     rows = [_scored(sample) for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
     rows, share = judged(rows, panel, block, check)
-    names = (*block.scale.metrics, "language_check")
-    scores = score_rows(rows, names if check is not None else block.scale.metrics, searched=False)
+    earlier = _metrics_of([sample.record for sample in samples])
+    names = (*block.scale.metrics, *(n for n in following_verdicts(earlier) if not verdict_metrics([n])))
+    # those of an earlier panel, perhaps on another scale, go
+    stale = {*names, "language_check", *verdict_metrics(earlier)}
+    known = _known(samples, [name for name in CORRECT if name in earlier and name not in stale])
+    told = names if check is None else (*names, "language_check")
+    scores = score_rows(rows, told, searched=False, known=known)
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
-        # those of an earlier panel, perhaps on another scale, go
-        stale = {*names, *verdict_metrics([*sample.record.values, *sample.record.unscored])}
         record = _rescored(sample.record, score, stale)
         record = replace(record, panel=share if i == 0 else None, judge=None, failures=row.failures)
         votes: Mapping[str, Vote] = {}
         if row.judgement is not None:
             record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
         done.append(sample.rescored(record, stale, score.values, votes))
-    judged_run = _written(out, done, config, block, names, None if of_people else config.evaluated)
+    judged_run = _written(out, done, config, block, (*names, "language_check"), None if of_people else config.evaluated)
     run, task = result_beside(path), task_of(path)
     # samples in another place are no part of the run
-    if run is not None and run.samples(task) == out:
-        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), _measured(run, task, block, panel))
+    if run is not None and out.resolve() == LaterVerdicts.samples_path(run.path, task).resolve():
+        right = next((name for name in CORRECT if name in {*known, *names}), None)
+        measured = _measured(run, task, block, panel, _of_other_votes([sample.record for sample in done]), right)
+        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), sha256_file(out), measured)
         later.write(run.path, task)
     return judged_run
 
@@ -141,6 +166,9 @@ def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[TaskConfig, Judge
     config = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
     _check_prompts(path, config.judge, named)
+    if "prompt" in named:
+        # the form of the run's own prompt is none of this one's
+        named.setdefault("reply", None)
     block = validated(Judge, deep_merge(config.judge, named, {"required": True}), "judge")
     panel = build_panel(block)
     assert panel is not None, "judge.required"
@@ -160,16 +188,44 @@ def _check_prompts(path: Path, recorded: Mapping[str, Any], named: Mapping[str, 
             )
 
 
-def _measured(run: ResultFile, task: str, block: Judge, panel: Panel) -> Measurement | None:
-    """Return what the scores of a run measure with the verdicts of a panel."""
+def _metrics_of(records: Sequence[RowRecord]) -> list[str]:
+    """Return the metrics of the records, with a value or without."""
+    return list(dict.fromkeys(name for record in records for name in (*record.values, *record.unscored)))
+
+
+def _known(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, list[Value]]:
+    """Return the values of metrics that samples hold, with the reasons where there is none."""
+    rows: list[dict[str, Value]] = [{**sample.record.unscored, **sample.record.values} for sample in samples]
+    return {name: [row.get(name, NO_CORRECT) for row in rows] for name in names}
+
+
+def _of_other_votes(records: Sequence[RowRecord]) -> list[str]:
+    """Return the metrics that judges decide and that verdicts on answers leave as they are."""
+    labelled = any(record.relevance is not None and record.relevance.by == "judge" for record in records)
+    steps = {"judge", "label"} if labelled else {"judge"}
+    return [name for name in _metrics_of(records) if steps & needs_of(name) and not verdict_metrics([name])]
+
+
+def _measured(
+    run: ResultFile, task: str, block: Judge, panel: Panel, others: Sequence[str], right: str | None
+) -> Measurement | None:
+    """Return what the scores of a run measure with the verdicts of a panel.
+
+    ``others`` are the metrics that keep the run's own judges, ``right`` is the one that says which answers are right.
+    """
     record = run.measurement(task)
     if record is None:
         return None
     text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
     own = by_content({"judge": block.model_dump(mode="json")})
     texts = {**(record.setting.get("texts") or {}), "judge": text}
+    before = record.votes
+    crossed = {key: who for n in GROUNDED[1:] if (who := record.instrument.get(key := f"{OWN}{n}"))}
+    record = record.adding("instrument", {key: {**who, "right": right} for key, who in crossed.items()})
     record = record.adding("instrument", {JUDGES: judges_of(panel.identities)})
-    return record.adding("setting", {**own, "texts": texts})
+    record = record.adding("setting", {**own, "texts": texts})
+    kept = [] if content_key(record.votes) == content_key(before) else others
+    return record.adding("instrument", {f"{OWN}{name}": before for name in kept})
 
 
 def _written(
@@ -180,9 +236,16 @@ def _written(
     metrics: tuple[str, ...],
     evaluated: str | None,
 ) -> Rejudged:
-    write_samples(out, samples)
     seed = config.retrieval.get("seed", 0)
-    return Rejudged(out, block, summarize([sample.record for sample in samples], seed, evaluated), metrics)
+    scores = summarize([sample.record for sample in samples], seed, evaluated)
+    done = Rejudged(out, block, scores, metrics)
+    if done.silent and len(done.silent) == len(done.panel.judges):
+        raise UnwrittenError(
+            f"{out}: not written, as no judge gave a vote: {done.panel.failed_votes}",
+            "earlier verdicts are as they were; judge again when a judge answers",
+        )
+    write_samples(out, samples)
+    return done
 
 
 def _scored(sample: Sample) -> Scored:
@@ -190,4 +253,4 @@ def _scored(sample: Sample) -> Scored:
     # the judges are asked again
     failures = tuple(failure for failure in sample.record.failures if failure.stage != "judge")
     scored = Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, failures=failures)
-    return replace(scored, passages=sample.passages)
+    return replace(scored, passages=sample.passages, grounding=sample.record.grounding)
