@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.core import YES_NO, VerdictScale, can_be_score, not_finite
-from mrag_eval.metrics import CitationRates, ErrorAttribution, Estimate
+from mrag_eval.metrics import CitationRates, ErrorAttribution, Estimate, LanguageCitations
 from mrag_eval.models import Ledger
 from mrag_eval.platform import OPTIONAL, check_version, from_json, with_version
 from mrag_eval.scoring._reasons import BY_RULE
@@ -364,6 +364,9 @@ class CitationTable(CitationRates):
     ``preference``: column -> target -> cell -> figures.
     """
 
+    # said again, since pydantic looks their types up here
+    by_language: Mapping[str, LanguageCitations] = field(default_factory=dict)
+    by_query_language: Mapping[str, Mapping[str, LanguageCitations]] = field(default_factory=dict)
     preference: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def own_rates(self, question: str) -> tuple[float | None, float | None]:
