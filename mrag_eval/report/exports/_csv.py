@@ -22,7 +22,7 @@ def write_csv(runs: Sequence[Run], path: Path, options: Options) -> Written:
     frame = frame_of(runs)
     frame["better"] = [better_side(metric) for metric in frame["metric"]]
     # a spreadsheet would calculate a model named =1+1
-    safe = frame.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell)
+    safe = frame.apply(lambda column: column.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell))
     with replaced(path) as part:
         safe.to_csv(part, columns=list(_COLUMNS), index=False, lineterminator="\n")
     return Written((path,), (f"{len(frame):,} figures",))
