@@ -32,17 +32,17 @@ from _rows import arguments, row, write_rows
 
 from mrag_eval.core import pipe_table
 from mrag_eval.retrievers import (
-    STARTERS,
     ChunkConfig,
     Document,
     build_index,
     choose,
     chunk_documents,
+    starters,
     wikipedia_edition,
 )
 from mrag_eval.retrievers.corpora._outlines import Outline, outline_of_text
 
-CORAL = STARTERS["coral-small"]
+CORAL = starters()["coral-small"]
 WRITER = Path(__file__).resolve().parents[1] / "scripts" / "write_dumps.py"
 FORMS = {"parquet": "20231101", "xml": "20251020"}
 DEPTH = 20

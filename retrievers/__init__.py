@@ -14,8 +14,8 @@ from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
 from mrag_eval.retrievers.corpora._editions import Edition
 from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
 from mrag_eval.retrievers.corpora._selecting import choose
-from mrag_eval.retrievers.corpora._starters import STARTERS, Starter
 from mrag_eval.retrievers.corpora._starters import VERSION as STARTER_VERSION
+from mrag_eval.retrievers.corpora._starters import Starter, starters
 from mrag_eval.retrievers.corpora._wikipedia import EDITION_CODES, NoDumpError, page_document_id, wikipedia_edition
 from mrag_eval.retrievers.embedding._allowed import allowed_spec
 from mrag_eval.retrievers.embedding._api_embeddings import FailedBatch
@@ -55,7 +55,6 @@ from mrag_eval.retrievers.shards._manifest import ImportRecord, Manifest, Select
 
 __all__ = [
     "EDITION_CODES",
-    "STARTERS",
     "STARTER_VERSION",
     "AskedQuery",
     "BuildSettings",
@@ -124,6 +123,7 @@ __all__ = [
     "recover",
     "settings_of",
     "share_quotas",
+    "starters",
     "transformers_library",
     "vectors_arriving",
     "verify_index",

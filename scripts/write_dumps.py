@@ -27,7 +27,7 @@ import numpy as np
 
 from mrag_eval.core import CORAL_POOL, NO_SPACES, normalize_language
 from mrag_eval.platform import DataError
-from mrag_eval.retrievers import EDITION_CODES, STARTERS
+from mrag_eval.retrievers import EDITION_CODES, starters
 
 # Letters of the invented words, the languages of each line, and the wikis' names of the two namespaces.
 _LETTERS = {
@@ -70,7 +70,7 @@ def invented(lang: str, count: int, words: int, seed: int, first: int) -> Iterat
     rng = np.random.default_rng([seed, *lang.encode()])
     vocabulary = np.array(words_of(lang, rng))
     cumulated = np.cumsum(1 / np.arange(1, _VOCABULARY + 1))
-    topics = STARTERS["coral-small"].topics(lang)
+    topics = starters()["coral-small"].topics(lang)
     between = "" if lang in NO_SPACES else " "
 
     def drawn(size: int) -> list[str]:

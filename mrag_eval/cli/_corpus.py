@@ -87,19 +87,19 @@ def wikipedia(
     """
     from mrag_eval.cli._starter import build_the_starter, print_the_plan
     from mrag_eval.retrieval import preset_languages
-    from mrag_eval.retrievers import STARTERS, wikipedia_edition
+    from mrag_eval.retrievers import starters, wikipedia_edition
 
     some = [lang.strip() for lang in langs.split(",") if lang.strip()]
     settings = {"kind": kind, "embedder": embedder, "size": size, "device": device}
     settings |= {"batch_size": batch_size, "workers": workers}
-    if preset is not None and preset in STARTERS:
+    if preset is not None and preset in starters():
         if limit is not None:
             raise typer.BadParameter("cannot be combined with a starter; --passages is its limit", param_hint="--limit")
         if plan:
-            print_the_plan(STARTERS[preset], some, kind, passages)
+            print_the_plan(starters()[preset], some, kind, passages)
             return
         build_the_starter(
-            STARTERS[preset],
+            starters()[preset],
             some,
             settings,
             name=name,
@@ -112,7 +112,7 @@ def wikipedia(
         return
     for option, given in (("--passages", passages is not None), ("--plan", plan)):
         if given:
-            raise typer.BadParameter(f"needs --preset {' or '.join(STARTERS)}", param_hint=option)
+            raise typer.BadParameter(f"needs --preset {' or '.join(starters())}", param_hint=option)
 
     wanted = [*some, *preset_languages(preset)]
     editions = [wikipedia_edition(lang, dump=dump, source=source) for lang in dict.fromkeys(wanted)]

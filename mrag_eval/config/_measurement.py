@@ -2,7 +2,7 @@
 
 The record holds whole blocks, not chosen keys, and two records are compared over all of them: a setting, a flag or a
 property of a model that is new today is compared tomorrow. What is left out of a comparison is named in
-:data:`HARMLESS`, with a reason.
+:func:`harmless_keys`, with a reason.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from mrag_eval.config._modes import mode_named
@@ -52,8 +53,6 @@ OWN_CONTEXTS = "the system's; languages detected where not given"
 # The block of the judges, by what they are.
 JUDGES = "judges"
 
-# Keys, or blocks of keys, in which records may differ, with the reasons.
-HARMLESS: Mapping[str, str] = read_yaml(Path(__file__).with_name("harmless.yaml"), as_text=True)
 _EMBEDDER = "retrieval.embedder"
 # Addresses of servers, and the keys beside them that name what is there.
 _ADDRESSES = ("base_url", "url")
@@ -275,13 +274,20 @@ def _missing(one: Differs) -> str | None:
     return "first" if one.first is None else "second" if one.second is None else None
 
 
+@cache
+def harmless_keys() -> Mapping[str, str]:
+    """Return the keys, or blocks of keys, in which records may differ, with the reasons."""
+    return MappingProxyType(read_yaml(Path(__file__).with_name("harmless.yaml"), as_text=True))
+
+
 @lru_cache(maxsize=4096)
 def harmless(key: str) -> str | None:
     """Return why a key may differ between two runs of the same measurement; None if it may not."""
-    exact = HARMLESS.get(key)
+    known = harmless_keys()
+    exact = known.get(key)
     if exact is not None:
         return exact
-    return next((why for name, why in HARMLESS.items() if key.startswith(f"{name}.") or fnmatchcase(key, name)), None)
+    return next((why for name, why in known.items() if key.startswith(f"{name}.") or fnmatchcase(key, name)), None)
 
 
 def is_named(key: str, names: Sequence[str]) -> bool:

@@ -38,8 +38,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
-from mrag_eval.platform import DataError, JsonFault, json_value, read_yaml
+from mrag_eval.platform import DataError, JsonFault, json_value
 
 HUB = HubDataset(
     id="nayeon212/BLEnD", licence="CC-BY-SA-4.0", note="on its hub card; the original repository states none"
@@ -54,14 +53,32 @@ BENCHMARK = Declaration(
     languages=("en",),
     breakdowns=("country",),
     main_metric="acc",
-    citations=papers("myung-etal-2024-blend"),
+    papers=("myung-etal-2024-blend",),
     published=("coral",),
     needs=("download", "index"),
     tasks="blend",
 )
-FACTS: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("blend_countries.yaml"))
+# country -> (language of its community, questions in CORAL's Table 4, split on the hub, valid questions of the 500)
+FACTS: dict[str, tuple[str, int, str, int]] = {
+    "US": ("en", 310, "US", 461),
+    "UK": ("en", 304, "GB", 456),
+    "Spain": ("es", 325, "ES", 469),
+    "Mexico": ("es", 334, "MX", 479),
+    "South_Korea": ("ko", 366, "KR", 475),
+    "North_Korea": ("ko", 290, "KP", 444),
+    "Indonesia": ("id", 334, "ID", 480),
+    "China": ("zh", 335, "CN", 474),
+    "Algeria": ("ar", 304, "DZ", 437),
+    "Greece": ("el", 320, "GR", 460),
+    "Iran": ("fa", 306, "IR", 456),
+    "Azerbaijan": ("az", 325, "AZ", 469),
+    "West_Java": ("su", 286, "JB", 458),
+    "Assam": ("as", 358, "AS", 477),
+    "Northern_Nigeria": ("ha", 249, "NG", 455),
+    "Ethiopia": ("am", 335, "ET", 472),
+}
 # country -> (source language, questions in CORAL's Table 4)
-COUNTRIES: dict[str, tuple[str, int]] = {name: (facts["language"], facts["coral"]) for name, facts in FACTS.items()}
+COUNTRIES: dict[str, tuple[str, int]] = {name: facts[:2] for name, facts in FACTS.items()}
 LANGUAGES = tuple(sorted({code for code, _ in COUNTRIES.values()}))
 _COLUMNS = ("MCQID", "ID", "country", "prompt", "choices", "choice_countries", "answer_idx")
 

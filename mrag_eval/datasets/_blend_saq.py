@@ -18,7 +18,6 @@ from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB_CONFIG = "annotations"
@@ -31,12 +30,12 @@ BENCHMARK = Declaration(
     languages=LANGUAGES,
     breakdowns=("country",),
     main_metric="sem_b",
-    citations=papers("myung-etal-2024-blend"),
+    papers=("myung-etal-2024-blend",),
     needs=("download", "index"),
     tasks="blend_saq",
 )
 # country -> (split on the hub, valid questions among the published 500)
-SOURCES: dict[str, tuple[str, int]] = {name: (facts["split"], facts["valid"]) for name, facts in FACTS.items()}
+SOURCES: dict[str, tuple[str, int]] = {name: facts[2:] for name, facts in FACTS.items()}
 _COLUMNS = ("question", "en_question", "annotations", "idks")
 # This many annotators without an answer, or without knowledge, make a question invalid.
 _MAX_UNANSWERED = 3

@@ -46,7 +46,6 @@ from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import hub_folder, hub_place, read_json, require_path
 from mrag_eval.datasets._flipped import flipped
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._published import Published, Run
 from mrag_eval.datasets._viewpoints import Label
 from mrag_eval.platform import DataError, content_key, did_you_mean
@@ -61,7 +60,7 @@ BENCHMARK = Declaration(
     languages=tuple(sorted(normalize_language(code) for code in CODES)),
     breakdowns=("resource_group", "country"),
     main_metric="concurrence.controller_share",
-    citations=papers("li2025multilingual", "li2024borderlines"),
+    papers=("li2025multilingual", "li2024borderlines"),
     published=("bordirlines",),
     needs=("download",),
     tasks="bordirlines",

@@ -25,7 +25,6 @@ from mrag_eval.datasets._files import (
     unique_ids,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB = HubDataset(id="EunsuKim/CLIcK", licence=None)
@@ -38,7 +37,7 @@ BENCHMARK = Declaration(
     languages=("ko",),
     breakdowns=("category",),
     main_metric="acc",
-    citations=papers("kim-etal-2024-click"),
+    papers=("kim-etal-2024-click",),
     published=("coral",),
     needs=("download", "index"),
     tasks="click",

@@ -10,11 +10,14 @@ tasks`` read the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mrag_eval.core import normalize_language
+from mrag_eval.platform import read_yaml
 
 # Requirements for the user: a connection for the first run, own files, an index of a corpus, models that judge.
 Need = Literal["download", "files", "index", "judge"]
@@ -101,8 +104,8 @@ class Declaration(_Record):
 
     ``sources`` begin with that of the questions, whose licence is the benchmark's. ``shareable`` allows its texts to be
     redistributed. ``languages`` are those of the questions, BCP 47. ``breakdowns`` are keys of a row's ``extra`` that
-    scores are broken down by. ``citations`` begin with the paper on the data. ``published`` names files of published
-    figures (``mrag_eval/report/published``), ``tasks`` the folder of its tasks.
+    scores are broken down by. ``papers`` are BibTeX keys, that on the data first. ``published`` names files of
+    published figures (``mrag_eval/report/published``), ``tasks`` the folder of its tasks.
 
     ``own`` holds values of the ``data:`` block for which the rows are the user's: their licence is unknown, and nothing
     is declared about them. With an empty mapping they always are; with None they never are.
@@ -116,7 +119,7 @@ class Declaration(_Record):
     languages: tuple[str, ...]
     breakdowns: tuple[str, ...] = ()
     main_metric: str | None = None
-    citations: tuple[Citation, ...] = ()
+    papers: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
     tasks: str | None = None
@@ -135,6 +138,11 @@ class Declaration(_Record):
         if self.tasks is not None and not (self.sources and self.languages and self.main_metric):
             raise ValueError(f"{self.name}: a benchmark with tasks has sources, languages and a main metric")
         return self
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """Return the papers, from ``papers.yaml``."""
+        return tuple(Citation(key=key, **_papers()[key]) for key in self.papers)
 
     @property
     def summary(self) -> str:
@@ -159,3 +167,8 @@ class Declaration(_Record):
     def breakdowns_of(self, data: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the keys that scores of this ``data:`` block are broken down by unless it names others."""
         return OWN_BREAKDOWNS if self.is_own(data) else self.breakdowns
+
+
+@cache
+def _papers() -> Any:
+    return read_yaml(Path(__file__).with_name("papers.yaml"), as_text=True)

@@ -34,7 +34,6 @@ from mrag_eval.datasets._kilt import KILT, KiltNq, read_kilt_nq
 from mrag_eval.datasets._kilt_paragraphs import FILE, kilt_paragraphs
 from mrag_eval.datasets._mkqa_aliases import usable_aliases
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import ConfigError, DataError, content_key
 
 HUB = HubDataset(id="apple/mkqa", licence="CC-BY-SA-3.0", note="its hub card says CC BY 3.0", megabytes=20)
@@ -56,7 +55,7 @@ BENCHMARK = Declaration(
     shareable=True,
     languages=LANGUAGES,
     main_metric="char3gram_recall",
-    citations=papers("longpre2021mkqa", "chirkova2024mrag"),
+    papers=("longpre2021mkqa", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),
     tasks="mkqa",

@@ -30,7 +30,6 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._share import shared
 from mrag_eval.platform import DataError
 
@@ -48,7 +47,7 @@ BENCHMARK = Declaration(
     languages=get_args(Language),
     breakdowns=("subset",),
     main_metric="nomiracl_accuracy",
-    citations=papers("thakur2024nomiracl"),
+    papers=("thakur2024nomiracl",),
     needs=("download",),
     tasks="nomiracl",
 )

@@ -20,7 +20,6 @@ from mrag_eval.datasets._files import (
     require_text,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 HUB = HubDataset(id="google-research-datasets/tydiqa", licence=None)
@@ -32,7 +31,7 @@ BENCHMARK = Declaration(
     shareable=False,
     languages=("en",),
     main_metric="char3gram_recall",
-    citations=papers("clark2020tydi", "chirkova2024mrag"),
+    papers=("clark2020tydi", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),
     tasks="tydi",

@@ -32,7 +32,6 @@ from mrag_eval.datasets._files import parquet, require_path, require_text, sha25
 from mrag_eval.datasets._github import github_file
 from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._versions import Version, imbalanced
 from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
@@ -50,7 +49,7 @@ BENCHMARK = Declaration(
     shareable=True,
     languages=tuple(LANGUAGES.values()),
     main_metric="judge_correct",
-    citations=papers("amiraz2025crosslingual"),
+    papers=("amiraz2025crosslingual",),
     published=("xlcost",),
     needs=("download", "judge"),
     tasks="xlcost",

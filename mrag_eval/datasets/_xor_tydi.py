@@ -25,7 +25,6 @@ from mrag_eval.datasets._files import (
     web_file,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import DataError
 
 FILE = "xor_dev_full_v1_1.jsonl"
@@ -45,7 +44,7 @@ BENCHMARK = Declaration(
     shareable=False,
     languages=LANGUAGES,
     main_metric="char3gram_recall",
-    citations=papers("asai2021xor", "chirkova2024mrag"),
+    papers=("asai2021xor", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),
     tasks="xor_tydi",

@@ -38,7 +38,6 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._imbalance import Imbalance, imbalance_note, kept_versions
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.platform import ConfigError, DataError, content_key, did_you_mean
 
 HUB = HubDataset(id="google/xquad", licence="CC-BY-SA-4.0")
@@ -55,7 +54,7 @@ BENCHMARK = Declaration(
     shareable=True,
     languages=LANGUAGES,
     main_metric="char3gram_recall",
-    citations=papers("artetxe-etal-2020-cross", "amiraz2025crosslingual"),
+    papers=("artetxe-etal-2020-cross", "amiraz2025crosslingual"),
     needs=("download",),
     tasks="xquad_rag",
 )

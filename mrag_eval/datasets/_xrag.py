@@ -35,7 +35,6 @@ from mrag_eval.datasets._files import (
     unique_ids,
 )
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._papers import papers
 from mrag_eval.datasets._xrag_english import Part as EnglishPart
 from mrag_eval.datasets._xrag_english import in_english, passage_id, read_translations, with_failures
 from mrag_eval.platform import DataError, content_key
@@ -56,7 +55,7 @@ BENCHMARK = Declaration(
     languages=(*LANGUAGES, "en"),
     breakdowns=("q_type", "a_type", "crossdoc_type"),
     main_metric="judged_accuracy",
-    citations=papers("liu2025xrag"),
+    papers=("liu2025xrag",),
     published=("xrag",),
     needs=("download", "judge"),
     tasks="xrag",

@@ -107,9 +107,9 @@ def preset_languages(preset: str | None) -> list[str]:
     if preset is None:
         return []
     if preset not in PRESETS:
-        from mrag_eval.retrievers import STARTERS
+        from mrag_eval.retrievers import starters
 
-        known = [*PRESETS, *STARTERS]
+        known = [*PRESETS, *starters()]
         raise ConfigError(
             f"--preset: no preset '{preset}'{did_you_mean(preset, known)}", f"choose one of {', '.join(known)}"
         )

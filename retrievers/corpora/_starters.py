@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -57,4 +58,7 @@ def _read() -> Iterator[Starter]:
         yield Starter(name, **preset, places=places)
 
 
-STARTERS: Mapping[str, Starter] = MappingProxyType({preset.name: preset for preset in _read()})
+@cache
+def starters() -> Mapping[str, Starter]:
+    """Return the starter corpora by name."""
+    return MappingProxyType({preset.name: preset for preset in _read()})

@@ -84,6 +84,5 @@ def test_a_run_loads_only_what_its_task_needs(world: Path, tmp_path: Path, task:
 def test_of_many_task_files_only_the_tasks_own_are_read(world: Path, tmp_path: Path) -> None:
     read = {Path(file) for file in loaded(world, "leaf", tmp_path)["files"]}
     assert {file.name for file in read if file.is_relative_to(world)} == {"leaf.yaml", "above.yaml"}
-    # of the languages, that of its rows; and small tables, of a millisecond each
-    tables = {"harmless.yaml", "papers.yaml", "blend_countries.yaml", "starters.yaml"}
-    assert {file.name for file in read if not file.is_relative_to(world)} == {"en.yaml", *tables}
+    # of the languages, that of its rows
+    assert {file.name for file in read if not file.is_relative_to(world)} == {"en.yaml"}

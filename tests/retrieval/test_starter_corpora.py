@@ -31,10 +31,10 @@ from mrag_eval.retrieval import (
     unfinished_corpora,
 )
 from mrag_eval.retrieval._corpora import corpus_path, index_record
-from mrag_eval.retrievers import STARTERS, index_info, merge_indexes
+from mrag_eval.retrievers import index_info, merge_indexes, starters
 
 ROOT = Path(__file__).resolve().parents[2]
-CORAL = STARTERS["coral-small"]
+CORAL = starters()["coral-small"]
 FACT = {"title": "Couscous in Algeria", "lang": "en", "text": "On Fridays families eat couscous. " * 40}
 
 
@@ -252,8 +252,8 @@ def test_a_killed_build_goes_on_to_the_same_fingerprint(tmp_path: Path) -> None:
     written(tmp_path / "dumps", "en,ko", 1_000)
     program = (
         "import sys; from pathlib import Path; from mrag_eval.retrieval import build_starter;"
-        "from mrag_eval.retrievers import STARTERS;"
-        "index = build_starter(STARTERS['coral-small'], ['en', 'ko'], source=Path(sys.argv[1]), most=4000);"
+        "from mrag_eval.retrievers import starters;"
+        "index = build_starter(starters()['coral-small'], ['en', 'ko'], source=Path(sys.argv[1]), most=4000);"
         "print(index.manifest.fingerprint)"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "dumps")]
@@ -295,9 +295,9 @@ def test_the_plan_is_arithmetic_on_known_sizes() -> None:
         plan_starter(CORAL, kind="sparse")
 
 
-@pytest.mark.parametrize("name", STARTERS)
+@pytest.mark.parametrize("name", starters())
 def test_every_preset_keeps_to_ten_gigabytes_and_an_hour(name: str) -> None:
-    planned = plan_starter(STARTERS[name])
+    planned = plan_starter(starters()[name])
     assert sum(one.gigabytes for one in planned) <= 10
     assert sum(one.seconds for one in planned) <= 3_600
 

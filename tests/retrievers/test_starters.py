@@ -10,12 +10,12 @@ import pytest
 
 from mrag_eval.core import CORAL_POOL, is_language
 from mrag_eval.platform import DataError
-from mrag_eval.retrievers import STARTERS, choose
+from mrag_eval.retrievers import choose, starters
 from mrag_eval.retrievers.corpora._outlines import Outline, outline_of_markup, outline_of_text
 from mrag_eval.retrievers.corpora._topics import NEAR, NO_PLACE, OTHER, PLACE, SUBJECT, Topics
 from tests.retrievers.wiki_files import VARN
 
-CORAL = STARTERS["coral-small"]
+CORAL = starters()["coral-small"]
 CODES = [code for code, _ in CORAL.places]
 
 
@@ -101,13 +101,13 @@ def test_a_page_is_near_to_the_topics(lang: str, title: str, categories: str, ne
 
 
 def test_a_short_name_is_a_whole_word() -> None:
-    borders = STARTERS["bordirlines-small"].topics("en")
+    borders = starters()["bordirlines-small"].topics("en")
     assert borders.near(Outline("1", "Islands of Oman", "", 1))[0] == SUBJECT
     assert borders.near(Outline("1", "Omanyte", "", 1)) == (OTHER, NO_PLACE)
 
 
 def test_a_preset_without_places_asks_for_subjects_alone() -> None:
-    general = STARTERS["mkqa-small"].topics("de")
+    general = starters()["mkqa-small"].topics("de")
     assert general.near(Outline("1", "Stummfilm", "Filmgenre", 1)) == (SUBJECT, NO_PLACE)
     assert general.near(Outline("1", "Stein", "Gestein", 1)) == (OTHER, NO_PLACE)
 
@@ -118,9 +118,9 @@ def test_the_presets_hold_their_benchmarks_languages() -> None:
 
     assert set(CORAL.passages) == set(CORAL_POOL)
     assert len(CORAL.places) == len(COUNTRIES) == 16
-    assert set(STARTERS["mkqa-small"].passages) == set(LANGUAGES)
-    assert len(STARTERS["bordirlines-small"].passages) == 48
-    for preset in STARTERS.values():
+    assert set(starters()["mkqa-small"].passages) == set(LANGUAGES)
+    assert len(starters()["bordirlines-small"].passages) == 48
+    for preset in starters().values():
         for lang in preset.passages:
             assert is_language(lang)
             groups = preset.topics(lang).places

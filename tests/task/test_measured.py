@@ -19,7 +19,6 @@ from pydantic import BaseModel
 
 from mrag_eval.config import (
     DECIDING,
-    HARMLESS,
     ROLES,
     Agent,
     Judge,
@@ -30,6 +29,7 @@ from mrag_eval.config import (
     TaskBlocks,
     differences,
     harmless,
+    harmless_keys,
     judges_of,
     read_task_yaml,
     setting_of,
@@ -184,7 +184,7 @@ def test_what_is_declared_harmless_exists() -> None:
         "limit",
         "use_cache",
     }
-    for key in HARMLESS:
+    for key in harmless_keys():
         if not key.startswith("*."):
             assert key in known | blocks | of_the_run | {"metrics"} or key.startswith(elsewhere), key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mrag_eval.config import HARMLESS, TRANSLATED, mode_named
+from mrag_eval.config import TRANSLATED, harmless_keys, mode_named
 from mrag_eval.datasets import identity_of
 from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._sample import Sample
@@ -86,7 +86,7 @@ _UNUSED = (
     *("metric_list", "repeats", "should_decontaminate", "tag"),
 )
 # Harmless in a comparison, and still compared with what is here.
-_HARMLESS = {*HARMLESS} - {"source.published", "source.corpus.published", "source.corpus.recipe"}
+_HARMLESS = {*harmless_keys()} - {"source.published", "source.corpus.published", "source.corpus.recipe"}
 UNCHECKED = (
     Unchecked("that the replies are the model's", lambda run: True, ("resps", "filtered_resps")),
     Unchecked(
