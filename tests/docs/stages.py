@@ -30,7 +30,7 @@ from tests.worlds import (
 from tests.worlds import (
     xrag as xrag_rows,
 )
-from tests.worlds.model_server import ModelServer
+from tests.worlds.model_server import ModelServer, said
 from tests.worlds.vectors import write_lines, write_table
 
 # The 13 languages of CORAL's pool: a sentence about a bridge in each, in its own script.
@@ -49,6 +49,7 @@ _SENTENCES = {
     "su": "Jambatan éta dibuka taun 1890.",
     "zh": "这座桥于1890年开通。",
 }
+_GRADED = '{"justification": "one of two", "grade": 1, "answer": "correct"}'
 _MODELS = """models:
   gpt: {model: dummy}
   claude: {model: dummy}
@@ -66,13 +67,26 @@ class Stage:
     """One page: ``prepare`` gets the folder of the page and the copies of all benchmarks (see :func:`write_copies`).
 
     ``first`` lists commands that the reader has already run. With ``serve``, a server of models answers, at an address
-    that replaces the page's, and no model is replaced; ``check`` looks at what the commands left.
+    that replaces the page's, and no model is replaced; ``check`` looks at what the commands left. ``votes`` is what
+    every judge replies; without it, judges stand in whose replies hold no verdict.
     """
 
     prepare: Callable[[Path, Path], None] = lambda folder, copies: None
     first: str = ""
     serve: Callable[[], ModelServer] | None = None
     check: Callable[[Path], None] = lambda folder: None
+    votes: str = ""
+
+    def let_judges_vote(self, config: Path) -> ModelServer:
+        """Put a server that replies ``votes`` in the place of each judge of a config file; return it."""
+        server = ModelServer(lambda body, attempt: said(self.votes))
+        text = config.read_text("utf-8")
+        for name in ("gpt", "claude", "mistral"):
+            arguments = f"{{model: {name}, base_url: '{server.url}'}}"
+            voter = f"{name}: {{model: local-chat-completions, model_args: {arguments}}}"
+            text = text.replace(f"{name}: {{model: dummy}}", voter)
+        config.write_text(text, "utf-8")
+        return server
 
 
 def write_copies(home: Path, test_data: Path) -> Path:
@@ -260,23 +274,23 @@ def _extended(folder: Path) -> None:
     assert task["measurement"]["data"]["index"]["function"] == "mine.search"
     verdict_rubric(str(folder / "judge.jinja"))
     scale = VerdictScale.of([0, 1, 2])
-    # the judges that stand in say nothing that can be read
     assert tasks["graded"]["scores"]["judge"]["scale"] == to_json(scale)
-    assert tasks["graded"]["scores"]["judge"]["abstained"].keys() == {"unreadable"}
+    assert tasks["graded"]["scores"]["metrics"]["judge_grade"]["value"] == 0.5
     graded = verdict_rubric(str(folder / "grade.jinja"), None, scale).parser(Case("r", "q", "de", ("a",), "a"))
-    found = graded('{"justification": "one of two", "grade": 1}').value
+    found = graded(_GRADED).value
     assert found is not None
     assert found.verdict == 1
+    assert list(folder.glob("out/*/judged_scores_graded_*.json"))
 
 
 STAGES: Mapping[str, Stage] = {
     "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral --output_path out"),
     "docs/ci.md": Stage(_ci),
     "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
-    "docs/extend.md": Stage(check=_extended),
+    "docs/extend.md": Stage(check=_extended, votes=_GRADED),
     "docs/first_number.md": Stage(_first_number, serve=first_number.server, check=first_number.check),
     "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
-    "docs/judges.md": Stage(_judges),
+    "docs/judges.md": Stage(_judges, votes="<same_meaning>True</same_meaning>"),
     "docs/large_scale.md": Stage(_large_scale),
     "docs/own_benchmark.md": Stage(_building),
     "docs/papers.md": Stage(_papers),

@@ -119,6 +119,8 @@ def _run_page(page: Path, tmp_path: Path, copies: Path, python: str) -> None:
     stage.prepare(folder, copies)
     with ExitStack() as stack:
         filled: Callable[[str], str] = str
+        if stage.votes:
+            stack.enter_context(closing(stage.let_judges_vote(folder / "mrag.yaml")))
         if stage.serve is not None:
             server = stack.enter_context(closing(stage.serve()))
             environment["DOCS_PLAIN"] = "1"
