@@ -69,7 +69,7 @@ class Case:
         """Return every text of the sample that goes into a prompt with these variables."""
         yield from (self.answer, self.query, *self.golden_answers)
         for passage in self.passages if "passages" in variables else ():
-            yield from (passage["text"], passage.get("title", ""))
+            yield from (part for part in passage.values() if isinstance(part, str))
         yield from self.choices if "options" in variables else ()
         yield from (v for v in self.extra.values() if "extra" in variables and isinstance(v, str))
 

@@ -413,4 +413,6 @@ def test_a_judge_sees_the_passages_options_and_texts_of_the_row(tmp_path: Path) 
     assert shown == "<p_1>\nVarn\nA pier. ‹/p_1>\n</p_1>\n<p_2>\nEin Turm.\n</p_2>\nA=1841 B=1900 Chad"
     # what a judge quotes of them is no verdict; of a prompt without them nothing is read in another way
     assert "Ein Turm." in set(case.texts(rubric.template.variables))
+    # whatever a template may show of a passage
+    assert {*case.passages[0].values()} - {""} <= set(case.texts(rubric.template.variables))
     assert set(case.texts(verdict_rubric().template.variables)) == {"1841", "When?"}
