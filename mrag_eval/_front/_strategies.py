@@ -244,7 +244,7 @@ class _Study:
         """Raise ConfigError if no strategy is left."""
         if not self.tasks.keys() - refused.keys():
             name, why = next(iter(refused.items()))
-            raise ConfigError(f"no strategy can run here: {name}: {why}", "mend it, or --vary other settings")
+            raise ConfigError(f"no strategy can run here: {name}: {why}", "correct it, or --vary other settings")
 
     def scores(self, names: Sequence[str], rows: Sequence[str] | None = None) -> ResultFile:
         """Answer what is not there yet; return the results."""
@@ -340,7 +340,7 @@ class _Study:
         found, common = self.on_common(file, refused)
         measured = [self._measured(name, found[name]) for name in names if name in found]
         if not measured:
-            raise DataError(f"no strategy is scored: {next(iter(refused.values()))}", "mend it, and run it again")
+            raise DataError(f"no strategy is scored: {next(iter(refused.values()))}", "correct it, and give the command again")
         ordered = [one.name for one in ranked(measured)]
         tests = compare_tasks(file.path.parent, ordered, self.metric, only=common, seed=seed)
         failed = [

@@ -30,7 +30,7 @@ class Strategy:
 def strategies_of(
     vary: Mapping[str, Sequence[Any]], *, answered: bool, fixed: Mapping[str, Any]
 ) -> tuple[list[Strategy], dict[str, MragError]]:
-    """Return the strategies, the default first, and why others are none, by name.
+    """Return the strategies, the default first, and the reasons why others cannot run, by name.
 
     Args:
         vary: key of the ``retrieval`` block -> its values; the first of each is the default's.

@@ -1,4 +1,4 @@
-"""What was measured of strategies: the table, the front of quality, latency and cost, and what follows in sentences."""
+"""The results of strategies: the table, the front of quality, latency and cost, and sentences that follow from them."""
 
 from __future__ import annotations
 

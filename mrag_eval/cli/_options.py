@@ -27,7 +27,7 @@ Limit = Annotated[
 IncludePath = Annotated[
     str | None, typer.Option("--include_path", "--include-path", help="A folder of your own task files.")
 ]
-# What commands that make an index take.
+# Options of commands that make an index.
 Device = Annotated[str, typer.Option(help="Where the embedder runs: cpu, cuda, cuda:N, mps or auto.")]
 IndexKind = Annotated[str, typer.Option(help="The kind of index: dense, bm25 or hybrid.")]
 IndexEmbedder = Annotated[str, typer.Option(help="The embedder of the index, as in `mrag-eval index build`.")]

@@ -46,7 +46,7 @@ def strategies(
         typer.Option("--max_calls", min=0, help="The most calls to models, as `mrag-eval plan` counts them."),
     ] = None,
     pilot: Annotated[
-        int, typer.Option(min=1, help="With --max_calls: questions to try every strategy on before one goes on.")
+        int, typer.Option(min=1, help="With --max_calls: how many questions every strategy is tried on first.")
     ] = 20,
     columns: Annotated[
         list[str] | None,
