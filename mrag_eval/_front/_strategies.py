@@ -340,7 +340,9 @@ class _Study:
         found, common = self.on_common(file, refused)
         measured = [self._measured(name, found[name]) for name in names if name in found]
         if not measured:
-            raise DataError(f"no strategy is scored: {next(iter(refused.values()))}", "correct it, and give the command again")
+            raise DataError(
+                f"no strategy is scored: {next(iter(refused.values()))}", "correct it, and give the command again"
+            )
         ordered = [one.name for one in ranked(measured)]
         tests = compare_tasks(file.path.parent, ordered, self.metric, only=common, seed=seed)
         failed = [
