@@ -41,6 +41,7 @@ IN_FLIGHT = 2
 DELAY = 0.2
 # seconds from the server's last byte until a reply must be on disk
 STORED = 0.15
+SUFFICIENT = '{"justification": "because", "sufficient": "yes"}'
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ PLACES = {
     "build xrag": Place(build("xrag", news, XRAG), lambda body: said(Newsroom()(body["messages"])).body, after=30),
     "build territories": Place(build("territories", tables, {}), said_by(names)),
     "judge answers": Place(judge("answers"), lambda _: said(verdict("correct")).body, after=12),
-    "judge passages": Place(judge("passages"), lambda _: said(verdict("sufficient")).body, after=12),
+    "judge passages": Place(judge("passages"), lambda _: said(SUFFICIENT).body, after=12),
     "judge documents": Place(judge("documents"), lambda _: said('{"relevant": true}').body),
 }
 
