@@ -2,7 +2,7 @@
 
 python scripts/answer_reading.py            writes the tables
 python scripts/answer_reading.py --misses   prints what is misread in the sets that the reader may be fitted to
-python scripts/answer_reading.py --prose F  counts choices read from paragraphs of XQuAD (files xquad.*.json.gz in F)
+python scripts/answer_reading.py --prose F  counts choices and refusals read from XQuAD (files xquad.*.json.gz in F)
 """
 
 from __future__ import annotations
@@ -156,30 +156,34 @@ def page() -> str:
     return _TABLES.sub(lambda match: f"{match[1]}\n{tables()}\n{match[2]}", PAGE.read_text("utf-8"))
 
 
-def prose(folder: Path) -> None:
-    """Print in how many paragraphs of XQuAD a choice is read: 240 of each language, which choose nothing."""
-    from mrag_eval.metrics import extract_choice
+def prose(folder: Path) -> Iterator[tuple[str, int, int, int]]:
+    """Yield for each language of XQuAD what the reader finds in text that neither chooses nor declines.
+
+    These are the choices and the refusals in 240 paragraphs, and the refusals in the 1,190 reference answers.
+    """
+    from mrag_eval.metrics import declines, extract_choice
 
     options = ["zxqv", "qqwx", "vvxz", "xxqq"]
-    total = 0
     for path in sorted(folder.glob("xquad.*.json.gz")):
         code = path.name.split(".")[1]
         articles = json.loads(gzip.decompress(path.read_bytes()))["data"]
-        paragraphs = [paragraph["context"] for article in articles for paragraph in article["paragraphs"]][:240]
-        found = sum(extract_choice(paragraph, len(options), options, code) is not None for paragraph in paragraphs)
-        print(f"{path.name}\t{found} of {len(paragraphs)}")
-        total += found
-    print(f"all\t{total}")
+        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+        texts = [paragraph["context"] for paragraph in paragraphs]
+        answers = [asked["answers"][0]["text"] for paragraph in paragraphs for asked in paragraph["qas"]]
+        chosen = sum(extract_choice(text, len(options), options, code) is not None for text in texts)
+        yield code, chosen, sum(declines(text, code) for text in texts), sum(declines(said, code) for said in answers)
 
 
 def main() -> None:
     """Write the tables, or print what is misread."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--misses", action="store_true", help="print what is misread in the sets that may be fitted to")
-    parser.add_argument("--prose", type=Path, help="count choices read from the paragraphs of XQuAD in a folder")
+    parser.add_argument("--prose", type=Path, help="count choices and refusals read from XQuAD in a folder")
     chosen = parser.parse_args()
     if chosen.prose is not None:
-        prose(chosen.prose)
+        print("language\tchoices and refusals in paragraphs, refusals in answers")
+        for found in prose(chosen.prose):
+            print(*found, sep="\t")
         return
     if not chosen.misses:
         PAGE.write_text(page(), "utf-8")

@@ -47,6 +47,12 @@ def test_no_language_falls_behind(which: str) -> None:
         assert counts.right >= recall * counts.says, (code, counts)
 
 
+def test_text_that_neither_chooses_nor_declines_is_seldom_read_as_if_it_did(test_data: Path) -> None:
+    found = list(measured.prose(test_data / "xquad"))
+    assert [sum(counts) for counts in list(zip(*found, strict=True))[1:]] == [55, 89, 9]
+    assert [max(counts) for counts in list(zip(*found, strict=True))[1:]] == [10, 18, 4]
+
+
 @pytest.mark.parametrize(("which", "least"), [("dev", 20), ("unseen", 40), ("fresh", 40)])
 def test_each_of_thirty_languages_has_enough_replies_and_half_do_not_end_with_the_choice(
     which: str, least: int
