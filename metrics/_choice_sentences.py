@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mrag_eval.metrics._choice_options import Mention, Occurrence, candidates, found_labels, occurrences, sought_options
+from mrag_eval.metrics._choice_options import (
+    Mention,
+    Occurrence,
+    candidates,
+    found_labels,
+    occurrences,
+    opens_line,
+    sought_options,
+)
 from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
 
 # A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
@@ -24,6 +32,7 @@ _SENTENCE_END: Final = re.compile(
 )
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
 _BARE: Final = re.compile(r"[\W_]*")
+_CLOSED: Final = re.compile(r"[\W_]*[^\W\d_]{0,5}[\W_]*")
 _COMMA: Final = re.compile("[,、،፣/&+·・;]")
 # "Answer: A dog"
 _ARTICLE: Final = re.compile("[AEO] [a-z]")
@@ -70,6 +79,10 @@ class Sentence:
         if labels:
             return labels[-1]
         return None if self.denied else named[-1]
+
+    def closed_by(self, mention: Mention) -> bool:
+        """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
+        return _CLOSED.fullmatch(self.text[mention.end : mention.end + 40]) is not None
 
     def stated(self) -> tuple[int, int | None]:
         """Return the position and the option of its last statement, which may be several options: "The answer is B"."""
@@ -136,6 +149,17 @@ class PreparedReply:
                 if index is not None:
                     return position, index
         return -1, None
+
+    def ends_otherwise(self, position: int, index: int) -> bool:
+        """Return whether the reply ends on another option than the one stated at a position, in a later sentence."""
+        if not self._found or self._found[0][0] <= position:
+            return False
+        last = self._sentence(*self._found[0])
+        claim = last.claim()
+        if claim is None or not claim.label or claim.index == index or not last.closed_by(claim):
+            return False
+        # the last line of a list of options
+        return not (opens_line(self.text, claim.start) and any(map(str.isalpha, self.text[claim.start + 1 :])))
 
     def sentences(self) -> list[Sentence]:
         """Return the sentences that name options, in their order."""

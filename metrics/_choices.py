@@ -47,9 +47,10 @@ def extract_choice(
     """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
     The first of these that says something decides: the reply as a whole, if it is a label or an option's text; the last
-    structured form or statement (``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``, ``B is correct``); a list
-    with marks (✅, ❌); a label that opens the reply; elimination; the only option in the last sentence that names one,
-    else in the first, unless the reply declines.
+    structured form or statement (``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``, ``B is correct``), and None
+    if the reply then ends on the label of another option (``Answer: A. No, B.``); a list with marks (✅, ❌); a label
+    that opens the reply; elimination; the only option in the last sentence that names one, else in the first, unless
+    the reply declines.
 
     Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
     count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
@@ -129,13 +130,14 @@ def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None
 def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterator[int | None]:
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
     text, structured = _structured(text, n, texts, words)
-    yield _whole(text, n, texts, words)
+    if not structured:
+        yield _whole(text, n, texts, words)
     reply = PreparedReply(text, n, texts, words)
     position, said = reply.stated()
     later = [index for at, index in structured if at > position]
     if later:
-        yield _only(later)
-    yield said
+        position, said = max(structured)[0], _only(later)
+    yield SEVERAL if said is not None and reply.ends_otherwise(position, said) else said
     sentences = reply.sentences()
     if not sentences:
         return
@@ -256,7 +258,7 @@ def _eliminated(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: i
         return None
     if last.index in denied:
         return (set(range(n)) - named).pop()
-    concluded = sentences[-1].concludes or (last.label and _closes(sentences[-1], last))
+    concluded = sentences[-1].concludes or (last.label and sentences[-1].closed_by(last))
     return None if concluded else SEVERAL
 
 
@@ -266,7 +268,7 @@ def _by_place(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int
     if not claims:
         return None
     (first_at, first), (last_at, last) = claims[0], claims[-1]
-    at_start, closes = first_at is sentences[0], _closes(last_at, last)
+    at_start, closes = first_at is sentences[0], last_at.closed_by(last)
     named = {m.index for m in mentions if m.label}
     if len(named) == n - 1 > 1 and (first.index != last.index or not at_start) and not closes:
         return None
@@ -276,9 +278,3 @@ def _by_place(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int
         if not first.label or last.label or closes:
             return None
     return first.index if at_start else None
-
-
-def _closes(sentence: Sentence, mention: Mention) -> bool:
-    """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
-    rest = sentence.text[mention.end : mention.end + 40]
-    return re.fullmatch(r"[\W_]*[^\W\d_]{0,5}[\W_]*", rest) is not None

@@ -19,8 +19,8 @@ BOUNDS = {
     "first": {"choices": (0.99, 0.935), "refusals": (0.99, 0.99), "yes_no": (0.99, 0.97)},
     "held_out": {"choices": (0.99, 0.96), "refusals": (0.99, 0.90), "yes_no": (0.99, 0.95)},
     "dev": {"choices": (0.99, 0.96), "refusals": (0.99, 0.96), "yes_no": (0.99, 0.99)},
-    "unseen": {"choices": (0.974, 0.917), "refusals": (0.97, 0.80), "yes_no": (0.99, 0.95)},
-    "fresh": {"choices": (0.986, 0.939), "refusals": (0.98, 0.855), "yes_no": (0.98, 0.955)},
+    "unseen": {"choices": (0.976, 0.917), "refusals": (0.97, 0.80), "yes_no": (0.99, 0.95)},
+    "fresh": {"choices": (0.988, 0.939), "refusals": (0.98, 0.855), "yes_no": (0.98, 0.955)},
 }
 # The same for the choices of each language in the two large sets.
 EACH_LANGUAGE = {"unseen": (0.86, 0.82), "fresh": (0.94, 0.87)}

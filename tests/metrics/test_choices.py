@@ -331,3 +331,44 @@ def test_a_reading_does_not_depend_on_the_process() -> None:
 )
 def test_marks_in_one_line_are_each_of_their_option(reply: str, expected: int | None) -> None:
     assert extract_choice(reply, 4, ["tea", "coffee", "milk", "juice"], "en") == expected
+
+
+# A language, and what follows a statement of A.
+CORRECTIONS = [
+    ("en", "The answer is A. Wait, actually it's B."),
+    ("en", "Answer: A\n\nCorrection: B"),
+    ("en", "Answer: A\nWait, I misread the text.\nB"),
+    ("en", '{"answer_choice": "A"}\nNo, it is B.'),
+    ("en", "\\boxed{A}\n\n**B**"),
+    ("en", "Answer: A. Hmm, (B) eggs."),
+    ("de", "Die Antwort ist A. Moment, es ist doch B."),
+    ("es", "La respuesta es A. Perdón, es B."),
+    ("fr", "La réponse est A. Non, en fait c'est B."),
+    ("ru", "Ответ: A. Нет, всё-таки B."),
+    ("ja", "答えはAです。いや、Bです。"),
+    ("ko", "정답은 A입니다. 아니, B입니다."),
+    ("ar", "الإجابة هي A. عفواً، بل هي B."),
+    ("hi", "उत्तर A है। नहीं, B है।"),
+]
+
+
+@pytest.mark.parametrize(("lang", "reply"), CORRECTIONS)
+def test_a_reply_that_ends_on_another_label_than_it_stated_is_unread(lang: str, reply: str) -> None:
+    assert extract_choice(reply, 4, OPTIONS, lang) is None
+    assert extract_choice(reply.replace("B", "A"), 4, ["eggs", "bread", "porridge", "rice"], lang) == 0
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "B and C are out.",
+        "So not B.",
+        "A) bread\nB) eggs\nC) porridge\nD) rice",
+        "A. bread\nB. no",
+        "Options: A, B, C, D",
+        "A",
+    ],
+)
+def test_what_only_lists_or_rules_out_leaves_the_statement(behind: str) -> None:
+    for stated in ("Answer: A", '{"answer_choice": "A"}', "\\boxed{A}"):
+        assert extract_choice(f"{stated}\n{behind}", 4, OPTIONS, "en") == 0
