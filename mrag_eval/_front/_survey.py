@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
-from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
+from mrag_eval.config import (
+    CONTEXT_PAIR,
+    GROUNDED,
+    SHOWN,
+    Judge,
+    check_grounded,
+    judged_metrics,
+    relevance_measures,
+    validated,
+)
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
 from mrag_eval.platform import ConfigError, DataError, Wait
 from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
@@ -20,8 +29,8 @@ if TYPE_CHECKING:
 
 # Rows, and characters of their texts, that are in memory together.
 ROWS, CHARACTERS = 1000, 16 << 20
-# Keys of ``extra``: how the language of the question is known, and the languages of question and contexts.
-LANG_BY, CONTEXT_PAIR = "query_lang_by", "context_pair"
+# Key of ``extra``: how the language of the question is known.
+LANG_BY = "query_lang_by"
 # The default metrics, by what the rows must have.
 _DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("answer",), ("correct_language", "language_mix", "refused")),
@@ -99,9 +108,10 @@ class Survey:
             yield [self._given(row, hits) for (_, row), hits in zip(chunk, shown, strict=True)]
 
     def _given(self, row: Mapping[str, Any], hits: tuple[Hit, ...] | None) -> GivenRow:
+        from mrag_eval.scoring import context_pair
+
         doc = self.docs[str(row["id"])]
-        if langs := sorted({hit.lang for hit in hits or () if hit.lang}):
-            pair = f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}"
+        if (pair := context_pair(doc, hits or ())) is not None:
             doc = replace(doc, extra={**doc.extra, CONTEXT_PAIR: pair})
         return GivenRow(doc, row.get("reply"), hits)
 

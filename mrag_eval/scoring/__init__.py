@@ -56,7 +56,7 @@ from mrag_eval.scoring._score_records import (
     PanelTable,
     TaskScores,
 )
-from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
+from mrag_eval.scoring._summary import context_pair, halved_metrics, row_record, summarize, unscored_lines
 from mrag_eval.scoring._task_level import (
     ANSWERED,
     TASK_MEASURES,
@@ -118,6 +118,7 @@ __all__ = [
     "ceilings",
     "check_task_scores",
     "concurrence_table",
+    "context_pair",
     "control_marks",
     "control_of",
     "control_table",

@@ -8,8 +8,19 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from mrag_eval.config import CORRECT, HOLDS_ANSWER
-from mrag_eval.core import Grounding, Judgement, Labels, RagDoc, Retrieved, RowScores, failed_in, same_language, way_to
+from mrag_eval.config import CONTEXT_PAIR, CORRECT, HOLDS_ANSWER
+from mrag_eval.core import (
+    Grounding,
+    Hit,
+    Judgement,
+    Labels,
+    RagDoc,
+    Retrieved,
+    RowScores,
+    failed_in,
+    same_language,
+    way_to,
+)
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.platform import Wait
@@ -50,6 +61,12 @@ Chain = TypeVar("Chain", ErrorAttribution, SelectionLinks)
 _SEARCHED, _CHOSEN = way_to("search"), way_to("rerank")
 
 
+def context_pair(doc: RagDoc, passages: Sequence[Hit]) -> str | None:
+    """Return the languages of a question and of its contexts, ``de->en``, ``de->several``; None if none has one."""
+    langs = sorted({hit.lang for hit in passages if hit.lang})
+    return f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}" if langs else None
+
+
 def row_record(
     doc: RagDoc,
     scores: RowScores,
@@ -61,13 +78,14 @@ def row_record(
 ) -> RowRecord:
     """Return the record of one row: identity, cell, values, reasons, and the facts of retrieval and judges.
 
-    ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
+    ``breakdowns`` are the keys of ``extra`` that scores are broken down by, and :data:`~mrag_eval.config.CONTEXT_PAIR`.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
         cell["doc_lang"] = doc.gold_doc_lang
-    cell |= {key: str(doc.extra[key]) for key in breakdowns if doc.extra.get(key) is not None}
     found = retrieved if retrieved is not None else Retrieved()
+    broken_by = {CONTEXT_PAIR: context_pair(doc, found.passages), **doc.extra}
+    cell |= {key: str(broken_by[key]) for key in breakdowns if broken_by.get(key) is not None}
     gold = tuple(hit.rank for hit in found.passages if hit.is_gold)
     if gold:
         cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}
