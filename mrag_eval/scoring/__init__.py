@@ -57,6 +57,7 @@ from mrag_eval.scoring._score_records import (
     TaskScores,
 )
 from mrag_eval.scoring._summary import context_pair, halved_metrics, row_record, summarize, unscored_lines
+from mrag_eval.scoring._support_agreement import LabelledAnswer, LabelledSentence, SupportAgreement, against_labels
 from mrag_eval.scoring._task_level import (
     ANSWERED,
     TASK_MEASURES,
@@ -99,6 +100,8 @@ __all__ = [
     "JudgedRecord",
     "LabelRecord",
     "LabelTable",
+    "LabelledAnswer",
+    "LabelledSentence",
     "LabellingShare",
     "LanguageRule",
     "LanguageTable",
@@ -109,10 +112,12 @@ __all__ = [
     "PanelTable",
     "PromptCounts",
     "RowRecord",
+    "SupportAgreement",
     "TaskScores",
     "TerritoryAnswer",
     "TerritoryQuestion",
     "against_human",
+    "against_labels",
     "better_side",
     "bounds_with",
     "ceilings",

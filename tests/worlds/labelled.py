@@ -9,7 +9,7 @@ YES, NO, OPEN = "Supported", "Not Supported", "Challenging to determine"
 # The sentences of MEMERAG end with the white space that stands behind them.
 SENTENCES = {
     "en": ("The mill of Tarn was built in 1764. ", "It grinds nothing but spelt.\n\n", "Two brothers own it today."),
-    "de": ("Die Mühle von Tarn steht seit 1764. ", "Sie mahlt nur Dinkel.\n", "Heute gehört sie zwei Brüdern."),
+    "de": ("Die Mühle von Tarn wurde 1764 gebaut. ", "Sie mahlt nur Dinkel.\n", "Heute gehört sie zwei Brüdern."),
 }
 QUESTIONS = {"en": "What is known of the mill of Tarn?", "de": "Was weiß man von der Mühle von Tarn?"}
 CONTEXTS = {
@@ -18,7 +18,9 @@ CONTEXTS = {
 }
 
 
-def memerag(name: int | str, lang: str, labels: Sequence[str | Sequence[str]]) -> dict[str, Any]:
+def memerag(
+    name: int | str, lang: str, labels: Sequence[str | Sequence[str]], sentences: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return an answer of MEMERAG with one label, or one of each annotator, for each of its sentences."""
     return {
         "query_id": name,
@@ -27,7 +29,7 @@ def memerag(name: int | str, lang: str, labels: Sequence[str | Sequence[str]]) -
         "answer": [
             {
                 "sentence_id": place,
-                "sentence": SENTENCES[lang][place],
+                "sentence": (sentences or SENTENCES[lang])[place],
                 "fine_grained_factuality": "Direct paraphrase",
                 "factuality": label if isinstance(label, str) else list(label),
                 "relevance": "Directly answers the question",

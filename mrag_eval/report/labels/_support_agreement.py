@@ -1,0 +1,55 @@
+"""Agreement of a checker of support with people's labels of the sentences or spans of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from mrag_eval.core import Span
+from mrag_eval.platform import DataError
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.labels._labelled_answers import read_labelled_answers
+from mrag_eval.report.labels._panel_agreement import names_of, no_row, pooled_answers, records_of
+from mrag_eval.scoring import LabelledAnswer, SupportAgreement, against_labels
+
+S = TypeVar("S", bound=Span)
+_CHECK = "score the file of the labels: mrag-eval score FILE --grounded MODEL --output_path FOLDER"
+
+
+def support_agreement(paths: Sequence[Path], human: Sequence[Path]) -> SupportAgreement:
+    """Compare the claims in the sample files ``paths`` with people's labels in ``human``.
+
+    See :func:`~mrag_eval.report.labels._labelled_answers.read_labelled_answers` for the files of labels, and
+    :func:`mrag_eval.scoring.against_labels`. Answers of several runs are pooled, as those to be judged are. Raises
+    DataError if samples hold no claims, if no label belongs to one of their rows, for an id that several runs have, and
+    for labels of another answer than the one that was scored.
+    """
+    lack = "no checker of support read these answers"
+    pooled = pooled_answers(paths, lambda sample: sample.record.grounding is not None, lack, _CHECK)
+    given = read_labelled_answers(human)
+    names = names_of(given, pooled, human)
+    labels = {}
+    for key, (where, label) in given.items():
+        _, sample = pooled.get(names[key], (key, None))
+        labels[names[key]] = label if sample is None else _placed(label, sample, where, key)
+    if not labels.keys() & pooled.keys():
+        raise no_row(paths, human, pooled, len(labels), "scored")
+    return against_labels(records_of(paths, pooled), labels)
+
+
+def _placed(label: LabelledAnswer, sample: Sample, where: str, key: str) -> LabelledAnswer:
+    """Return people's labels by their places in the answer that was read off the reply, of which they saw the whole."""
+    start = label.text.find(sample.answer)
+    if sample.reply.strip() != label.text.strip() or start < 0:
+        raise DataError(
+            f"{where}: the answer of '{key}' is not the one that was scored, {sample.reply!r:.40}",
+            "score this very file (mrag-eval score FILE --grounded MODEL), without --hash-texts",
+        )
+
+    def moved(spans: Sequence[S]) -> tuple[S, ...]:
+        return tuple(replace(span, start=span.start - start, end=span.end - start) for span in spans)
+
+    sentences = None if label.sentences is None else moved(label.sentences)
+    return LabelledAnswer(sample.answer, sentences, moved(label.spans))
