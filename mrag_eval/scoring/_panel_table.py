@@ -162,6 +162,7 @@ def groups_of(rows: Sequence[RowRecord]) -> list[str] | None:
 def share_of_rows(
     rows: Sequence[RowRecord], values: Sequence[float | bool | None], seed: int, *, proportion: bool = True
 ) -> Estimate:
+    """Return the mean of the rows' values, each of 0 to 1, or of -1 to 1 without ``proportion``."""
     from mrag_eval.metrics import interval_for
 
     numbers = [None if value is None else float(value) for value in values]
@@ -391,6 +392,7 @@ def rater_of(
     scale: VerdictScale,
     seed: int,
 ) -> Rater:
+    """Return how verdicts on rows compare with people's."""
     from mrag_eval.metrics import cohen_kappa
 
     return Rater(

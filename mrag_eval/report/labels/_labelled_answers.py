@@ -48,9 +48,8 @@ def read_labelled_answers(paths: Sequence[Path]) -> dict[str, tuple[str, Labelle
                 raise DataError(f"{where}: neither MEMERAG's columns nor PsiloQA's: {keys or 'none'}", _FIX)
             first = first or shape
             if shape is not first:
-                raise DataError(
-                    f"{where}: the columns of {shape.name}, after those of {first.name}", "name one of both"
-                )
+                what = f"the columns of {shape.name}, after those of {first.name}"
+                raise DataError(f"{where}: {what}", "name files of one layout")
             own = in_own_terms(row, shape, where)
             key = str(own.get("id", ""))
             if not key or "reply" not in own:
@@ -64,8 +63,10 @@ def read_labelled_answers(paths: Sequence[Path]) -> dict[str, tuple[str, Labelle
 
 
 def _sentences(row: Mapping[str, Any], text: str, where: str) -> LabelledAnswer:
-    sentences, end = [], 0
-    for place, part in enumerate(row["answer"]):
+    sentences, end, parts = [], 0, row["answer"]
+    if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+        raise DataError(f"{where}: 'answer' is no list of sentences", _FIX)
+    for place, part in enumerate(parts):
         start, end = end, end + len(part["sentence"])
         said = part.get("factuality")
         words = said if isinstance(said, list) and said else [said]
