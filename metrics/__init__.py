@@ -94,7 +94,7 @@ from mrag_eval.metrics._short_answers import (
     has_lemma_rule,
     short_answer_scores,
 )
-from mrag_eval.metrics._spans import SpanOverlap, span_overlap
+from mrag_eval.metrics._spans import span_overlap
 from mrag_eval.metrics._text import (
     Normalizer,
     OverlapScores,
@@ -157,7 +157,6 @@ __all__ = [
     "Share",
     "ShortAnswerScores",
     "Source",
-    "SpanOverlap",
     "Subject",
     "VotedAnswer",
     "WorstCell",

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
-from mrag_eval.config import (
-    CONTEXT_PAIR,
-    GROUNDED,
-    SHOWN,
-    Judge,
-    check_grounded,
-    judged_metrics,
-    relevance_measures,
-    validated,
-)
+from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
 from mrag_eval.platform import ConfigError, DataError, Wait
 from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
@@ -111,8 +102,7 @@ class Survey:
         from mrag_eval.scoring import context_pair
 
         doc = self.docs[str(row["id"])]
-        if (pair := context_pair(doc, hits or ())) is not None:
-            doc = replace(doc, extra={**doc.extra, CONTEXT_PAIR: pair})
+        doc = replace(doc, extra={**doc.extra, **context_pair(doc.query_lang, hits or ())})
         return GivenRow(doc, row.get("reply"), hits)
 
     def default_metrics(self) -> tuple[list[str], dict[str, list[str]]]:

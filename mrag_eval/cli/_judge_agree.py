@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from mrag_eval.metrics import Estimate
     from mrag_eval.scoring import HumanAgreement, SupportAgreement
 
-# Measures of the agreement of a checker with people, by their titles.
-_MEASURES = {
-    "balanced_accuracy": "balanced accuracy",
-    "kappa": "kappa",
-    "agreement": "agreement",
-    "supported": "says supported",
-    "span_f1": "span F1",
-    "iou": "IoU",
-}
 # Ids of labels without an answer that are named.
 _MOST = 3
 
@@ -86,13 +77,8 @@ def agree(
 
 
 def _of_panel(found: HumanAgreement) -> Iterator[str]:
-    counts = {
-        "unjudged": found.unjudged,
-        "unlabelled": found.unlabelled,
-        "unmatched": found.unmatched,
-        "without a majority": found.split,
-    }
-    yield _rows(f"{found.rows} judged and labelled", counts)
+    counts = {"unjudged": found.unjudged, "unlabelled": found.unlabelled, "unmatched": found.unmatched}
+    yield _rows(f"{found.rows} judged and labelled", {**counts, "without a majority": found.split})
     what = {"yes/no": " correct", "ordered": " mean grade", "labels": ""}[found.scale.kind]
     yield f"humans     {says(found.human_correct, found.human_labels)}{what}"
     kind = ("Fleiss' kappa", "rows that all") if found.scale == YES_NO else ("Krippendorff's alpha", "rows that two")
@@ -119,28 +105,21 @@ def _of_panel(found: HumanAgreement) -> Iterator[str]:
 
 
 def _of_checker(found: SupportAgreement) -> Iterator[str]:
-    more = f" ({', '.join(found.unmatched[:_MOST])}{', ...' if len(found.unmatched) > _MOST else ''})"
-    counts = {
-        "unjudged": found.unjudged,
-        "unlabelled": found.unlabelled,
-        f"unmatched{more if found.unmatched else ''}": len(found.unmatched),
-        "challenging to determine": found.challenging,
-        "in no claim": found.uncovered,
-        "without a majority": found.split,
-    }
-    sentences = f", {found.sentences} sentences" if found.of == "sentences" else ""
+    named = ", ".join([*found.unmatched[:_MOST], *["..."][: len(found.unmatched) - _MOST]])
+    sentences = f", {found.sentences} sentences" if found.human_supported is not None else ""
+    counts = {**found.left_out, f"unmatched ({named})": len(found.unmatched)}
     yield _rows(f"{found.rows} checked and labelled{sentences}", counts)
     if found.human_supported is not None:
         yield f"humans     {percent(found.human_supported)} supported"
     yield from _between(found.annotators, found.between_people, "Fleiss' kappa", "sentences that all")
-    names = [name for name in _MEASURES if any(name in of for of in found.by_language.values())]
-    lines = [("", *(_MEASURES[name] for name in names), "n")]
+    (first, *_) = found.by_language.values()
+    lines = [("", *(name.replace("_", " ") for name in first), "n")]
     for cell, of in found.by_language.items():
-        values = (number(of[name]) if name == "kappa" else percent(of[name]) for name in names)
-        lines.append((cell, *values, str(of[names[0]].n)))
+        values = (number(one) if name == "kappa" else percent(one) for name, one in of.items())
+        lines.append((cell, *values, str(next(iter(of.values())).n)))
     yield from columns(lines)
-    for name in names:
-        yield from _without_interval(_MEASURES[name], {cell: of[name] for cell, of in found.by_language.items()})
+    for name in first:
+        yield from _without_interval(name.replace("_", " "), {cell: of[name] for cell, of in found.by_language.items()})
 
 
 def _rows(compared: str, counts: Mapping[str, int]) -> str:

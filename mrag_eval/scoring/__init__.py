@@ -5,7 +5,7 @@ from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, referen
 from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
 from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
 from mrag_eval.scoring._failure_table import bounds_with, failure_line, vote_lines
-from mrag_eval.scoring._grounding import EVIDENCE, with_grounding
+from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
     METRICS,
@@ -56,7 +56,7 @@ from mrag_eval.scoring._score_records import (
     PanelTable,
     TaskScores,
 )
-from mrag_eval.scoring._summary import context_pair, halved_metrics, row_record, summarize, unscored_lines
+from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
 from mrag_eval.scoring._support_agreement import LabelledAnswer, LabelledSentence, SupportAgreement, against_labels
 from mrag_eval.scoring._task_level import (
     ANSWERED,

@@ -8,26 +8,15 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from mrag_eval.config import CONTEXT_PAIR, CORRECT, HOLDS_ANSWER
-from mrag_eval.core import (
-    Grounding,
-    Hit,
-    Judgement,
-    Labels,
-    RagDoc,
-    Retrieved,
-    RowScores,
-    failed_in,
-    same_language,
-    way_to,
-)
+from mrag_eval.config import CORRECT, HOLDS_ANSWER
+from mrag_eval.core import Grounding, Judgement, Labels, RagDoc, Retrieved, RowScores, failed_in, same_language, way_to
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.platform import Wait
 from mrag_eval.scoring._agents_table import loop_record, loop_table
 from mrag_eval.scoring._control_table import control_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
-from mrag_eval.scoring._grounding import EVIDENCE, evidence_pair
+from mrag_eval.scoring._grounding import EVIDENCE, context_pair, evidence_pair
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
 from mrag_eval.scoring._ranking import REORDERED, answers, unknown_relevance
@@ -61,12 +50,6 @@ Chain = TypeVar("Chain", ErrorAttribution, SelectionLinks)
 _SEARCHED, _CHOSEN = way_to("search"), way_to("rerank")
 
 
-def context_pair(doc: RagDoc, passages: Sequence[Hit]) -> str | None:
-    """Return the languages of a question and of its contexts, ``de->en``, ``de->several``; None if none has one."""
-    langs = sorted({hit.lang for hit in passages if hit.lang})
-    return f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}" if langs else None
-
-
 def row_record(
     doc: RagDoc,
     scores: RowScores,
@@ -84,7 +67,7 @@ def row_record(
     if doc.gold_doc_lang:
         cell["doc_lang"] = doc.gold_doc_lang
     found = retrieved if retrieved is not None else Retrieved()
-    broken_by = {CONTEXT_PAIR: context_pair(doc, found.passages), **doc.extra}
+    broken_by = {**context_pair(doc.query_lang, found.passages), **doc.extra}
     cell |= {key: str(broken_by[key]) for key in breakdowns if broken_by.get(key) is not None}
     gold = tuple(hit.rank for hit in found.passages if hit.is_gold)
     if gold:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from mrag_eval.core import YES_NO, Claim, Grounding, Span, majority_of
+from mrag_eval.core import YES_NO, Grounding, Span, majority_of
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import OPTIONAL
-from mrag_eval.scoring._panel_table import (
-    agreement_of_all,
-    groups_of,
-    language_cells,
-    rater_of,
-    share_of_rows,
-)
+from mrag_eval.scoring._panel_table import agreement_of_all, groups_of, language_cells, rater_of, share_of_rows
 from mrag_eval.scoring._row_records import RowRecord
 
 
@@ -32,7 +25,7 @@ class LabelledAnswer:
     """An answer that people labelled: its sentences, or the spans that nothing supports.
 
     Attributes:
-        text: the answer; places in it are in code points.
+        text: the answer, without white space around it; places in it are in code points.
         sentences: those that people labelled; None if they labelled spans.
         spans: those that people found unsupported.
     """
@@ -47,33 +40,25 @@ class SupportAgreement:
     """The checker of a run against people's labels.
 
     Attributes:
-        of: what people labelled.
-        rows: answers that were compared, with at least one sentence, or with any spans.
-        sentences: sentences that were compared.
-        unlabelled: answers that the checker read and nobody labelled.
+        rows: answers that were compared.
+        by_language: language of the question, and ``all`` if there are several -> measure -> estimate:
+            ``balanced_accuracy``, ``kappa``, ``agreement`` and ``says_supported`` (the checker's share) of sentences,
+            ``span_f1`` and ``iou`` of spans. Sentences of one answer are resampled together.
+        left_out: what is not compared, and how often: answers that the checker read and nobody labelled, labelled ones
+            of which it says nothing, and sentences that no claim reaches, of which most annotators cannot tell, or on
+            which they have no majority.
         unmatched: ids of labels without an answer.
-        unjudged: labelled answers on which the checker says nothing.
-        uncovered: labelled sentences that no claim reaches.
-        challenging: sentences of which most annotators cannot tell.
-        split: sentences on which people are a tie.
+        sentences: sentences that were compared; 0 where people labelled spans.
         annotators: labels of a sentence, at the most.
         between_people: Fleiss' kappa of the annotators, on the sentences on which all of them gave a verdict.
         human_supported: the share of the compared sentences that people call supported.
-        by_language: language of the question, and ``all`` if there are several -> measure -> estimate:
-            ``balanced_accuracy``, ``kappa``, ``agreement`` and ``supported`` (the checker's share) of sentences,
-            ``span_f1`` and ``iou`` of spans. Sentences of one answer are resampled together.
     """
 
-    of: Literal["sentences", "spans"]
     rows: int
     by_language: Mapping[str, Mapping[str, Estimate]]
-    unlabelled: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
     unmatched: tuple[str, ...] = ()
-    unjudged: int = 0
     sentences: int = 0
-    uncovered: int = 0
-    challenging: int = 0
-    split: int = 0
     annotators: int = 1
     between_people: Estimate | None = field(default=None, metadata=OPTIONAL)
     human_supported: Estimate | None = field(default=None, metadata=OPTIONAL)
@@ -101,54 +86,45 @@ def against_labels(
     ]
     of_sentences = any(one.sentences is not None for one in labels.values())
     found = (_of_sentences if of_sentences else _of_spans)(both, seed)
-    return replace(
-        found,
-        unlabelled=sum(record.grounding is not None and row not in labels for row, record in known.items()),
-        unmatched=tuple(row for row in labels if row not in known),
-        unjudged=sum(record.grounding is None and row in labels for row, record in known.items()),
-    )
+    counts = {
+        "unjudged": sum(record.grounding is None and row in labels for row, record in known.items()),
+        "unlabelled": sum(record.grounding is not None and row not in labels for row, record in known.items()),
+        **found.left_out,
+    }
+    unmatched = tuple(row for row in labels if row not in known)
+    return replace(found, left_out={why: n for why, n in counts.items() if n}, unmatched=unmatched)
 
 
 def _of_spans(both: Sequence[_Both], seed: int) -> SupportAgreement:
     from mrag_eval.metrics import span_overlap
 
+    overlaps = []
+    for _, found, answer in both:
+        wrong = [claim for claim in found.claims if claim.verdict != "supported"]
+        # a claim of which no part is named counts as a whole
+        ours = [(part.start, part.end) for claim in wrong for part in claim.unsupported or (claim,)]
+        overlaps.append(span_overlap(ours, [(span.start, span.end) for span in answer.spans]))
     rows = [record for record, _, _ in both]
-    found = [
-        span_overlap(_places(_unsupported(grounding.claims)), _places(answer.spans)) for _, grounding, answer in both
-    ]
-    measures = {"span_f1": [one.f1 for one in found], "iou": [one.iou for one in found]}
-    by_language = {
-        cell: {
-            name: share_of_rows([rows[i] for i in where], [values[i] for i in where], seed)
-            for name, values in measures.items()
-        }
-        for cell, where in language_cells(rows).items()
-    }
-    return SupportAgreement("spans", len(rows), by_language)
 
+    def mean(where: Sequence[int], measure: int) -> Estimate:
+        return share_of_rows([rows[i] for i in where], [overlaps[i][measure] for i in where], seed)
 
-def _unsupported(claims: Sequence[Claim]) -> Iterator[Span]:
-    """Yield what the checker says that nothing supports; a claim of which it names no part is one."""
-    for claim in claims:
-        if claim.verdict != "supported":
-            yield from claim.unsupported or (claim,)
-
-
-def _places(spans: Iterable[Span]) -> list[tuple[int, int]]:
-    return [(span.start, span.end) for span in spans]
+    cells = language_cells(rows).items()
+    return SupportAgreement(len(rows), {cell: {"span_f1": mean(at, 0), "iou": mean(at, 1)} for cell, at in cells})
 
 
 def _of_sentences(both: Sequence[_Both], seed: int) -> SupportAgreement:
-    counts: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     compared: list[_Compared] = []
     labelled = [(record, found, answer.text, one) for record, found, answer in both for one in answer.sentences or ()]
     for record, found, text, sentence in labelled:
         human = majority_of(sentence.labels)
         says = [claim.verdict == "supported" for claim in found.claims if _share_a_letter(claim, sentence, text)]
         if human is None:
-            counts["challenging" if 2 * sentence.labels.count(None) > len(sentence.labels) else "split"] += 1
+            most = 2 * sentence.labels.count(None) > len(sentence.labels)
+            left_out["challenging to determine" if most else "without a majority"] += 1
         elif not says:
-            counts["uncovered"] += 1
+            left_out["in no claim"] += 1
         else:
             compared.append((record, all(says), human))
     annotators = max((len(one.labels) for *_, one in labelled), default=1)
@@ -156,13 +132,10 @@ def _of_sentences(both: Sequence[_Both], seed: int) -> SupportAgreement:
     groups = groups_of([record for record, *_ in labelled])
     rows = [row for row, *_ in compared]
     return SupportAgreement(
-        "sentences",
         len({row.row for row in rows}),
         {cell: _measures([compared[i] for i in where], seed) for cell, where in language_cells(rows).items()},
+        left_out,
         sentences=len(rows),
-        uncovered=counts["uncovered"],
-        challenging=counts["challenging"],
-        split=counts["split"],
         annotators=annotators,
         between_people=agreement_of_all(ratings, YES_NO, seed, groups) if annotators > 1 else None,
         human_supported=share_of_rows(rows, [human for *_, human in compared], seed),
@@ -175,12 +148,8 @@ def _measures(compared: Sequence[_Compared], seed: int) -> dict[str, Estimate]:
     rows, ours, theirs = ([row for row, *_ in compared], [one for _, one, _ in compared], [one for *_, one in compared])
     found = rater_of(rows, ours, theirs, YES_NO, seed)
     balanced = balanced_accuracy(ours, theirs, groups=groups_of(rows), seed=seed)
-    return {
-        "balanced_accuracy": balanced,
-        "kappa": found.kappa,
-        "agreement": found.agreement,
-        "supported": found.correct,
-    }
+    rest = {"kappa": found.kappa, "agreement": found.agreement, "says_supported": found.correct}
+    return {"balanced_accuracy": balanced, **rest}
 
 
 def _share_a_letter(first: Span, second: Span, text: str) -> bool:

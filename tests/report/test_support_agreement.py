@@ -135,7 +135,7 @@ def test_sentences_are_compared_as_scikit_learn_does(
         ours, theirs = zip(*((a, b) for _, lang, a, b in told if cell in ("all", lang)), strict=True)
         assert measures["kappa"].value == pytest.approx(cohen_kappa_score(ours, theirs))
         assert measures["balanced_accuracy"].value == pytest.approx(balanced_accuracy_score(theirs, ours))
-        assert measures["supported"].value == pytest.approx(sum(ours) / len(ours))
+        assert measures["says_supported"].value == pytest.approx(sum(ours) / len(ours))
         assert measures["agreement"].value == pytest.approx(sum(map(bool.__eq__, ours, theirs)) / len(ours))
         assert {one.n for one in measures.values()} == {len(ours)}
         for name, one in measures.items():
@@ -145,9 +145,8 @@ def test_sentences_are_compared_as_scikit_learn_does(
     labels = [part["factuality"] for lang in files for row in sentence_rows(lang, annotators) for part in row["answer"]]
     if annotators == 1:
         assert found.between_people is None
-        assert (found.challenging, found.split) == (labels.count(OPEN), 0)
         # the brackets are people's first sentence of one row of each language
-        assert found.uncovered == 2
+        assert found.left_out == {"challenging to determine": labels.count(OPEN), "in no claim": 2}
         assert found.human_supported is not None
         assert found.human_supported.value == pytest.approx(sum(b for *_, b in told) / len(told))
     else:
@@ -155,7 +154,7 @@ def test_sentences_are_compared_as_scikit_learn_does(
         assert found.between_people is not None
         assert found.between_people.value == pytest.approx(fleiss_kappa(sure).value)
         assert found.between_people.n == len(sure)
-        assert found.challenging + found.split + found.uncovered + found.sentences == len(labels)
+        assert sum(found.left_out.values()) + found.sentences == len(labels)
 
 
 def test_the_command_prints_both_layouts_and_counts_what_is_left_out(
@@ -168,22 +167,22 @@ def test_the_command_prints_both_layouts_and_counts_what_is_left_out(
     said = cli(samples, "--human", human)
     found = support_agreement([samples], [human])
     assert said.startswith(
-        f"rows       {found.rows} checked and labelled, {found.sentences} sentences · 1 unlabelled, 5 unmatched "
-        "(other0, other1, other2, ...), "
+        f"rows       {found.rows} checked and labelled, {found.sentences} sentences · 1 unlabelled, "
     )
+    assert said.splitlines()[0].endswith(", 5 unmatched (other0, other1, other2, ...)")
     assert "\nhumans     " in said
     assert "\nannotators 3, Fleiss' kappa " in said
     head, line = said.splitlines()[3:5]
     assert head.split() == ["balanced", "accuracy", "kappa", "agreement", "says", "supported", "n"]
     assert line.split()[0] == "en"
     as_json = json.loads(cli(samples, "--human", human, "--json"))
-    assert (as_json["of"], as_json["unmatched"]) == ("sentences", [f"other{i}" for i in range(5)])
+    assert (as_json["sentences"], as_json["unmatched"]) == (found.sentences, [f"other{i}" for i in range(5)])
 
     spans = write_log(tmp_path / "spans.parquet", span_rows())
     marked = scored(spans, tmp_path / "spans", Words("words"), monkeypatch)
     said = cli(marked, "--human", spans)
     assert said.startswith("rows       6 checked and labelled\n")
-    assert said.splitlines()[1].split() == ["span", "F1", "IoU", "n"]
+    assert said.splitlines()[1].split() == ["span", "f1", "iou", "n"]
     assert [line.split()[0] for line in said.splitlines()[2:5]] == ["all", "de", "en"]
 
 
@@ -197,7 +196,7 @@ def test_spans_are_compared_by_character_as_scikit_learn_does(tmp_path: Path, mo
     path = write_log(tmp_path / "spans.jsonl", rows)
     samples = scored(path, tmp_path / "out", Words(), monkeypatch)
     found = support_agreement([samples], [path])
-    assert (found.of, found.rows, found.sentences) == ("spans", 6, 0)
+    assert (found.rows, found.sentences, found.left_out) == (6, 0, {})
     ours = {one.record.row: one.record.grounding for one in read_samples(samples)}
     by_lang: dict[str, list[tuple[float, float]]] = {"all": []}
     for row in rows:
@@ -260,9 +259,9 @@ BAD: Mapping[str, tuple[Sequence[Any], str]] = {
     "half a span": ([{**_P, "labels": [[3]]}], r"line 1: a span of 'labels' is \[3\]"),
     "a span of words": ([{**_P, "labels": [["It", "grinds"]]}], r"line 1: a span of 'labels' is \['It', 'grinds'\]"),
     "a span of numbers": ([{**_P, "labels": [3, 9]}], "line 1: a span of 'labels' is 3"),
-    "behind the answer": ([{**_P, "labels": [[3, 17]]}], r"line 1: the span \[3, 17\] is outside its answer of 16"),
-    "before the answer": ([{**_P, "labels": [[-1, 4]]}], r"line 1: the span \[-1, 4\] is outside its answer"),
-    "backwards": ([{**_P, "labels": [[9, 3]]}], r"line 1: the span \[9, 3\] is outside its answer"),
+    "behind the answer": ([{**_P, "labels": [[3, 17]]}], r"line 1: a span of 'labels' is \[3, 17\], in an answer of"),
+    "before the answer": ([{**_P, "labels": [[-1, 4]]}], r"line 1: a span of 'labels' is \[-1, 4\]"),
+    "backwards": ([{**_P, "labels": [[9, 3]]}], r"line 1: a span of 'labels' is \[9, 3\]"),
     "another answer": ([changed(_M, 1, sentence="It grinds rye.")],
                        "line 1: the answer of 'm' is not the one that was scored"),
     "no row of the run": ([memerag("z", "en", [YES])], r"none of its 1 ids is a scored row of .* \(one is 'm'\)"),

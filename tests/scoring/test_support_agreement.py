@@ -57,7 +57,7 @@ def test_the_claims_that_share_a_letter_with_a_sentence_speak_for_it(
 ) -> None:
     for human in (T, F):
         found = one(record("r", *claims), sentences((sentence, [human])))
-        assert (found.sentences, found.uncovered) == ((0, 1) if says is None else (1, 0))
+        assert (found.sentences, found.left_out) == ((0, {"in no claim": 1}) if says is None else (1, {}))
         if says is not None:
             assert agreement(found) == float(says == human)
 
@@ -67,20 +67,20 @@ def test_the_claims_that_share_a_letter_with_a_sentence_speak_for_it(
     [
         ([T], T),
         ([F], F),
-        ([None], "challenging"),
+        ([None], "challenging to determine"),
         ([T, T, F], T),
         ([T, F, F, F, T], F),
-        ([T, F], "split"),
-        ([T, T, F, F, None], "split"),
+        ([T, F], "without a majority"),
+        ([T, T, F, F, None], "without a majority"),
         # as any label of most
-        ([None, None, None, T, T], "challenging"),
+        ([None, None, None, T, T], "challenging to determine"),
         ([None, T, T, T, F], T),
-        ([None, None, T, T], "split"),
+        ([None, None, T, T], "without a majority"),
     ],
 )
 def test_the_label_of_more_than_half_counts(labels: list[bool | None], human: bool | str) -> None:
     found = one(record("r", (0, 12, T)), sentences((A, labels)))
-    assert (found.challenging, found.split) == (int(human == "challenging"), int(human == "split"))
+    assert found.left_out == ({} if isinstance(human, bool) else {human: 1})
     assert found.sentences == int(isinstance(human, bool))
     if isinstance(human, bool):
         assert agreement(found) == float(human)
@@ -93,7 +93,7 @@ def test_what_is_not_compared_is_counted() -> None:
     rows = [record("a", (0, 12, T)), record("unlabelled", (0, 12, T)), without, RowRecord("neither", {}, {})]
     labels = {name: sentences((A, [T])) for name in ("a", "no claims", "nowhere", "elsewhere")}
     found = against_labels(rows, labels)
-    assert (found.rows, found.unlabelled, found.unjudged) == (1, 1, 1)
+    assert (found.rows, found.left_out) == (1, {"unjudged": 1, "unlabelled": 1})
     assert found.unmatched == ("nowhere", "elsewhere")
 
 
@@ -116,7 +116,7 @@ def test_parts_that_nothing_supports_are_compared_with_peoples_spans() -> None:
         "r": LabelledAnswer(TEXT, spans=(Span(0, 12), Span(26, 33))), "clean": LabelledAnswer(TEXT),
     })  # fmt: skip
     # 5 + 2 + 12 characters of ours, 12 + 7 of theirs, 7 of both
-    assert (found.of, found.rows) == ("spans", 2)
+    assert (found.sentences, found.rows) == (0, 2)
     measures = found.by_language["de"]
     assert measures["span_f1"].value == pytest.approx((2 * 7 / (19 + 19) + 1) / 2)
     assert measures["iou"].value == pytest.approx((7 / 31 + 1) / 2)

@@ -63,7 +63,8 @@ def read_labelled_answers(paths: Sequence[Path]) -> dict[str, tuple[str, Labelle
 
 
 def _sentences(row: Mapping[str, Any], text: str, where: str) -> LabelledAnswer:
-    sentences, end, parts = [], 0, row["answer"]
+    # places are those of the answer that is scored, which begins behind white space
+    sentences, end, parts = [], len(text.lstrip()) - len(text), row["answer"]
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         raise DataError(f"{where}: 'answer' is no list of sentences", _FIX)
     for place, part in enumerate(parts):
@@ -75,7 +76,7 @@ def _sentences(row: Mapping[str, Any], text: str, where: str) -> LabelledAnswer:
             what = f"factuality is {wrong[0]!r:.40}"
             raise DataError(f"{where}, answer[{place}]: {what}", f"write one of {', '.join(_FACTUALITY)}")
         sentences.append(LabelledSentence(start, end, tuple(_FACTUALITY[word] for word in words)))
-    return LabelledAnswer(text, tuple(sentences))
+    return LabelledAnswer(text.strip(), tuple(sentences))
 
 
 def _spans(row: Mapping[str, Any], text: str, where: str) -> LabelledAnswer:
@@ -83,14 +84,12 @@ def _spans(row: Mapping[str, Any], text: str, where: str) -> LabelledAnswer:
     if not isinstance(pairs, list):
         raise DataError(f"{where}: 'labels' is {pairs!r:.40}, no list of spans", "write [] for an answer without one")
     for pair in pairs:
-        if not isinstance(pair, list) or len(pair) != 2 or not all(type(place) is int for place in pair):
-            raise DataError(f"{where}: a span of 'labels' is {pair!r:.40}", "write start and end, such as [0, 12]")
-        if not 0 <= pair[0] <= pair[1] <= len(text):
-            raise DataError(
-                f"{where}: the span {pair} is outside its answer of {len(text)} characters",
-                "count characters (code points), the end not included",
-            )
-    return LabelledAnswer(text, spans=tuple(Span(*pair) for pair in pairs))
+        whole = isinstance(pair, list) and len(pair) == 2 and all(type(place) is int for place in pair)
+        if not whole or not 0 <= pair[0] <= pair[1] <= len(text):
+            what = f"a span of 'labels' is {pair!r:.40}, in an answer of {len(text)} characters"
+            raise DataError(f"{where}: {what}", "write start and end (not included) in code points, such as [0, 12]")
+    lead = len(text) - len(text.lstrip())
+    return LabelledAnswer(text.strip(), spans=tuple(Span(start - lead, end - lead) for start, end in pairs))
 
 
 _READERS = {"MEMERAG": _sentences, "PsiloQA": _spans}

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
-from mrag_eval.core import Span
 from mrag_eval.platform import DataError
-from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.labels._labelled_answers import read_labelled_answers
 from mrag_eval.report.labels._panel_agreement import names_of, no_row, pooled_answers, records_of
-from mrag_eval.scoring import LabelledAnswer, SupportAgreement, against_labels
+from mrag_eval.scoring import SupportAgreement, against_labels
 
-S = TypeVar("S", bound=Span)
 _CHECK = "score the file of the labels: mrag-eval score FILE --grounded MODEL --output_path FOLDER"
 
 
@@ -30,26 +25,14 @@ def support_agreement(paths: Sequence[Path], human: Sequence[Path]) -> SupportAg
     pooled = pooled_answers(paths, lambda sample: sample.record.grounding is not None, lack, _CHECK)
     given = read_labelled_answers(human)
     names = names_of(given, pooled, human)
-    labels = {}
     for key, (where, label) in given.items():
-        _, sample = pooled.get(names[key], (key, None))
-        labels[names[key]] = label if sample is None else _placed(label, sample, where, key)
+        _, sample = pooled.get(names[key], ("", None))
+        if sample is not None and sample.answer != label.text:
+            raise DataError(
+                f"{where}: the answer of '{key}' is not the one that was scored, {sample.answer!r:.40}",
+                "score this very file (mrag-eval score FILE --grounded MODEL), without --hash-texts",
+            )
+    labels = {names[key]: label for key, (_, label) in given.items()}
     if not labels.keys() & pooled.keys():
         raise no_row(paths, human, pooled, len(labels), "scored")
     return against_labels(records_of(paths, pooled), labels)
-
-
-def _placed(label: LabelledAnswer, sample: Sample, where: str, key: str) -> LabelledAnswer:
-    """Return people's labels by their places in the answer that was read off the reply, of which they saw the whole."""
-    start = label.text.find(sample.answer)
-    if sample.reply.strip() != label.text.strip() or start < 0:
-        raise DataError(
-            f"{where}: the answer of '{key}' is not the one that was scored, {sample.reply!r:.40}",
-            "score this very file (mrag-eval score FILE --grounded MODEL), without --hash-texts",
-        )
-
-    def moved(spans: Sequence[S]) -> tuple[S, ...]:
-        return tuple(replace(span, start=span.start - start, end=span.end - start) for span in spans)
-
-    sentences = None if label.sentences is None else moved(label.sentences)
-    return LabelledAnswer(sample.answer, sentences, moved(label.spans))
