@@ -2,6 +2,7 @@
 
 from mrag_eval.metrics._agreement import (
     LabelF1,
+    balanced_accuracy,
     cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
@@ -93,6 +94,7 @@ from mrag_eval.metrics._short_answers import (
     has_lemma_rule,
     short_answer_scores,
 )
+from mrag_eval.metrics._spans import span_overlap
 from mrag_eval.metrics._text import (
     Normalizer,
     OverlapScores,
@@ -159,6 +161,7 @@ __all__ = [
     "VotedAnswer",
     "WorstCell",
     "accepts",
+    "balanced_accuracy",
     "benjamini_hochberg",
     "bootstrap_mean",
     "bootstrap_statistic",
@@ -224,6 +227,7 @@ __all__ = [
     "segmented_f1",
     "share_between",
     "short_answer_scores",
+    "span_overlap",
     "stratified_bootstrap",
     "t_interval",
     "undefined",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._bounded import correlations, mover
 from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, few_units, undefined, wilson
+from mrag_eval.metrics._macro import stratified_bootstrap
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.platform import MetricError
 
@@ -64,11 +65,9 @@ def cohen_kappa(
     from sklearn.metrics import cohen_kappa_score
 
     left, right = codes[::2], codes[1::2]
-    cells = np.eye(size * size)[left * size + right]
-    units: Literal["rows", "clusters"] = "rows"
-    if groups is not None:
-        places, _ = _encode([groups[i] for i in kept])
-        cells, units = np.eye(places.max() + 1)[places].T @ cells, "clusters"
+    cells, units = _summed(
+        np.eye(size * size)[left * size + right], None if groups is None else [groups[i] for i in kept]
+    )
     agree = np.eye(size) if order is None else 1 - _distances(size) ** 2 / (size - 1) ** 2
     statistic = partial(_kappa, agree)
     found = bootstrap_statistic(
@@ -101,6 +100,7 @@ def pairwise_kappas(
 def fleiss_kappa(
     ratings: Sequence[Sequence[Label]],
     *,
+    groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
     n_resamples: int = 2_000,
     seed: int | np.random.Generator = 0,
@@ -125,11 +125,11 @@ def fleiss_kappa(
         return undefined("a single label is used throughout", "BCa bootstrap", len(ratings))
     counts = np.eye(size)[codes].reshape(len(ratings), n_raters, size).sum(axis=1)
     agreeing = (counts * (counts - 1)).sum(axis=1) / (n_raters * (n_raters - 1))
-    sums = np.column_stack([counts, agreeing, np.ones(len(ratings))])
+    sums, units = _summed(np.column_stack([counts, agreeing, np.ones(len(ratings))]), groups)
     found = bootstrap_statistic(
-        sums, _fleiss, n=len(ratings), confidence=confidence, n_resamples=n_resamples, seed=seed
+        sums, _fleiss, n=len(ratings), units=units, confidence=confidence, n_resamples=n_resamples, seed=seed
     )
-    return _bounded(found, float(((counts.sum(axis=0) / counts.sum()) ** 2).sum()), confidence)
+    return _bounded(found, float(((counts.sum(axis=0) / counts.sum()) ** 2).sum()), confidence, len(sums), units)
 
 
 def krippendorff_alpha(
@@ -168,6 +168,35 @@ def krippendorff_alpha(
     used = counts.sum(axis=0)
     expected = float((used * (used - 1)).sum() / (used.sum() * (used.sum() - 1)))
     return _bounded(found, expected, confidence)
+
+
+def balanced_accuracy(
+    predicted: Sequence[Label | None],
+    human: Sequence[Label | None],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    seed: int | np.random.Generator = 0,
+) -> Estimate:
+    """Return the mean over the human labels of the share of their rows that are predicted so, both (N,).
+
+    It is the macro mean of :func:`stratified_bootstrap`, with its interval; ``groups`` are rows that are not
+    independent. Rows with None for either are left out. Undefined if people use only one label: then it would be the
+    share of a single label. Raises MetricError on unequal lengths.
+    """
+    if len(predicted) != len(human) or (groups is not None and len(groups) != len(human)):
+        raise MetricError(f"{len(predicted)} predicted labels but {len(human)} human ones", "give groups for each, too")
+    kept = [i for i, pair in enumerate(zip(predicted, human, strict=True)) if None not in pair]
+    if len({human[i] for i in kept}) < 2:
+        reason = "people use one label throughout" if kept else "no row with two labels"
+        return undefined(reason, "stratified score", len(kept))
+    return stratified_bootstrap(
+        [float(predicted[i] == human[i]) for i in kept],
+        [human[i] for i in kept],
+        groups=None if groups is None else [groups[i] for i in kept],
+        confidence=confidence,
+        seed=seed,
+    )
 
 
 def label_f1(
@@ -244,6 +273,14 @@ def _f1(predicted: NDArray[np.bool_], human: NDArray[np.bool_], confidence: floa
     share = wilson(int((predicted & human).sum()), int((predicted | human).sum()), confidence)
     value, low, high = (2 * end / (1 + end) for end in (share.value or 0.0, share.low or 0.0, share.high or 0.0))
     return Estimate(value, low, high, len(human), "Wilson")
+
+
+def _summed(rows: Array, groups: Sequence[Hashable] | None) -> tuple[Array, Literal["rows", "clusters"]]:
+    """Return the sums (G, m) of rows (N, m) by their ``groups`` (N,), and what is resampled."""
+    if groups is None:
+        return rows, "rows"
+    places, count = _encode(groups)
+    return np.eye(count)[places].T @ rows, "clusters"
 
 
 def _encode(labels: Sequence[Label], order: Sequence[Label] = ()) -> tuple[NDArray[np.int64], int]:

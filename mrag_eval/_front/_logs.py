@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _NEXT = "name the columns: --columns question=COLUMN,answer=COLUMN,contexts=COLUMN"
 _ONE_EACH = "give one dictionary a question"
-# Rows of a Parquet file that are in memory together.
-_BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -121,67 +119,16 @@ class Log:
         return [key for key in counts if key not in self.kept]
 
     def _raw(self) -> Iterator[tuple[str, Row]]:
+        from mrag_eval.datasets import log_rows
+
         if not isinstance(self.source, Path):
             rows: Iterator[tuple[str, Any]] = ((f"rows[{i}]", row) for i, row in enumerate(self.source))
         else:
-            rows = _of_file(self.source, self.name)
+            rows = log_rows(self.source, self.name)
         for where, row in rows:
             if not isinstance(row, Mapping):
                 raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", _ONE_EACH)
             yield where, row
-
-
-def _of_file(path: Path, name: str) -> Iterator[tuple[str, Any]]:
-    from mrag_eval.datasets import iter_csv, iter_jsonl
-
-    ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
-    if ending in ("csv", "tsv"):
-        for number, row in iter_csv(path, (), delimiter="\t" if ending == "tsv" else ","):
-            yield f"{name}, row {number}", {key: value for key, value in row.items() if value != ""}
-    elif ending in ("parquet", "pq"):
-        yield from _of_parquet(path, name)
-    elif ending == "json" and (rows := _of_json(path, name)) is not None:
-        yield from rows
-    else:
-        yield from ((f"{name}, line {number}", row) for number, row in iter_jsonl(path))
-
-
-def _of_json(path: Path, name: str) -> Iterator[tuple[str, Any]] | None:
-    """Return the rows of a JSON file: an array, an object that holds one, or columns; None for JSON Lines."""
-    from mrag_eval.datasets import decode, read_bytes
-
-    text = decode(read_bytes(path), name)
-    try:
-        value = json_from(text, name)
-    except DataError:
-        first, _, rest = text.strip().partition("\n")
-        if first.startswith("{") and first.endswith("}") and rest:
-            return None
-        raise
-    if isinstance(value, Mapping) and recognised(value) is None:
-        lists = {key: found for key, found in value.items() if isinstance(found, list)}
-        if lists and all(isinstance(row, Mapping) for found in lists.values() for row in found):
-            value = max(lists.values(), key=len)
-        elif lists and len(lists) == len(value) and len({len(found) for found in lists.values()}) == 1:
-            value = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
-    rows = value if isinstance(value, list) else [value]
-    return ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
-
-
-def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    number = 0
-    try:
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=_BATCH):
-            for row in batch.to_pylist():
-                number += 1
-                yield f"{name}, row {number}", {key: value for key, value in row.items() if value is not None}
-    except (OSError, pa.ArrowException) as error:
-        said = str(error).partition("\n")[0]
-        again = "the file may be cut short: copy it again"
-        raise DataError(f"{name}: cannot be read as Parquet ({said})", again) from None
 
 
 def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:

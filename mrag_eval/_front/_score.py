@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval._front._arguments import Block, folder_for
 from mrag_eval._front._results import Results
 from mrag_eval._front._survey import (
-    CONTEXT_PAIR,
     LANG_BY,
     GivenRow,
     Survey,
@@ -23,6 +22,7 @@ from mrag_eval._front._survey import (
     read_log,
 )
 from mrag_eval.config import (
+    CONTEXT_PAIR,
     GROUNDED,
     Judge,
     Measurement,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Rows, and characters of their texts, that are in memory together.
 ROWS, CHARACTERS = 1000, 16 << 20
-# Keys of ``extra``: how the language of the question is known, and the languages of question and contexts.
-LANG_BY, CONTEXT_PAIR = "query_lang_by", "context_pair"
+# Key of ``extra``: how the language of the question is known.
+LANG_BY = "query_lang_by"
 # The default metrics, by what the rows must have.
 _DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("answer",), ("correct_language", "language_mix", "refused")),
@@ -99,10 +99,10 @@ class Survey:
             yield [self._given(row, hits) for (_, row), hits in zip(chunk, shown, strict=True)]
 
     def _given(self, row: Mapping[str, Any], hits: tuple[Hit, ...] | None) -> GivenRow:
+        from mrag_eval.scoring import context_pair
+
         doc = self.docs[str(row["id"])]
-        if langs := sorted({hit.lang for hit in hits or () if hit.lang}):
-            pair = f"{doc.query_lang}->{langs[0] if len(langs) == 1 else 'several'}"
-            doc = replace(doc, extra={**doc.extra, CONTEXT_PAIR: pair})
+        doc = replace(doc, extra={**doc.extra, **context_pair(doc.query_lang, hits or ())})
         return GivenRow(doc, row.get("reply"), hits)
 
     def default_metrics(self) -> tuple[list[str], dict[str, list[str]]]:

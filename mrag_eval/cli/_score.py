@@ -69,8 +69,9 @@ def score(
     """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run, except a
     classifier that --grounded names.
 
-    The shapes of ragas, deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse) and BERGEN
-    are recognised. report, compare, gate, verify, judge and export read the results as those of a run.
+    The shapes of ragas, deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse), BERGEN,
+    MEMERAG and PsiloQA are recognised. report, compare, gate, verify, judge and export read the results as those of a
+    run.
     """
     from mrag_eval import _front
     from mrag_eval.platform import check_output

@@ -51,7 +51,7 @@ from mrag_eval.config._measures import (
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
-from mrag_eval.config._modes import MODES, Mode, Shown, mode_named, passages_shown, upper_bound
+from mrag_eval.config._modes import CONTEXT_PAIR, MODES, Mode, Shown, mode_named, passages_shown, upper_bound
 from mrag_eval.config._overlay import overlaid
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
@@ -68,6 +68,7 @@ from mrag_eval.config._validation import check_keys, deep_merge, dotted, undotte
 __all__ = [
     "ALL_BUT_THE_MODEL",
     "BLOCKS",
+    "CONTEXT_PAIR",
     "CORRECT",
     "DECIDING",
     "DEFAULT_NLLB",

@@ -30,6 +30,7 @@ class Mode:
         own: keys of the ``retrieval`` block that no other mode takes.
         asks_system: whether a RAG system that is asked as it is finds the passages, so that nothing of the task's own
             retrieval or prompt is used.
+        breakdowns: keys of a row's cell that scores are broken down by, beside those of the benchmark.
         refuses: keys that this mode cannot take, as ``key`` (any value but the default) or ``key=value``, and why.
     """
 
@@ -45,6 +46,7 @@ class Mode:
     takes_run: bool = False
     own: tuple[str, ...] = ()
     asks_system: bool = False
+    breakdowns: tuple[str, ...] = ()
     refuses: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -63,6 +65,8 @@ class Mode:
         return "sibling" in self.languages
 
 
+# Key of a row's cell: the languages of its question and of the contexts shown, ``de->en``.
+CONTEXT_PAIR = "context_pair"
 _SEARCHES_NOTHING = "this mode searches nothing"
 _AGENTS_CHOOSE = "agents choose the languages; set retrieval.pool or agent.corpora instead"
 _NO_RUN = "this mode searches an index, with queries that a run made beforehand does not have"
@@ -105,6 +109,7 @@ MODES: Mapping[str, Mode] = {
         source="system",
         searches=False,
         asks_system=True,
+        breakdowns=(CONTEXT_PAIR,),
         refuses=dict.fromkeys(
             (
                 *("k", "rerank", "corpus", "kind", "embedder", "query_vectors", "languages", "pool", "merge"),

@@ -27,6 +27,7 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._identity import identity_of, read_locally
 from mrag_eval.datasets._jsonl import as_question, read_passages
+from mrag_eval.datasets._log_files import log_rows
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
 from mrag_eval.datasets._registry import (
@@ -82,6 +83,7 @@ __all__ = [
     "iter_csv",
     "iter_jsonl",
     "load_benchmark",
+    "log_rows",
     "majority",
     "names_of_document",
     "parquet",

@@ -25,11 +25,13 @@ from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, read_verdicts, write_label_sheet
 from mrag_eval.report.labels._inspection import write_inspection
 from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
+from mrag_eval.report.labels._labelled_answers import of_whole_answers
 from mrag_eval.report.labels._panel_agreement import agreement, write_pooled_sheet
 from mrag_eval.report.labels._people import judge_people, write_questions
 from mrag_eval.report.labels._rejudge import Rejudged, judge_contexts, judge_samples
 from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
 from mrag_eval.report.labels._runs import annotate_files, shown_reports
+from mrag_eval.report.labels._support_agreement import support_agreement
 from mrag_eval.report.labels._triage import read_triage, write_triage
 from mrag_eval.report.page._changes import write_changes
 from mrag_eval.report.page._plot import Plot, plot
@@ -84,6 +86,7 @@ __all__ = [
     "junit",
     "load_results",
     "measure_lengths",
+    "of_whole_answers",
     "percent_cell",
     "plot",
     "read_case",
@@ -109,6 +112,7 @@ __all__ = [
     "shown_report",
     "shown_reports",
     "starter_rules",
+    "support_agreement",
     "unsupported",
     "verify",
     "write_baseline",

@@ -5,7 +5,7 @@ from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, referen
 from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
 from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
 from mrag_eval.scoring._failure_table import bounds_with, failure_line, vote_lines
-from mrag_eval.scoring._grounding import EVIDENCE, with_grounding
+from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
     METRICS,
@@ -57,6 +57,7 @@ from mrag_eval.scoring._score_records import (
     TaskScores,
 )
 from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
+from mrag_eval.scoring._support_agreement import LabelledAnswer, LabelledSentence, SupportAgreement, against_labels
 from mrag_eval.scoring._task_level import (
     ANSWERED,
     TASK_MEASURES,
@@ -99,6 +100,8 @@ __all__ = [
     "JudgedRecord",
     "LabelRecord",
     "LabelTable",
+    "LabelledAnswer",
+    "LabelledSentence",
     "LabellingShare",
     "LanguageRule",
     "LanguageTable",
@@ -109,15 +112,18 @@ __all__ = [
     "PanelTable",
     "PromptCounts",
     "RowRecord",
+    "SupportAgreement",
     "TaskScores",
     "TerritoryAnswer",
     "TerritoryQuestion",
     "against_human",
+    "against_labels",
     "better_side",
     "bounds_with",
     "ceilings",
     "check_task_scores",
     "concurrence_table",
+    "context_pair",
     "control_marks",
     "control_of",
     "control_table",

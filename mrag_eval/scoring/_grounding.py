@@ -7,6 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
+from mrag_eval.config import CONTEXT_PAIR
 from mrag_eval.core import Claim, Failure, Grounding, Hit, Scored, Span, Value, failed_in, is_language, titled, way_to
 from mrag_eval.metrics import correct_language_rate, declines, without_citations
 from mrag_eval.models import Asked, Checker
@@ -105,10 +106,16 @@ def _answer_languages(rows: Sequence[Scored]) -> list[str]:
     ]
 
 
+def context_pair(lang: str, passages: Sequence[Hit]) -> dict[str, str]:
+    """Return a language and that of the passages shown, by key: ``de->en``, ``de->several``; empty without one."""
+    shown = sorted({hit.lang for hit in passages if hit.lang})
+    return {CONTEXT_PAIR: f"{lang}->{shown[0] if len(shown) == 1 else 'several'}"} if shown else {}
+
+
 def evidence_pair(grounding: Grounding, passages: Sequence[Hit]) -> str:
     """Return the languages of an answer and of what was shown: ``de->en``, ``de->several``, ``de->unknown``."""
-    shown = sorted({hit.lang for hit in passages if hit.lang and _is_text(hit.text)})
-    return f"{grounding.lang}->{shown[0] if len(shown) == 1 else 'several' if shown else 'unknown'}"
+    pair = context_pair(grounding.lang, [hit for hit in passages if _is_text(hit.text)])
+    return pair.get(CONTEXT_PAIR, f"{grounding.lang}->unknown")
 
 
 def grounded(rows: Sequence[Scored]) -> list[Value]:

@@ -110,7 +110,7 @@ def _judge(
         others = [other for other in models if family(models[other]) != family(evaluated)]
         # differences are between -1 and 1: not proportions, even if they happen to be 0 and 1
         values = {name: _values(scale, said) for name, said in votes.items()}
-        excess = _share(records, _excess(values, seat, others), seed, proportion=False)
+        excess = share_of_rows(records, _excess(values, seat, others), seed, proportion=False)
     return JudgeColumn(
         model=models[seat],
         correct=_mean(records, votes[seat], scale, seed),
@@ -131,7 +131,7 @@ def _mean(
     """Return the share of "correct", or the mean grade; of labels their number alone."""
     if scale.worst is None:
         return Estimate(None, n=sum(verdict is not None for verdict in verdicts), reason="labels have no mean")
-    return _share(rows, _values(scale, verdicts), seed)
+    return share_of_rows(rows, _values(scale, verdicts), seed)
 
 
 def _labels(
@@ -141,7 +141,7 @@ def _labels(
     if scale.worst is not None:
         return {}
     said = {str(label): [None if v is None else v == label for v in verdicts] for label in scale.levels}
-    return {label: _share(rows, values, seed) for label, values in said.items()}
+    return {label: share_of_rows(rows, values, seed) for label, values in said.items()}
 
 
 def _excess(votes: Mapping[str, Sequence[float | None]], seat: str, others: Sequence[str]) -> list[float | None]:
@@ -153,14 +153,20 @@ def _excess(votes: Mapping[str, Sequence[float | None]], seat: str, others: Sequ
     return out
 
 
-def _share(
+def groups_of(rows: Sequence[RowRecord]) -> list[str] | None:
+    """Return what each row is resampled with; None if that is the row alone throughout."""
+    groups = [row.resampled_with for row in rows]
+    return groups if len(set(groups)) < len(groups) else None
+
+
+def share_of_rows(
     rows: Sequence[RowRecord], values: Sequence[float | bool | None], seed: int, *, proportion: bool = True
 ) -> Estimate:
+    """Return the mean of the rows' values, each of 0 to 1, or of -1 to 1 without ``proportion``."""
     from mrag_eval.metrics import interval_for
 
-    groups = [row.resampled_with for row in rows]
     numbers = [None if value is None else float(value) for value in values]
-    together = groups if len(set(groups)) < len(groups) else None
+    together = groups_of(rows)
     kind: Kind = "auto" if proportion else "bootstrap" if together is None else "cluster"
     return interval_for(
         numbers,
@@ -176,17 +182,27 @@ def _agreement(votes: Mapping[str, Sequence[VerdictValue | None]], scale: Verdic
     from mrag_eval.metrics import pairwise_kappas
 
     pairs = pairwise_kappas(votes, order=scale.order, n_resamples=RESAMPLES, seed=seed)
-    every = _of_all(list(zip(*votes.values(), strict=True)), scale, seed)
+    every = agreement_of_all(list(zip(*votes.values(), strict=True)), scale, seed)
     pairwise = {f"{a} | {b}": kappa for (a, b), kappa in pairs.items()}
     return JudgeAgreement(pairwise, every) if scale == YES_NO else JudgeAgreement(pairwise, alpha=every)
 
 
-def _of_all(ratings: Sequence[Sequence[VerdictValue | None]], scale: VerdictScale, seed: int) -> Estimate:
-    """Return Fleiss' kappa of yes and no, on the rows that all rated, else Krippendorff's alpha."""
+def agreement_of_all(
+    ratings: Sequence[Sequence[VerdictValue | None]],
+    scale: VerdictScale,
+    seed: int,
+    groups: Sequence[str] | None = None,
+) -> Estimate:
+    """Return Fleiss' kappa of yes and no, on the rows that all rated, else Krippendorff's alpha.
+
+    Yes and no may be of rows in ``groups`` that are resampled together.
+    """
     from mrag_eval.metrics import fleiss_kappa, krippendorff_alpha
 
     if scale == YES_NO:
-        return fleiss_kappa([row for row in ratings if None not in row], n_resamples=RESAMPLES, seed=seed)
+        kept = [i for i, row in enumerate(ratings) if None not in row]
+        together = None if groups is None else [groups[i] for i in kept]
+        return fleiss_kappa([ratings[i] for i in kept], groups=together, n_resamples=RESAMPLES, seed=seed)
     return krippendorff_alpha(ratings, order=scale.order, n_resamples=RESAMPLES, seed=seed)
 
 
@@ -324,16 +340,25 @@ def against_human(
         unmatched=sum(row not in known for row in labels),
         unjudged=sum(verdict is None for verdict in panel),
         human_correct=_mean(rows, human, scale, seed),
-        panel=_compared(rows, panel, human, scale, seed),
-        judges={seat: _compared(rows, votes[seat], human, scale, seed) for seat in seats},
+        panel=rater_of(rows, panel, human, scale, seed),
+        judges={seat: rater_of(rows, votes[seat], human, scale, seed) for seat in seats},
         independence=independence,
         split=len(labelled) - len(rows),
         annotators=len(people),
-        between_people=_of_all(by_person, scale, seed) if len(people) > 1 else None,
+        between_people=agreement_of_all(by_person, scale, seed) if len(people) > 1 else None,
         by_language=_by_language(rows, panel, human, labels, seed),
         human_labels=_labels(rows, human, scale, seed),
         scale=scale,
     )
+
+
+def language_cells(rows: Sequence[RowRecord]) -> dict[str, list[int]]:
+    """Return the places of the rows of each language of questions, after those of all unless there is one language."""
+    cells: dict[str, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        cells[row.query_lang or "no language"].append(i)
+    every = {"all": [*range(len(rows))]} if len(cells) != 1 else {}
+    return {**every, **dict(sorted(cells.items()))}
 
 
 def _by_language(
@@ -344,19 +369,15 @@ def _by_language(
     seed: int,
 ) -> dict[str, Debatable]:
     """Return the agreement of each language of questions, after that of all if there are several."""
-    cells: dict[str, list[int]] = defaultdict(list)
-    for i, row in enumerate(rows):
-        cells[row.query_lang or "no language"].append(i)
-    every = {"all": [*range(len(rows))]} if len(cells) != 1 else {}
     marked = [any(label.debatable for label in labels[row.row].values()) for row in rows]
     equal = _equal(panel, human)
 
     def share(where: Sequence[int], values: Sequence[bool | None]) -> Estimate:
-        return _share([rows[i] for i in where], [values[i] for i in where], seed)
+        return share_of_rows([rows[i] for i in where], [values[i] for i in where], seed)
 
     return {
         cell: Debatable(share(where, marked), share(where, equal), share([i for i in where if not marked[i]], equal))
-        for cell, where in {**every, **dict(sorted(cells.items()))}.items()
+        for cell, where in language_cells(rows).items()
     }
 
 
@@ -364,26 +385,19 @@ def _equal(verdicts: Sequence[VerdictValue | None], human: Sequence[VerdictValue
     return [None if verdict is None else verdict == label for verdict, label in zip(verdicts, human, strict=True)]
 
 
-def _compared(
+def rater_of(
     rows: Sequence[RowRecord],
     verdicts: Sequence[VerdictValue | None],
     human: Sequence[VerdictValue],
     scale: VerdictScale,
     seed: int,
 ) -> Rater:
+    """Return how verdicts on rows compare with people's."""
     from mrag_eval.metrics import cohen_kappa
 
-    groups = [row.resampled_with for row in rows]
     return Rater(
-        kappa=cohen_kappa(
-            verdicts,
-            human,
-            groups=groups if len(set(groups)) < len(groups) else None,
-            order=scale.order,
-            n_resamples=RESAMPLES,
-            seed=seed,
-        ),
-        agreement=_share(rows, _equal(verdicts, human), seed),
+        kappa=cohen_kappa(verdicts, human, groups=groups_of(rows), order=scale.order, n_resamples=RESAMPLES, seed=seed),
+        agreement=share_of_rows(rows, _equal(verdicts, human), seed),
         correct=_mean(rows, verdicts, scale, seed),
         labels=_labels(rows, verdicts, scale, seed),
     )

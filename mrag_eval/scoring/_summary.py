@@ -16,7 +16,7 @@ from mrag_eval.platform import Wait
 from mrag_eval.scoring._agents_table import loop_record, loop_table
 from mrag_eval.scoring._control_table import control_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
-from mrag_eval.scoring._grounding import EVIDENCE, evidence_pair
+from mrag_eval.scoring._grounding import EVIDENCE, context_pair, evidence_pair
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
 from mrag_eval.scoring._ranking import REORDERED, answers, unknown_relevance
@@ -61,13 +61,14 @@ def row_record(
 ) -> RowRecord:
     """Return the record of one row: identity, cell, values, reasons, and the facts of retrieval and judges.
 
-    ``breakdowns`` are the keys of ``extra`` that scores are broken down by.
+    ``breakdowns`` are the keys of ``extra`` that scores are broken down by, and :data:`~mrag_eval.config.CONTEXT_PAIR`.
     """
     cell = {"query_lang": doc.query_lang}
     if doc.gold_doc_lang:
         cell["doc_lang"] = doc.gold_doc_lang
-    cell |= {key: str(doc.extra[key]) for key in breakdowns if doc.extra.get(key) is not None}
     found = retrieved if retrieved is not None else Retrieved()
+    broken_by = {**context_pair(doc.query_lang, found.passages), **doc.extra}
+    cell |= {key: str(broken_by[key]) for key in breakdowns if broken_by.get(key) is not None}
     gold = tuple(hit.rank for hit in found.passages if hit.is_gold)
     if gold:
         cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}

@@ -47,6 +47,7 @@ class Shape:
         encoded: whether texts may be JSON, of which the text within is meant.
         passage: further paths of a context's parts, before those of :data:`PASSAGE`.
         parted_by: what stands between contexts that are one text; "" if one text is one context.
+        answer_part: the key of the text in each part of an answer that is a list of parts; "" for one text.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Shape:
     encoded: bool = False
     passage: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parted_by: str = ""
+    answer_part: str = ""
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row has all that the shape needs, whatever its values."""
@@ -134,6 +136,25 @@ SHAPES: tuple[Shape, ...] = (
         ),
         # in the CSV and JSON Lines that it writes, which cannot tell a context's own mark from one between contexts
         parted_by="|",
+    ),
+    # the sentences of an answer, each with the white space behind it, and people's labels
+    replace(
+        _shape(
+            "MEMERAG",
+            ("query", "context", "answer.0.sentence"),
+            question="query",
+            answer="answer",
+            contexts="context",
+        ),
+        answer_part="sentence",
+    ),
+    _shape(
+        "PsiloQA",
+        ("question", "wiki_passage", "llm_answer"),
+        question="question",
+        answer="llm_answer",
+        reference="golden_answer",
+        contexts="wiki_passage",
     ),
     _shape(
         "LangChain",
@@ -322,7 +343,10 @@ def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequenc
     out: dict[str, Any] = {}
     for name in ("question", "answer"):
         path, value = shape.found(row, name)
-        text = text_of(value, name, encoded=shape.encoded)
+        if name == "answer" and shape.answer_part:
+            text = _whole(value, shape.answer_part)
+        else:
+            text = text_of(value, name, encoded=shape.encoded)
         if isinstance(text, int | float) and not isinstance(text, bool):
             text = str(text)
         if text is not None and not isinstance(text, str):
@@ -344,6 +368,14 @@ def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequenc
             for n, item in enumerate(_items(contexts, shape.parted_by))
         ]
     return out | {key: row[key] for key in kept if row.get(key) is not None}
+
+
+def _whole(value: Any, part: str) -> Any:
+    """Return the texts of an answer's parts as one; the value itself if a part has none."""
+    parts = decoded(value) if isinstance(value, str) else value
+    found = [value_at(one, part) for one in parts] if isinstance(parts, list | tuple) else [None]
+    texts = [text for text in found if isinstance(text, str)]
+    return "".join(texts) if len(texts) == len(found) else value
 
 
 def _flat(value: Any) -> list[Any]:

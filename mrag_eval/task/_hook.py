@@ -381,8 +381,9 @@ class RagTask(HarnessTask):
         found = self._supply.found(row.doc.id)
         failed = failed_in(row.failures, ANSWERED) is not None
         of_task = task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form, failed=failed)
+        breakdowns = (*self.benchmark.breakdowns, *self.blocks.retrieval.preset.breakdowns)
         return replace(
-            row_record(row.doc, scores, found, row.judgement, row.labels, self.benchmark.breakdowns, row.grounding),
+            row_record(row.doc, scores, found, row.judgement, row.labels, breakdowns, row.grounding),
             failures=row.failures,
             outcome=self._outcomes.get(row.doc.id) or refusal_in(of_task),
             answer=self._as_read[row.doc.id],

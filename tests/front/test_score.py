@@ -21,6 +21,7 @@ from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems._shapes import OWN, SHAPES, recognised
 from tests.worlds import logs
+from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa
 from tests.worlds.logs import COLUMNS, TURNS, Turn, rows_of, write_log
 
 TASKS = Path(__file__).parents[2] / "tasks"
@@ -68,7 +69,7 @@ def test_a_shape_is_recognised_by_its_name_alone(name: str) -> None:
     shape = recognised(rows_of(logs.SHAPES[name])[0])
     assert shape is not None
     assert shape.name == name.partition(", ")[0]
-    assert {one.name for one in SHAPES} == {key.partition(", ")[0] for key in logs.SHAPES} | {"BERGEN"}
+    assert {one.name for one in SHAPES} == {key.partition(", ")[0] for key in logs.SHAPES} | {*logs.APART}
 
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).map(lambda text: f"w{text}")
@@ -100,6 +101,28 @@ def test_every_format_of_a_file_gives_the_same(ending: str, tmp_path: Path, expe
     columns = {"rows": rows_of(logs.ragas)}
     (tmp_path / "inner.json").write_text(json.dumps(columns), "utf-8")
     assert found(score(tmp_path / "inner.json")) == expected
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
+def test_answers_with_peoples_labels_are_logs_of_whole_answers_and_contexts(ending: str, tmp_path: Path) -> None:
+    sentences = [memerag("7#0", "en", [[YES, NO], [NO, NO], [OPEN, NO]]), memerag("8#1", "de", [[YES, NO], [YES, YES]])]
+    spans = [psiloqa("a", "de", " Sie mahlt Roggen.", [(11, 17)]), psiloqa("b", "en", "It grinds spelt.", [])]
+    for rows, name in ((sentences, "MEMERAG"), (spans, "PsiloQA")):
+        log = Log.of(write_log(tmp_path / f"{name}.{ending}", rows))
+        assert log.shape.name == name
+        read = [row for _, row in log.rows()]
+        whole = [("".join(SENTENCES["en"]), "en"), ("".join(SENTENCES["de"][:2]), "de")]
+        if name == "PsiloQA":
+            whole = [(row["llm_answer"], row["lang"]) for row in spans]
+            assert [(row["lang"], row["answers"]) for row in read] == [
+                (lang, [SENTENCES[lang][0].strip()]) for lang in ("de", "en")
+            ]
+            assert "labels" in log.unread
+        assert [(row["reply"], row["query"]) for row in read] == [(text, QUESTIONS[lang]) for text, lang in whole]
+        shown = [[item["text"] for item in row["passages"]] for row in read]
+        wanted = [list(CONTEXTS[lang]) for _, lang in whole]
+        assert shown == ([[" ".join(texts)] for texts in wanted] if name == "PsiloQA" else wanted)
+        assert [str(row["id"]) for row in read] == (["a", "b"] if name == "PsiloQA" else ["7#0", "8#1"])
 
 
 def test_contexts_without_ids_are_named_by_their_texts() -> None:
@@ -293,6 +316,7 @@ def test_a_column_breaks_scores_down() -> None:
         ([*rows_of(logs.ragas), rows_of(logs.ragas)[0]], r"two rows have the id 'q1', the second is rows\[5\]"),
         ([{"query": "?", "answer": "!", "contexts": []}], r"rows\[0\]: has no shape that is known"),
         ([{"user_input": "?", "response": {"a": 1}}], r"rows\[0\]: 'response' holds no text, found dict"),
+        ([{**memerag(1, "en", []), "answer": [{"sentence": "a"}, {"text": "b"}]}], "'answer' holds no text, found"),
         ([{"user_input": "Who?", "response": None}], r"rows\[0\]: 'reply' is missing"),
         ([{"user_input": None, "response": "!"}], r"rows\[0\]: it has no question"),
         ([{**rows_of(logs.ragas)[0], "retrieved_contexts": [3]}], r"rows\[0\], passages\[0\]"),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval import Results, evaluate
+from mrag_eval import Results, evaluate, score
 from mrag_eval.cli import _harness as command
 from mrag_eval.cli._main import main
 from mrag_eval.core import Failure
@@ -152,6 +153,36 @@ def test_a_third_of_the_rows_fails_at_the_stage_of_the_system(small: Path, tmp_p
     assert len(asked) == 5 + len(KNOWN)
 
 
+def test_scores_are_broken_down_by_the_languages_of_question_and_contexts_as_those_of_its_log_are(
+    small: Path, tmp_path: Path
+) -> None:
+    def system(question: str, language: str) -> dict[str, Any]:
+        if KNOWN[question] == ("ferry", "es"):
+            return {"answer": "no", "contexts": []}
+        found = topical(question, language)
+        # of one topic both contexts, of the others the one in another language, unless it is Chinese
+        kept = slice(0, 2) if KNOWN[question][0] == "ferry" else slice(0, 1) if language == "zh" else slice(1, 2)
+        return {**found, "contexts": found["contexts"][kept]}
+
+    _, leaf, samples = run(small, system, tmp_path / "out", model_args={"model": "pairs"})
+    log = [
+        {**one.doc.to_dict(), "lang": one.doc.query_lang, "reply": one.reply, "passages": one.line["doc"]["passages"]}
+        for one in samples
+    ]
+    (scored,) = read_results([score(log, ["passages_in_language"], output=tmp_path / "log").path])
+    path = scored.samples("rows")
+    assert path is not None
+    wanted = {one.record.row: one.record.cell.get("context_pair") for one in read_samples(path)}
+    assert {one.record.row: one.record.cell.get("context_pair") for one in samples} == wanted
+    assert list(wanted.values()).count(None) == 1
+    assert {"en->several", "en->de", "zh->zh"} <= {*wanted.values()}
+    for metric in ("passages_in_language", "char3gram_recall"):
+        by = leaf.scores.metrics[metric].by["context_pair"]
+        assert {pair: cell.n for pair, cell in by.items()} == Counter(pair for pair in wanted.values() if pair)
+    (checked,) = verify([tmp_path / "out"], small)
+    assert checked.of("fault") == []
+
+
 # ---------------------------------------------------------------- what reads it
 
 
@@ -268,6 +299,20 @@ def test_the_command_takes_a_file_a_limit_and_a_plan(
     assert "15 calls" in said
     with pytest.raises(ConfigError, match="--use_cache: it keeps the answers of --model rag"):
         command.run([*flags, "--use_cache", "kept"])
+
+
+def test_several_processes_are_refused_before_anything_is_asked(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = write_module(tmp_path, small, monkeypatch)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="runs in one process, and WORLD_SIZE=2 says that this is one of") as caught:
+        command.run(flags)
+    assert "num_concurrent" in str(caught.value.next_step)
+    assert not (tmp_path / "asked.txt").exists()
+    # as launchers of a single process set it
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    command.run([*flags, "--limit", "1"])
 
 
 def test_predictions_alone_have_their_contexts(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.metrics import (
+    balanced_accuracy,
     cohen_kappa,
     effective_panel_size,
     fleiss_kappa,
@@ -197,6 +198,54 @@ def test_rows_of_one_group_are_resampled_together() -> None:
     assert thrice.n == 72
     few = cohen_kappa(first, second, groups=[i % 5 for i in range(24)])
     assert few.reason == "no interval from 5 clusters, ten are needed"
+
+
+def test_people_who_label_sentences_of_one_answer_are_resampled_by_answer() -> None:
+    ratings = [[T, T, F], [F, F, F], [T, F, F], [T, T, T]] * 6
+    rows, alone = fleiss_kappa(ratings), fleiss_kappa(ratings, groups=range(24))
+    assert (alone.value, alone.low, alone.high) == pytest.approx((rows.value, rows.low, rows.high))
+    thrice = fleiss_kappa(ratings * 3, groups=[*range(24)] * 3)
+    assert (thrice.value, thrice.low, thrice.high) == pytest.approx((alone.value, alone.low, alone.high))
+    assert thrice.n == 72
+    few = fleiss_kappa(ratings, groups=[i % 5 for i in range(24)])
+    assert few.reason == "no interval from 5 clusters, ten are needed"
+
+
+_SAID = st.sampled_from(["a", "b", "c", None])
+
+
+@given(st.lists(st.tuples(_SAID, _SAID), max_size=40))
+@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
+def test_balanced_accuracy_equals_scikit_learn(pairs: list[tuple[str | None, str | None]]) -> None:
+    from sklearn.metrics import balanced_accuracy_score
+
+    found = balanced_accuracy([a for a, _ in pairs], [b for _, b in pairs])
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    assert found.n == len(both)
+    if len({b for _, b in both}) < 2:
+        assert found.value is None
+        assert found.reason == ("people use one label throughout" if both else "no row with two labels")
+        return
+    assert found.value == pytest.approx(balanced_accuracy_score([b for _, b in both], [a for a, _ in both]))
+    if found.low is not None and found.high is not None:
+        assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_balanced_accuracy_counts_a_rare_label_as_much_as_a_common_one() -> None:
+    # 36 of 40 supported ones found, 5 of 10 others
+    human = [T] * 40 + [F] * 10
+    predicted = [T] * 36 + [F] * 4 + [T] * 5 + [F] * 5
+    found = balanced_accuracy(predicted, human)
+    assert found.value == pytest.approx((0.9 + 0.5) / 2)
+    # sentences of one answer that are all alike are worth one
+    grouped = balanced_accuracy(predicted * 3, human * 3, groups=[*range(50)] * 3)
+    repeated = balanced_accuracy(predicted * 3, human * 3)
+    assert grouped.value == pytest.approx(found.value)
+    widths = [(one.high or 0) - (one.low or 0) for one in (found, grouped, repeated)]
+    assert widths[2] < 0.75 * widths[0]
+    assert widths[1] == pytest.approx(widths[0], rel=0.15)
+    with pytest.raises(MetricError, match="1 predicted labels but 2 human ones"):
+        balanced_accuracy([T], [T, F])
 
 
 def test_raters_who_agree_throughout_are_not_certain_to() -> None:

@@ -217,7 +217,8 @@ COLUMNS = {
     "contexts.text": "inhalt",
     "contexts.id": "name",
 }
-# Those that hold contexts; BERGEN's rows have none.
+# Shapes whose rows cannot hold a turn: BERGEN's have no contexts, the others' contexts no ids.
+APART = ("BERGEN", "MEMERAG", "PsiloQA")
 SHAPES: Mapping[str, Callable[[Turn], list[dict[str, Any]]]] = {
     "mrag-eval": own,
     "ragas": ragas,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from mrag_eval.harness import LM, Instance, register_model
@@ -23,6 +24,12 @@ class RagLM(LM):
         self, batch_size: Any = None, max_batch_size: Any = None, device: Any = None, **arguments: Any
     ) -> None:
         super().__init__()
+        if (processes := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
+            # each would ask everything, and write results of its own
+            raise ConfigError(
+                f"--model rag runs in one process, and WORLD_SIZE={processes} says that this is one of several",
+                "leave accelerate launch or torchrun out, and ask in parallel: --model_args num_concurrent=8",
+            )
         self.system = rag_system(arguments)
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:

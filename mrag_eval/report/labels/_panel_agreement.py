@@ -6,7 +6,7 @@ XRAG, Appendix C.2; The Cross-Lingual Cost, Appendix A.1.1, whose people also sa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from mrag_eval.core import YES_NO, VerdictScale, VerdictValue, as_verdict
 from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import models_beside, read_samples, task_of
-from mrag_eval.scoring import HumanAgreement, HumanLabel, against_human
+from mrag_eval.scoring import HumanAgreement, HumanLabel, RowRecord, against_human
 
 _WORDS = {"1": True, "0": False}
 _COLUMNS = ("id", "label", "debatable", "annotator", "language", "question", "reference answers", "reply")
@@ -28,21 +28,32 @@ def agreement(paths: Sequence[Path], human: Sequence[Path]) -> HumanAgreement:
     label belongs to one of their rows, for an id that several runs have, and for runs that are judged on several
     scales.
     """
-    pooled = _pooled(paths)
+    pooled = pooled_answers(paths)
     scale = _scale([sample for _, sample in pooled.values()], paths)
     labels = _of_runs(read_labels(human, scale), pooled, human)
-    records = [
+    found = against_human(records_of(paths, pooled), labels, scale=scale)
+    if not found.rows and not found.split:
+        raise no_row(paths, human, pooled, len(labels), "judged")
+    return found
+
+
+def no_row(
+    paths: Sequence[Path], human: Sequence[Path], pooled: Mapping[str, tuple[str, Sample]], count: int, what: str
+) -> DataError:
+    """Return the error of labels of which none belongs to an answer that can be compared."""
+    return DataError(
+        f"{', '.join(map(str, human))}: none of its {count} ids is a {what} row of "
+        f"{', '.join(map(str, paths))} (one is '{next(iter(pooled))}')",
+        "use the row ids of the sample file (rows.row)",
+    )
+
+
+def records_of(paths: Sequence[Path], pooled: Mapping[str, tuple[str, Sample]]) -> list[RowRecord]:
+    """Return the records by the names of answers; of several runs, answers to one question are one group."""
+    return [
         replace(sample.record, row=name, group=sample.record.resampled_with) if len(paths) > 1 else sample.record
         for name, (_, sample) in pooled.items()
     ]
-    found = against_human(records, labels, scale=scale)
-    if not found.rows and not found.split:
-        raise DataError(
-            f"{', '.join(map(str, human))}: none of its {len(labels)} ids is a judged row of "
-            f"{', '.join(map(str, paths))} (one is '{next(iter(pooled))}')",
-            "use the row ids of the sample file (rows.row)",
-        )
-    return found
 
 
 def write_pooled_sheet(paths: Sequence[Path], out: Path) -> tuple[int, VerdictScale]:
@@ -54,12 +65,8 @@ def write_pooled_sheet(paths: Sequence[Path], out: Path) -> tuple[int, VerdictSc
     """
     if out.exists():
         raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
-    pooled = _pooled(paths)
-    rows = [
-        sheet_row(name, sample)
-        for name, (_, sample) in pooled.items()
-        if sample.record.judge is not None and sample.record.judge.votes
-    ]
+    pooled = pooled_answers(paths)
+    rows = [sheet_row(name, sample) for name, (_, sample) in pooled.items() if _is_judged(sample)]
     scale = _scale([sample for _, sample in pooled.values()], paths)
     write_sheet(out, _COLUMNS, rows)
     return len(rows), scale
@@ -131,13 +138,25 @@ def label_of(word: str, where: str, scale: VerdictScale = YES_NO) -> VerdictValu
     return label
 
 
-def _pooled(paths: Sequence[Path]) -> dict[str, tuple[str, Sample]]:
-    """Return every answer with its row id, by its name: the row id in one run, ``run: row id`` in several."""
+def _is_judged(sample: Sample) -> bool:
+    return sample.record.judge is not None and bool(sample.record.judge.votes)
+
+
+def pooled_answers(
+    paths: Sequence[Path],
+    compared: Callable[[Sample], bool] = _is_judged,
+    lack: str = "no panel judged these answers",
+    fix: str = "mrag-eval judge answers {path}   judges them",
+) -> dict[str, tuple[str, Sample]]:
+    """Return every answer with its row id, by its name: the row id in one run, ``run: row id`` in several.
+
+    Raises DataError with ``lack`` and ``fix`` for a run without an answer that can be ``compared``.
+    """
     found: dict[str, tuple[str, Sample]] = {}
     for path, run in zip(paths, _runs(paths), strict=True):
         samples = read_samples(path)
-        if not any(sample.record.judge is not None and sample.record.judge.votes for sample in samples):
-            raise DataError(f"{path}: no panel judged these answers", f"mrag-eval judge answers {path}   judges them")
+        if not any(map(compared, samples)):
+            raise DataError(f"{path}: {lack}", fix.format(path=path))
         for sample in samples:
             row = sample.record.row
             found[f"{run}: {row}" if len(paths) > 1 else row] = row, sample
@@ -158,17 +177,29 @@ def _runs(paths: Sequence[Path]) -> list[str]:
 def _of_runs(
     labels: Mapping[str, Mapping[str, HumanLabel]], pooled: Mapping[str, tuple[str, Sample]], human: Sequence[Path]
 ) -> dict[str, Mapping[str, HumanLabel]]:
-    """Return the labels by the names of answers; an id alone names the answer of the only run that has it."""
-    names: dict[str, list[str]] = defaultdict(list)
-    for name, (row, _) in pooled.items():
-        names[row].append(name)
+    """Return the labels by the names of answers."""
+    names = names_of(labels, pooled, human)
     out: dict[str, Mapping[str, HumanLabel]] = {}
     for key, given in labels.items():
-        found = [key] if key in pooled else names.get(key, [key])
+        out[names[key]] = {**out.get(names[key], {}), **given}
+    return out
+
+
+def names_of(keys: Iterable[str], pooled: Mapping[str, tuple[str, Sample]], human: Sequence[Path]) -> dict[str, str]:
+    """Return the name of the answer of each id in people's labels; an id alone names that of the only run with it.
+
+    An id of no answer is its own name.
+    """
+    of_row: dict[str, list[str]] = defaultdict(list)
+    for name, (row, _) in pooled.items():
+        of_row[row].append(name)
+    out = {}
+    for key in keys:
+        found = [key] if key in pooled else of_row.get(key, [key])
         if len(found) > 1:
             raise DataError(
                 f"{', '.join(map(str, human))}: the id '{key}' is a row of {len(found)} runs",
                 f"write run and row, such as '{found[0]}'",
             )
-        out[found[0]] = {**out.get(found[0], {}), **given}
+        out[key] = found[0]
     return out

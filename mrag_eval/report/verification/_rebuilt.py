@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any
 
-from mrag_eval.config import CORRECT, GROUNDED, TRANSLATED
+from mrag_eval.config import CORRECT, GROUNDED, TRANSLATED, mode_named
 from mrag_eval.controls import ControlRule, control_pool, row_controls
 from mrag_eval.core import (
     OUTCOMES,
@@ -289,8 +289,9 @@ def _in_short(judged: JudgedRecord) -> dict[str, Vote]:
 
 def _breakdowns(here: TaskHere) -> Sequence[str]:
     """Return the keys of ``extra`` that scores are broken down by."""
+    of_mode = mode_named(here.leaf.config.mode).breakdowns
     if here.rows is not None:
-        return here.rows.benchmark.breakdowns
+        return (*here.rows.benchmark.breakdowns, *of_mode)
     named = here.leaf.config.data.get("breakdowns")
     declared = declaration_of(here.leaf.config.data)
-    return named or (declared.breakdowns_of(here.leaf.config.data) if declared is not None else ())
+    return (*(named or (declared.breakdowns_of(here.leaf.config.data) if declared is not None else ())), *of_mode)
