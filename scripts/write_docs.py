@@ -146,7 +146,7 @@ def configuration_page() -> str:
         "# Configuration\n\n"
         "Blocks of a task's YAML. Each may be overridden on the command line, as JSON or with dots: "
         "`--metadata retrieval.mode=all,retrieval.k=3`, for some tasks with a prefix: `xquad.data.path=FOLDER` "
-        "([Settings](../settings.md)). An unknown key or an impossible value is an error naming it.",
+        "([Settings](../first_number.md#settings)). An unknown key or an impossible value is an error naming it.",
         *_section("retrieval", Retrieval),
         *_section("prompt", Prompt),
         *_section("judge", Judge),
@@ -463,7 +463,7 @@ def prompts_page() -> str:
         "# Template variables",
         "",
         "A prompt template is a Jinja file with the blocks `user` and, optionally, `system`, rendered in a sandbox "
-        "([how to choose one](../settings.md#prompts)).",
+        "([how to choose one](../first_number.md#prompts)).",
         "",
         _prose(inspect.cleandoc(PromptTemplate.__doc__ or "").split("\n\n")[1]),
         "",

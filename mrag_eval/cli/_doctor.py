@@ -98,7 +98,7 @@ def _agents() -> list[Need]:
         return []  # the line about the config file reports the fault
     if config.planner is None:
         example = EXAMPLE.partition("\n")[2].replace("\n    ", "\n").removeprefix("    ")
-        return [Need("agents", "none configured", False, f"in mrag.yaml (see docs/agents.md):\n{example}")]
+        return [Need("agents", "none configured", False, f"in mrag.yaml (see docs/ir_modes.md):\n{example}")]
     named = {"planner": config.planner, "critic": config.critic or config.planner}
     return [
         Need("agents", f"{role}: the evaluated model", True)

@@ -26,9 +26,7 @@ def import_(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            help="A published set: upstash-bge-m3, cohere-v3, cohere-v3-int8 or bergen (docs/large_scale.md)."
-        ),
+        typer.Option(help="A published set: upstash-bge-m3, cohere-v3, cohere-v3-int8 or bergen (docs/corpora.md)."),
     ] = None,
     vectors: Annotated[
         str, typer.Option(metavar="COLUMN", help="The column of the vectors, if it is not called embedding or emb.")

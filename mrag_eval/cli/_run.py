@@ -34,7 +34,7 @@ def run(
     - `retrieval.run_folder`: the folder of `mrag-eval retrieve`, whose passages are used again.
 
     A prefix sets the tasks of a benchmark, group, tag or name alone: `xquad.data.path=FOLDER,click.data.path=OTHER`.
-    docs/settings.md says which wins, docs/reference/configuration.md lists every setting, docs/ir_modes.md explains
+    docs/first_number.md says which wins, docs/reference/configuration.md lists every setting, docs/ir_modes.md explains
     the modes.
 
     `--model rag` asks a RAG system as it is, with its own retrieval: --model_args system=MODULE:NAME, or url=ADDRESS

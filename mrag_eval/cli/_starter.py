@@ -42,7 +42,7 @@ def print_the_plan(preset: Starter, langs: Sequence[str], kind: str | None, most
         "dataset, the download aside"
     )
     typer.echo("           sizes are those of November 2023, rounded or estimated; rates are of one core of a laptop")
-    typer.echo(f"build it   mrag-eval corpus wikipedia --preset {preset.name} --from COPY   (docs/first_number.md)")
+    typer.echo(f"build it   mrag-eval corpus wikipedia --preset {preset.name} --from COPY   (docs/corpora.md)")
 
 
 def build_the_starter(

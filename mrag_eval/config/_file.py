@@ -42,8 +42,8 @@ class FileConfig(Block):
     agents of every task without them (without a critic the planner is both; ``evaluated`` is the evaluated model
     itself). ``retrieve_first: false`` lets ``mrag-eval run`` retrieve in its own process, once the evaluated model is
     loaded. ``embedders`` are the embedders that an index may ask for although they are behind an address, run code of
-    their own or are in a local folder (docs/security.md). ``data`` maps a benchmark to keys of its ``data`` block, for
-    tasks whose own files leave them out: ``data: {xrag: {path: FOLDER}}``. ``languages`` is a folder with files of
+    their own or are in a local folder (docs/provenance.md). ``data`` maps a benchmark to keys of its ``data`` block,
+    for tasks whose own files leave them out: ``data: {xrag: {path: FOLDER}}``. ``languages`` is a folder with files of
     languages, which override or add to the package's (docs/languages.md).
     """
 

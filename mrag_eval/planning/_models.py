@@ -17,7 +17,7 @@ from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.platform import OTHER_FILES, MragError
 
-PLANNER_LINE = "in mrag.yaml:  planner: evaluated   # or the name of a model under models: docs/agents.md"
+PLANNER_LINE = "in mrag.yaml:  planner: evaluated   # or the name of a model under models: docs/ir_modes.md"
 _EVALUATED_LINE = "--metadata agent.planner=evaluated   (the evaluated model plans for itself)"
 JUDGE_LINE = "in mrag.yaml:  judges: [{model: openai-chat-completions, model_args: {model: gpt-4o-2024-08-06}}]"
 _TRANSLATOR_LINE = "--metadata retrieval.translator.backend=nllb"

@@ -2,7 +2,7 @@
 
 Manifests of indexes, run folders and result files are data: they may name a model, its revision, its dimensions and its
 prompts. What runs code, which host is asked and which key it is sent are the user's to say, on the command line, in a
-task's YAML or in the config file (docs/security.md).
+task's YAML or in the config file (docs/provenance.md).
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class PromptTemplate:
         if name_language and "name_language" not in source:
             raise ConfigError(
                 f"prompt.name_language: template '{name_}' cannot name the language",
-                "docs/settings.md names the templates that can; one of your own can use name_language",
+                "docs/first_number.md names the templates that can; one of your own can use name_language",
             )
         try:
             env = _environment()

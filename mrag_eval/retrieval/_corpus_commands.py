@@ -49,7 +49,7 @@ def small_corpus(corpus: str, languages: Sequence[str], there: Collection[str]) 
         return f"--metadata retrieval.corpus={built}   (a part of it, which you have)"
     name = fitting[0]
     return (
-        f"mrag-eval corpus wikipedia --preset {name}   (a part of it that a laptop builds: docs/first_number.md; "
+        f"mrag-eval corpus wikipedia --preset {name}   (a part of it that a laptop builds: docs/corpora.md; "
         f"then --metadata retrieval.corpus={name})"
     )
 

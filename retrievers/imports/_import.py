@@ -63,7 +63,7 @@ def import_vectors(
             ``.f16bin`` file beside JSON Lines, or ``bergen:FOLDER`` (torch chunks); None for that of the preset.
         path: the folder to make.
         embedder: the embedder that made the vectors, as in ``load_embedder``, or an object; by default the preset's.
-        preset: the name of a published set (docs/large_scale.md).
+        preset: the name of a published set (docs/corpora.md).
         vectors: the column of the vectors.
         keys: columns of the fields ``id``, ``doc_id``, ``title``, ``text`` and ``lang``; an empty name means none, and
             ids are then made.

@@ -292,7 +292,7 @@ judges: [{model: hff, model_args: {pretrained: m}}]
 def test_doctor_shows_how_to_configure_agents_or_which_there_are(cli: Run, tmp_path: Path) -> None:
     (example,) = (f["fix"] for f in json.loads(cli("doctor", "--json").stdout) if f["topic"] == "agents")
     head, *lines = example.splitlines()
-    assert head == "in mrag.yaml (see docs/agents.md):"
+    assert head == "in mrag.yaml (see docs/ir_modes.md):"
     assert (lines[0], lines[-1]) == ("models:", "critic: qwen")
     # the printed example is a config that works
     (tmp_path / "mrag.yaml").write_text("\n".join(lines), encoding="utf-8")

@@ -198,9 +198,10 @@ def _corpora(folder: Path, copies: Path) -> None:
     lines = (folder / "documents.jsonl").read_text("utf-8").splitlines(keepends=True)
     for name, held in {"1": lines[:5], "2": lines[5:9], "3": lines[9:12], "new": lines[12:]}.items():
         (folder / (f"part_{name}.jsonl" if name != "new" else "new.jsonl")).write_text("".join(held), "utf-8")
+    _published(folder)
 
 
-def _large_scale(folder: Path, copies: Path) -> None:
+def _published(folder: Path) -> None:
     """Write documents to index, published vectors, a shuffled copy of them, and an array beside JSON Lines."""
     from mrag_eval.retrievers import load_embedder
 
@@ -228,13 +229,6 @@ _XQUAD = "mrag-eval run --model dummy --tasks xquad_rag_de --log_samples --outpu
 _PARTS = "\n".join(f"mrag-eval index build part_{n}.jsonl PART_{n}" for n in (1, 2, 3))
 
 
-def _settings(folder: Path, copies: Path) -> None:
-    # the page brings its own
-    (folder / "mrag.yaml").unlink()
-    (folder / "xquad").symlink_to(copies / "some_of_xquad")
-    (folder / "click").symlink_to(copies / "click")
-
-
 def _troubleshooting(folder: Path, copies: Path) -> None:
     from mrag_eval.retrievers import build_index
 
@@ -251,7 +245,8 @@ def _troubleshooting(folder: Path, copies: Path) -> None:
     (folder / "gate.yaml").write_text(json.dumps({"rules": [rule]}), "utf-8")
 
 
-def _ci(folder: Path, copies: Path) -> None:
+def _gate(folder: Path, copies: Path) -> None:
+    _runs(folder)
     with (folder / "mrag.yaml").open("a", encoding="utf-8") as config:
         config.write(f"data: {{xquad: {{path: {copies / 'xquad'}}}}}\n")
 
@@ -259,6 +254,8 @@ def _ci(folder: Path, copies: Path) -> None:
 def _first_number(folder: Path, copies: Path) -> None:
     (folder / "mrag.yaml").unlink()  # the page writes its own
     first_number.write_files(folder, copies)
+    (folder / "xquad").symlink_to(copies / "some_of_xquad")
+    (folder / "click").symlink_to(copies / "click")
 
 
 def _extended(folder: Path) -> None:
@@ -284,21 +281,18 @@ def _extended(folder: Path) -> None:
 
 
 STAGES: Mapping[str, Stage] = {
-    "docs/agents.md": Stage(first="mrag-eval run --model hf --tasks click_coral --output_path out"),
-    "docs/ci.md": Stage(_ci),
+    "README.md": Stage(lambda folder, copies: _runs(folder)),
     "docs/corpora.md": Stage(_corpora, first=f"{_PARTS}\nmrag-eval index build documents.jsonl EXACT"),
     "docs/extend.md": Stage(check=_extended, votes=_GRADED),
     "docs/first_number.md": Stage(_first_number, serve=first_number.server, check=first_number.check),
-    "docs/gate.md": Stage(lambda folder, copies: _runs(folder)),
+    "docs/gate.md": Stage(_gate),
+    "docs/ir_modes.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
     "docs/judges.md": Stage(_judges, votes="<same_meaning>True</same_meaning>"),
-    "docs/large_scale.md": Stage(_large_scale),
     "docs/own_benchmark.md": Stage(_building),
     "docs/papers.md": Stage(_papers),
     "docs/provenance.md": Stage(first=_XQUAD),
     # all rows of the copy: a run of a part is no entry for a leaderboard
     "docs/reports.md": Stage(first=f"{_XRAG}\n{_XQUAD} --limit 100000"),
     "docs/retrieval.md": Stage(lambda folder, copies: _documents(folder, "passages.jsonl")),
-    "docs/settings.md": Stage(_settings),
-    "docs/translation.md": Stage(lambda folder, copies: (folder / "xquad").symlink_to(copies / "xquad")),
     "docs/troubleshooting.md": Stage(_troubleshooting),
 }

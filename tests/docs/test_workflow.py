@@ -1,4 +1,4 @@
-"""The jobs of docs/ci.md and the action they use, step by step, in a repository with a baseline and rules."""
+"""The jobs of docs/gate.md and the action they use, step by step, in a repository with a baseline and rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.programs import Programs
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
 ACTION = "./mrag-eval"
-PAGE = ROOT / "docs" / "ci.md"
+PAGE = ROOT / "docs" / "gate.md"
 LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh")
 
 
@@ -175,7 +175,7 @@ def with_baseline(repository: Repository) -> None:
     """Make the two files that the page says to commit, with its own lines."""
     model = {"MODEL_TYPE": "local-chat-completions", "MODEL_ARGS": f"model=a-model,base_url={repository.server.url}"}
     repository.done("bash gate.sh run", OPENAI_API_KEY="none", **model)
-    (lines,) = (b.text for b in blocks_of(PAGE) if "--save baseline.json" in b.text)
+    (lines,) = (b.text for b in blocks_of(PAGE) if "--save baseline.json out\n" in b.text)
     repository.done(lines)
     shutil.rmtree(repository.home / "out")
 

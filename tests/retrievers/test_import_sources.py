@@ -258,7 +258,7 @@ def test_every_preset_is_on_its_page_and_in_the_help(name: str) -> None:
     preset = PRESETS[name]
     root = Path(__file__).resolve().parents[2]
     (row,) = [
-        line for line in (root / "docs" / "large_scale.md").read_text("utf-8").splitlines() if f"| `{name}` |" in line
+        line for line in (root / "docs" / "corpora.md").read_text("utf-8").splitlines() if f"| `{name}` |" in line
     ]
     source = (preset.source or "").removeprefix("hub:")
     assert source in row

@@ -106,7 +106,7 @@ class NllbBackend:
         if first is None or first == tokenizer.unk_token_id:
             raise ConfigError(
                 f"retrieval.translator.model: {self._model} lacks the language label {label}",
-                "choose an NLLB model, or a translator that knows the language (docs/translation.md)",
+                "choose an NLLB model, or a translator that knows the language (docs/ir_modes.md)",
             )
         tokens = tokenizer(batch, return_tensors="pt", padding=True).to(model.device)
         with torch.inference_mode():
