@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mrag_eval.config._agent import Agent
-from mrag_eval.config._grounded import Grounded
+from mrag_eval.config._grounded import Grounded, GroundedByPanel
 from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._judge import Judge
 from mrag_eval.config._measures import (
@@ -75,8 +75,15 @@ class TaskBlocks:
 
     @property
     def classifier(self) -> Grounded | None:
-        """Return the classifier of support; None if no metric needs one."""
-        return self.judge.grounded if {*GROUNDED} & {*self.metrics} else None
+        """Return the classifier of support; None if no metric needs one, or the panel takes its place."""
+        found = self.judge.grounded if {*GROUNDED} & {*self.metrics} else None
+        return found if isinstance(found, Grounded) else None
+
+    @property
+    def claims(self) -> GroundedByPanel | None:
+        """Return how the panel is asked about claims; None if no metric needs it, or a classifier takes its place."""
+        found = self.judge.grounded if {*GROUNDED} & {*self.metrics} else None
+        return found if isinstance(found, GroundedByPanel) else None
 
 
 def split_config(
@@ -150,7 +157,12 @@ def _validate(merged: Mapping[str, Any], known: KnownMetrics, task: str) -> Task
     agent = validated(Agent, _block(merged, "agent"), f"task {task}, agent")
     prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
     judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
-    check_grounded(names, judge.grounded, f"task {task}, metrics", "set judge.grounded.model: a hub name or a folder")
+    check_grounded(
+        names,
+        judge.grounded,
+        f"task {task}, metrics",
+        "set judge.grounded: {model: a hub name or a folder} or {by: panel}",
+    )
     return TaskBlocks(retrieval, agent, prompt, judge, dict(data), on_scale(names, judge.scale, task))
 
 

@@ -136,6 +136,7 @@ def _vote(answer: Answered[Verdict]) -> Vote:
     return Vote(
         answer.value.verdict,
         text if len(text) <= _LONGEST_JUSTIFICATION else f"{text[:_LONGEST_JUSTIFICATION]}…",
+        passage=answer.value.passage,
     )
 
 

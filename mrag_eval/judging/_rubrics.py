@@ -23,14 +23,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, Generic, Literal, TypeVar
 
-from mrag_eval.core import YES_NO, Hit, Passage, RagDoc, VerdictScale
+from mrag_eval.core import SUPPORT, YES_NO, Hit, Passage, RagDoc, VerdictScale
 from mrag_eval.judging._quotations import Quotations
-from mrag_eval.models import Parsed, Parser, Verdict, parse_list, parse_verdict_json, parse_verdict_tag
+from mrag_eval.models import Parsed, Parser, Verdict, parse_json, parse_list, parse_verdict_json, parse_verdict_tag
 from mrag_eval.platform import ConfigError, content_key
 from mrag_eval.prompts import PromptTemplate, builtin_names, load_template
 
@@ -38,7 +38,13 @@ T = TypeVar("T")
 
 ReplyForm = Literal["json", "tag"]
 # Built-in prompts that give no verdict on an answer, and their purposes.
-_NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passages together"}
+_NO_VERDICTS = {
+    "relevance": "lists passages",
+    "sufficiency": "judges the passages together",
+    "support": "judges claims",
+}
+# The key of the passage that decides a claim.
+_PASSAGE = "passage"
 # The variable of a request's code, as a template may write it; hexadecimal digits of the code; all but letters and
 # digits of a text.
 _CODE, _DIGITS, _OTHER = re.compile(r"\{\{-?\s*code\s*-?\}\}"), 8, re.compile(r"[\W_]+")
@@ -49,7 +55,7 @@ class Case:
     """The content of one row for a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
 
     ``country``: the country in which the question is asked, empty if that is not known. ``choices`` and ``extra`` are
-    the row's own.
+    the row's own. ``claim`` is the part of the answer that is judged, empty for all of it.
     """
 
     id: str
@@ -61,6 +67,7 @@ class Case:
     country: str = ""
     choices: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    claim: str = ""
 
     @classmethod
     def of(
@@ -196,6 +203,21 @@ def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
     return Rubric(template, read, ("country", "code"))
 
 
+def support_rubric(prompt: str = "support") -> Rubric[Verdict]:
+    """Return the rubric of what passages say of a claim, and which of them decides it.
+
+    Variables of a template, in addition to those of every prompt: ``answer``, ``claim`` and ``code``, which it must
+    have behind both of its keys. Raises ConfigError for one that does not.
+    """
+    template = load_template(prompt, role="judge")
+    if "code" not in template.variables or not all(_asks(template, f'"{key}"') for key in (SUPPORT.key, _PASSAGE)):
+        raise ConfigError(
+            f"judge.grounded.prompt: '{prompt}' does not ask for the label of a claim and the passage that decides it",
+            f'write "{SUPPORT.key}_{{{{ code }}}}" and "{_PASSAGE}_{{{{ code }}}}" as the keys of its JSON',
+        )
+    return Rubric(template, _read_support, ("answer", "claim", "code"))
+
+
 def _asks(template: PromptTemplate, name: str) -> bool:
     """Return whether a template has a name in quotes or brackets; one that shows its code must have it in the name."""
     mark = "_{{ code }}" if "code" in template.variables else ""
@@ -215,6 +237,18 @@ def _read_json(
 ) -> Parsed[Verdict]:
     required = (f"{key}{mark}",) if mark else ("justification", key)
     return parse_verdict_json(quotations.without_objects(reply, required), required[-1], words, scale, required)
+
+
+def _read_support(reply: str, case: Case, quotations: Quotations, mark: str) -> Parsed[Verdict]:
+    found = _read_json(reply, case, quotations, mark, SUPPORT.key, f"none of {SUPPORT.words}", SUPPORT)
+    if found.value is None or found.value.verdict == "not_found":
+        return found
+    said = (parse_json(reply, (f"{SUPPORT.key}{mark}",)).value or {}).get(f"{_PASSAGE}{mark}")
+    shown = {str(n): n for n, passage in enumerate(case.passages, 1) if passage["text"]}
+    if isinstance(said, bool) or str(said) not in shown:
+        numbers = ", ".join(shown)
+        return Parsed(None, f"'{_PASSAGE}{mark}' is {said!r:.60}, not the number of a passage ({numbers})")
+    return Parsed(replace(found.value, passage=shown[str(said)]))
 
 
 def _read_tag(

@@ -28,10 +28,11 @@ _JUSTIFICATION = "justification"
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's verdict and, if one was requested, its justification."""
+    """A judge's verdict and, if they were requested, its justification and the place of a passage, from 1."""
 
     verdict: VerdictValue
     justification: str = ""
+    passage: int | None = None
 
 
 def parse_verdict_json(
