@@ -45,9 +45,10 @@ _NO_VERDICTS = {
 }
 # The key of the passage that decides a claim.
 _PASSAGE = "passage"
-# The variable of a request's code, as a template may write it; hexadecimal digits of the code; all but letters and
-# digits of a text.
-_CODE, _DIGITS, _OTHER = re.compile(r"\{\{-?\s*code\s*-?\}\}"), 8, re.compile(r"[\W_]+")
+# The variable of a request's code, as a template may write it, and the number of its hexadecimal digits.
+_CODE, _DIGITS = re.compile(r"\{\{-?\s*code\s*-?\}\}"), 8
+# Signs that are neither letters nor digits.
+_OTHER = bytes(n for n in range(128) if not chr(n).isalnum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +113,27 @@ class Rubric(Generic[T]):
     def __post_init__(self) -> None:
         self.template.check_variables(self.gives)
 
-    def conversation(self, case: Case) -> list[dict[str, str]]:
-        """Return the messages: text shared by all cases first, so that providers can reuse it, the sample last."""
-        return self._turns(case, self._code(case))
+    def request(self, case: Case) -> tuple[list[dict[str, str]], Parser[T]]:
+        """Return the messages about a case, and the reader of the replies, which never raises, whatever the reply.
 
-    def _turns(self, case: Case, code: str) -> list[dict[str, str]]:
+        Text shared by all cases comes first in the messages, so that providers can reuse it, the sample last.
+        """
+        turns = self._turns(case)
+        if "code" not in self.template.variables:
+            quotations = Quotations(case.texts(self.template.variables))
+            return turns, lambda reply: self.read(reply, case, quotations, "")
+        code = _code(self.template.sha256, turns)
+        return self._turns(case, code), lambda reply: self.read(reply, case, Quotations(()), f"_{code}")
+
+    def conversation(self, case: Case) -> list[dict[str, str]]:
+        """Return the messages of :meth:`request`."""
+        return self.request(case)[0]
+
+    def parser(self, case: Case) -> Parser[T]:
+        """Return the reader of :meth:`request`."""
+        return self.request(case)[1]
+
+    def _turns(self, case: Case, code: str = "") -> list[dict[str, str]]:
         doc = {"query": case.query, "query_lang": case.query_lang, "choices": case.choices, "extra": case.extra}
         texts: dict[str, str | tuple[str, ...]] = {
             name: code if name == "code" else getattr(case, name) for name in self.gives
@@ -125,22 +142,16 @@ class Rubric(Generic[T]):
         turns = [{"role": "system", "content": system}] if system else []
         return [*turns, {"role": "user", "content": user}]
 
-    def _code(self, case: Case) -> str:
-        """Return the code of a request, the same on any machine; empty for a template that does not show it."""
-        if "code" not in self.template.variables:
-            return ""
-        turns = self._turns(case, "")
-        texts = (unicodedata.normalize("NFKC", turn["content"]).casefold() for turn in turns)
-        held = _OTHER.sub("", " ".join(texts))
-        codes = (content_key(self.template.sha256, turns, nth)[:_DIGITS] for nth in count())
-        return next(code for code in codes if code not in held)
 
-    def parser(self, case: Case) -> Parser[T]:
-        """Return the reader of the replies about ``case``. It never raises, whatever the reply."""
-        if code := self._code(case):
-            return lambda reply: self.read(reply, case, Quotations(()), f"_{code}")
-        quotations = Quotations(case.texts(self.template.variables))
-        return lambda reply: self.read(reply, case, quotations, "")
+def _code(template: str, turns: Sequence[Mapping[str, str]]) -> str:
+    """Return the code of a request, the same on any machine: a hash, and of several the first that it does not hold.
+
+    Signs other than letters and digits, those without width, and letters of other scripts do not hide one.
+    """
+    text = unicodedata.normalize("NFKC", "".join(turn["content"] for turn in turns))
+    held = text.encode("ascii", "ignore").lower().translate(None, _OTHER).decode()
+    codes = (content_key(template, turns, nth)[:_DIGITS] for nth in count())
+    return next(code for code in codes if code not in held)
 
 
 def verdict_prompts() -> list[str]:
