@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 # The harness's name of a filter that does nothing.
 _FILTER = "none"
-# Scores of a task as a whole keep parts of the texts in the records of rows.
+# Scores of a task as a whole keep parts of the texts in the records of rows; so do judges, in their justifications.
 _WITH_TEXTS = ("concurrence", "citations")
 
 
@@ -120,7 +120,9 @@ def score(
         )
     judge = grounded_judge(grounded)
     names = measured_names(found, metrics, judge)
-    if hash_texts and (kept := [name for name in names if name in _WITH_TEXTS]):
+    by = judge.grounded if {*GROUNDED} & {*names} else None
+    quoting = (*_WITH_TEXTS, *(GROUNDED if isinstance(by, GroundedByPanel) else ()))
+    if hash_texts and (kept := [name for name in names if name in quoting]):
         raise ConfigError(f"--hash-texts: {kept[0]} keeps parts of the texts", "leave one of the two out")
     form = str(validated(Prompt, {"answer": answer}, "score").answer)
     check_task_scores(names, list(found.docs.values()))
@@ -128,7 +130,6 @@ def score(
         marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
-    by = judge.grounded if {*GROUNDED} & {*names} else None
     checker = load_checker(by) if isinstance(by, Grounded) else None
     panel = build_panel(judge) if isinstance(by, GroundedByPanel) else None
     if panel is None and isinstance(by, GroundedByPanel):

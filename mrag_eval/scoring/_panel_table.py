@@ -58,12 +58,12 @@ def sufficiency_table(records: Sequence[RowRecord], *, seed: int = 0) -> PanelTa
     return _table([(r, r.sufficiency) for r in _rows(records) if r.sufficiency is not None], shares, None, seed)
 
 
-def claims_table(records: Sequence[RowRecord], *, evaluated: str | None = None, seed: int = 0) -> PanelTable | None:
+def claims_table(records: Sequence[RowRecord], *, seed: int = 0) -> PanelTable | None:
     """Return the same table on the claims of answers; those of a row are resampled together."""
     shares = [r.claims_panel for r in records if r.claims_panel is not None]
     found = [(r, r.grounding) for r in _rows(records) if r.grounding is not None]
     judged = [(r, JudgedRecord.of(claim.judgement)) for r, grounding in found for claim in grounding.claims]
-    return _table(judged, shares, evaluated, seed)
+    return _table(judged, shares, None, seed)
 
 
 def _rows(records: Sequence[RowRecord]) -> Iterable[RowRecord]:

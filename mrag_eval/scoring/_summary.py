@@ -144,7 +144,7 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
             loop=loop_table(rows, CORRECT, seed),
             judge=panel_table(records, evaluated=evaluated, seed=seed),
             sufficiency=sufficiency_table(records, seed=seed),
-            claims=claims_table(records, evaluated=evaluated, seed=seed),
+            claims=claims_table(records, seed=seed),
             controls=control_table(rows, seed),
         )
 

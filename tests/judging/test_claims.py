@@ -375,6 +375,7 @@ def test_without_a_judge_a_run_leaves_out_what_the_panel_tells(
     (file,) = read_results([out])
     assert not {*GROUNDED} & {*file.leaves["claims"].scores.metrics}
     assert "match" in file.leaves["claims"].scores.metrics
+    assert verify([out], tasks)[0].findings == ()
     with pytest.raises(MragError, match=r"judge.required is set"):
         ran(tasks, tmp_path / "required", {"grounded": {"by": "panel"}, "required": True})
     with pytest.raises(ConfigError, match="no judge is configured") as error:
@@ -415,6 +416,8 @@ def test_a_log_is_checked_by_the_panel_with_everything_in_flight(judges: Any, tm
     assert scores.claims.judges["j1"].abstained
     assert scores.failures["grounding"]
     assert len({json.dumps(body) for _, _, body in servers[0].requests}) == sum(scores.claims.outcomes.values())
+    with pytest.raises(ConfigError, match="--hash-texts: grounded keeps parts of the texts"):
+        mrag_eval.score(rows, ["match_unicode", "grounded"], grounded="panel", hash_texts=True)
     (again,) = verify([results.path], Path(mrag_eval.__file__).parent.parent / "tasks")
     assert not [one for one in again.findings if one.kind == "fault"]
 
