@@ -79,6 +79,7 @@ def main() -> None:
     from mrag_eval.models._asking import generate_all
     from mrag_eval.platform import Store
 
+    block = Judge(grounded=GroundedByPanel())
     spec = ModelSpec(
         model="local-chat-completions", model_args={"model": "m", "base_url": server.url}, max_in_flight=args.in_flight
     )
@@ -121,9 +122,9 @@ def main() -> None:
             asked = spec.model_copy(update={"model_args": {"model": "m", "base_url": judging.url}})
             judges = Panel({f"judge {i}": AuxModel(asked, cache=store) for i in range(MODELS)})
             judges.check()
-            claims_judged(answers(4, repeat + 100), judges, Judge(), GroundedByPanel())
+            claims_judged(answers(4, repeat + 100), judges, block)
             start = time.perf_counter()
-            checked, _ = claims_judged(answers(count, repeat), judges, Judge(), GroundedByPanel())
+            checked, _ = claims_judged(answers(count, repeat), judges, block)
             taken["claims"].append(time.perf_counter() - start)
             found = [claim.verdict for one in checked if one.grounding is not None for claim in one.grounding.claims]
             assert found == ["supported"] * count

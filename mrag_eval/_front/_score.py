@@ -121,7 +121,8 @@ def score(
     judge = grounded_judge(grounded)
     names = measured_names(found, metrics, judge)
     by = judge.grounded if {*GROUNDED} & {*names} else None
-    quoting = (*_WITH_TEXTS, *(GROUNDED if isinstance(by, GroundedByPanel) else ()))
+    by_panel = isinstance(by, GroundedByPanel)
+    quoting = (*_WITH_TEXTS, *(GROUNDED if by_panel else ()))
     if hash_texts and (kept := [name for name in names if name in quoting]):
         raise ConfigError(f"--hash-texts: {kept[0]} keeps parts of the texts", "leave one of the two out")
     form = str(validated(Prompt, {"answer": answer}, "score").answer)
@@ -131,8 +132,8 @@ def score(
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
     checker = load_checker(by) if isinstance(by, Grounded) else None
-    panel = build_panel(judge) if isinstance(by, GroundedByPanel) else None
-    if panel is None and isinstance(by, GroundedByPanel):
+    panel = build_panel(judge) if by_panel else None
+    if panel is None and by_panel:
         raise ConfigError("score: no judge is configured, and grounded is by the panel: 'judges' in mrag.yaml", EXAMPLE)
     with Wait("scoring controls"), uncollected():
         pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
@@ -190,8 +191,8 @@ class _Lines:
         """Return what decides the metrics of support; None without any."""
         from mrag_eval.judging import claims_by
 
-        if self.panel is not None and isinstance(self.judge.grounded, GroundedByPanel):
-            return claims_by(self.panel, self.judge, self.judge.grounded)
+        if self.panel is not None:
+            return claims_by(self.panel, self.judge)
         return None if self.checker is None else self.checker.identity
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -236,8 +237,8 @@ class _Lines:
         share = None
         if self.checker is not None:
             scored = with_grounding(scored, self.checker)
-        elif self.panel is not None and isinstance(self.judge.grounded, GroundedByPanel):
-            scored, share = claims_judged(scored, self.panel, self.judge, self.judge.grounded)
+        elif self.panel is not None:
+            scored, share = claims_judged(scored, self.panel, self.judge)
         values = score_rows(scored, self.names, **measured_on(self.retrieval))
         for row, own, one, value, seen in zip(rows, read, scored, values, shown, strict=True):
             failed = failed_in(one.failures, ANSWERED) is not None

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from mrag_eval.config._block import Block, Languages, Names
-from mrag_eval.config._grounded import GroundedBy
+from mrag_eval.config._grounded import GroundedBy, GroundedByPanel
 from mrag_eval.core import ANY_LANGUAGE, YES_NO, VerdictScale, base_language, is_language, suggestion
 
 # Detectors of languages by name; any other is a file of the user's.
@@ -144,6 +144,11 @@ class Judge(Block):
     @classmethod
     def _by_a_classifier(cls, value: Any) -> Any:
         return {"by": "classifier", **value} if isinstance(value, Mapping) else value
+
+    @property
+    def claims_prompt(self) -> str | None:
+        """Return the prompt by which the panel is asked about claims; None if it is not."""
+        return self.grounded.prompt if isinstance(self.grounded, GroundedByPanel) else None
 
     @model_serializer(mode="wrap")
     def _without_yes_or_no(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

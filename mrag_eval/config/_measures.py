@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mrag_eval.config._grounded import GroundedByPanel
 from mrag_eval.core import LABEL_SHARE, VERDICTS, VerdictScale
 from mrag_eval.platform import ConfigError, did_you_mean
 
@@ -47,7 +46,7 @@ def following_verdicts(names: Iterable[str]) -> list[str]:
 
 def judged_metrics(names: Iterable[str], judge: Judge | None = None) -> list[str]:
     """Return the names of metrics that a panel decides, of claims if the block says so."""
-    claims = GROUNDED if judge is not None and isinstance(judge.grounded, GroundedByPanel) else ()
+    claims = () if judge is None or judge.claims_prompt is None else GROUNDED
     return [n for n in names if n == SUFFICIENCY or n in claims or verdict_metrics([n])]
 
 

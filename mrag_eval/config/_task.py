@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mrag_eval.config._agent import Agent
-from mrag_eval.config._grounded import Grounded, GroundedByPanel
+from mrag_eval.config._grounded import Grounded
 from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._judge import Judge
 from mrag_eval.config._measures import (
@@ -80,10 +80,9 @@ class TaskBlocks:
         return found if isinstance(found, Grounded) else None
 
     @property
-    def claims(self) -> GroundedByPanel | None:
-        """Return how the panel is asked about claims; None if no metric needs it, or a classifier takes its place."""
-        found = self.judge.grounded if {*GROUNDED} & {*self.metrics} else None
-        return found if isinstance(found, GroundedByPanel) else None
+    def claims_prompt(self) -> str | None:
+        """Return the prompt by which the panel is asked about claims; None if no metric needs it."""
+        return self.judge.claims_prompt if {*GROUNDED} & {*self.metrics} else None
 
 
 def split_config(

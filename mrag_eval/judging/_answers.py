@@ -36,8 +36,8 @@ def panel_for(blocks: TaskBlocks) -> Panel | None:
         verdict_rubric(block.prompt, block.reply, block.scale)
     if SUFFICIENCY in needing:
         sufficiency_rubric(block.sufficiency.prompt)
-    if blocks.claims is not None:
-        support_rubric(blocks.claims.prompt)
+    if blocks.claims_prompt is not None:
+        support_rubric(blocks.claims_prompt)
     panel = build_panel(block)
     if panel is None:
         _warn_once(" and ".join(needing))

@@ -45,22 +45,24 @@ def _case(asked: Asked, claim: Span) -> Case:
     return Case("", asked.question, asked.lang, (), asked.answer, shown, claim=text)
 
 
-def claims_judged(
-    rows: Sequence[Scored], panel: Panel, block: Judge, how: GroundedByPanel
-) -> tuple[list[Scored], PanelShare]:
+def claims_judged(rows: Sequence[Scored], panel: Panel, block: Judge) -> tuple[list[Scored], PanelShare]:
     """Return the rows with the panel's verdicts on the claims of their answers, and one rank's share of its table.
 
     The claims of all rows are asked about at once. Replies are kept as every reply of a model is.
     """
-    checker = _PanelChecker(panel, support_rubric(how.prompt), block.tie)
+    checker = _PanelChecker(panel, _rubric(block), block.tie)
     out = with_grounding(rows, checker, use_cache=False, at_once=max(1, len(rows)), languages=True)
     return out, PanelShare(panel.model_names, checker.ledgers, scale=SUPPORT)
 
 
-def claims_by(panel: Panel, block: Judge, how: GroundedByPanel) -> dict[str, Any]:
+def claims_by(panel: Panel, block: Judge) -> dict[str, Any]:
     """Return what decides the verdicts on claims: the judges, their prompt by its hash, and the rule of a tie."""
-    prompt = support_rubric(how.prompt).template.sha256
-    return {JUDGES: judges_of(panel.identities), "prompt": prompt, "tie": block.tie}
+    judges, prompt = judges_of(panel.identities), _rubric(block).template.sha256
+    return {JUDGES: judges, "prompt": prompt, "tie": block.tie}
+
+
+def _rubric(block: Judge) -> Rubric[Verdict]:
+    return support_rubric(block.claims_prompt or GroundedByPanel().prompt)
 
 
 def voted_claim(claim: Span, votes: Mapping[str, Vote], tie: Tie) -> Claim:

@@ -28,7 +28,7 @@ class JudgingStage:
 
     def __init__(self, blocks: TaskBlocks) -> None:
         self._judge, self._retrieval = blocks.judge, blocks.retrieval
-        self._panel, self._claims = panel_for(blocks), blocks.claims
+        self._panel, self._on_claims = panel_for(blocks), blocks.claims_prompt is not None
         self._labeller = labeller_for(blocks.judge) if blocks.retrieval.searches else None
         self._check: LanguageCheck | None = None
         self.language = LanguageRule()
@@ -60,8 +60,8 @@ class JudgingStage:
         if self._panel is not None and SUFFICIENCY in self.metrics and self._retrieval.shows_passages:
             shown = [supply.found(row.doc.id).passages for row in out]
             out, self._shares["sufficiency_panel"] = sufficiency_judged(out, shown, self._panel, self._judge)
-        if self._panel is not None and self._claims is not None:
-            out, self._shares["claims_panel"] = claims_judged(out, self._panel, self._judge, self._claims)
+        if self._panel is not None and self._on_claims:
+            out, self._shares["claims_panel"] = claims_judged(out, self._panel, self._judge)
         if self._labeller is not None:
             texts = supply.ranked_texts([row.doc.id for row in out])
             out, self._shares["labelling"] = labelled(out, texts, self._labeller, supply.translator)
@@ -87,9 +87,7 @@ class JudgingStage:
 
     def support(self) -> dict[str, Any] | None:
         """Return what decides the panel's verdicts on claims; None if it gives none."""
-        if self._panel is None or self._claims is None:
-            return None
-        return claims_by(self._panel, self._judge, self._claims)
+        return claims_by(self._panel, self._judge) if self._panel is not None and self._on_claims else None
 
     def shares(self) -> dict[str, Any]:
         """Return this rank's models and ledgers, for one of its rows.

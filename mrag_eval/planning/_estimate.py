@@ -29,7 +29,7 @@ from mrag_eval.platform import MragError
 _PASSAGE, _QUESTION, _PROMPT = 165, 60, 300
 # Tokens of a reply without thinking: an answer, a claim of it, a plan, the scores of a document, a verdict, a list of
 # passages.
-_ANSWER, _CLAIM, _PLAN, _SCORES, _VERDICT, _LIST = 100, 33, 60, 120, 100, 40
+_ANSWER, _CLAIM, _PLAN, _SCORES, _VERDICT, _LIST = 100, 35, 60, 120, 100, 40
 # Tokens of a prompt without question and passages.
 _PLANNING, _CRITIQUE, _ENOUGH, _JUDGING, _LABELLING, _ORDERING, _TRANSLATING = 650, 450, 500, 450, 250, 200, 150
 # Options of a question whose likelihoods are compared.
@@ -212,7 +212,7 @@ def _verdicts(leaf: PlannedTask) -> Spent:
         total += Spent(1, _JUDGING + _QUESTION + 2 * _ANSWER, _VERDICT)
     if SUFFICIENCY in leaf.blocks.metrics and retrieval.shows_passages:
         total += Spent(1, _JUDGING + _QUESTION + _shown(leaf), _VERDICT)
-    if leaf.blocks.claims is not None and retrieval.shows_passages:
+    if leaf.blocks.claims_prompt is not None and retrieval.shows_passages:
         claims = ceil((min(leaf.longest_reply, _ANSWER) or _ANSWER) / _CLAIM)
         total += Spent(claims, claims * (_JUDGING + _QUESTION + _ANSWER + _CLAIM + _shown(leaf)), claims * _VERDICT)
     if labels_by_panel(leaf):

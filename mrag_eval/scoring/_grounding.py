@@ -55,7 +55,8 @@ def with_grounding(
         if languages:
             one = replace(one, lang=rows[i].doc.query_lang, langs=tuple(hit.lang for hit in rows[i].passages))
         if one.claims:
-            keys[i] = content_key(_FORMAT, dict(checker.identity), to_json(one))
+            # judges are asked for each row: equal requests are their models' to notice
+            keys[i] = content_key(_FORMAT, dict(checker.identity), to_json(one)) if use_cache else str(i)
             asked[keys[i]] = one
     faults: dict[str, str] = {}
     opened = closing(Store(cache_dir() / "grounding.sqlite")) if use_cache else nullcontext()

@@ -33,7 +33,6 @@ from tests.worlds.small import BASE, ScriptedLM, write_task
 TOWER = Hit("tower", "de", "Der Turm von Varn wurde 1841 gebaut.", 1.0, 1)
 BREAD = Hit("bread", "en", "Olm sells rye bread.", 0.5, 2)
 ANSWER = "Der Turm von Varn wurde 1841 gebaut. Olm sells rye bread. Er ist rot."
-HOW = GroundedByPanel()
 
 
 def row(answer: str = ANSWER, *passages: Hit, name: str = "r", **more: Any) -> Scored:
@@ -50,7 +49,7 @@ def says(label: str, passage: Any = None) -> Script:
 
 
 def checked(one: Scored, *scripts: Script, **block: Any) -> Scored:
-    (found,), _ = claims_judged([one], panel(*scripts), Judge(**block), HOW)
+    (found,), _ = claims_judged([one], panel(*scripts), Judge(**block))
     return found
 
 
@@ -69,7 +68,7 @@ def value(one: Scored) -> Any:
 
 def test_each_claim_is_one_request_and_has_the_verdict_of_most_judges() -> None:
     judges = panel(supports, supports, says("not_found"))
-    (one,), share = claims_judged([row()], judges, Judge(), HOW)
+    (one,), share = claims_judged([row()], judges, Judge())
     told = [("supported", 1, "tower", "de"), ("supported", 2, "bread", "en"), ("not_found", None, "", "")]
     assert claims(one) == told
     assert value(one) == pytest.approx(2 / 3)
@@ -91,14 +90,14 @@ def test_a_request_depends_on_its_claim_alone() -> None:
         verdict = {sentences[0]: "supported", sentences[1]: "supported", sentences[2]: "not_found"}
         assert [claim.verdict for claim in one.grounding.claims] == [verdict[text] for text in order]
     rows = [row(name="a"), row("Er ist rot.", name="b"), row("Olm sells rye bread.", BREAD, name="c")]
-    ways = [claims_judged(list(way), panel(supports), Judge(), HOW)[0] for way in itertools.permutations(rows)]
+    ways = [claims_judged(list(way), panel(supports), Judge())[0] for way in itertools.permutations(rows)]
     assert len({tuple(sorted((one.doc.id, str(one.grounding)) for one in way)) for way in ways}) == 1
 
 
 def test_a_judge_sees_question_answer_claim_and_passages_with_their_languages() -> None:
     judge = ScriptedJudge(supports)
     hits = (Hit("a", "de", "Er ist alt.", 1.0, 1, title="Der Turm"), Hit("b", "en", "", 0.5, 2), replace(BREAD, rank=3))
-    rubric_of = claims_judged([row("Er ist alt [1]. Und rot.", *hits)], Panel({"j": judge}), Judge(), HOW)  # type: ignore[dict-item]
+    rubric_of = claims_judged([row("Er ist alt [1]. Und rot.", *hits)], Panel({"j": judge}), Judge())  # type: ignore[dict-item]
     assert rubric_of[0][0].grounding is not None
     first, second = (turns[-1]["content"] for turns in judge.asked)
     for shown in (first, second):
@@ -188,7 +187,7 @@ def test_a_claim_without_a_verdict_leaves_its_row_unscored_with_the_reason() -> 
 @pytest.mark.parametrize("answer", ["", "None", " [1] ", "Das weiß ich nicht."])
 def test_nobody_is_asked_about_an_answer_without_a_claim(answer: str) -> None:
     judge = ScriptedJudge(supports)
-    (one,), _ = claims_judged([row(answer, declined=answer == "None")], Panel({"j": judge}), Judge(), HOW)  # type: ignore[dict-item]
+    (one,), _ = claims_judged([row(answer, declined=answer == "None")], Panel({"j": judge}), Judge())  # type: ignore[dict-item]
     assert judge.asked == []
     assert value(one) in ("the answer is empty", "the model declined to answer")
 
@@ -219,7 +218,7 @@ def test_the_table_of_claims_has_agreement_and_failed_votes_by_judge() -> None:
     rng = random.Random(1)
     coarse: Script = lambda p: supports(p) if rng.random() < 0.8 else on_claim(p, "contradicted", 1)  # noqa: E731
     rows = [row(" ".join(rng.sample(ANSWER.split(". "), 2)), name=str(n)) for n in range(30)]
-    found, share = claims_judged(rows, panel(supports, coarse, failing()), Judge(), HOW)
+    found, share = claims_judged(rows, panel(supports, coarse, failing()), Judge())
     records = [row_record(one.doc, score, grounding=one.grounding) for one, score in
                zip(found, score_rows(found, ["grounded"], searched=False), strict=True)]  # fmt: skip
     table = summarize([replace(records[0], claims_panel=share), *records[1:]]).claims
@@ -340,6 +339,20 @@ def test_a_run_is_checked_by_its_panel_and_verified_from_its_votes(
     # what was said is kept: the same again asks nobody
     ran(tasks, tmp_path / "again")
     assert [len(server.requests) for server in servers] == sent
+
+
+def test_equal_rows_are_asked_about_once_and_each_has_its_votes(judges: Any, tmp_path: Path) -> None:
+    servers = judges(supports)
+    passage = {"id": "p", "lang": "en", "text": "It was built in 1841."}
+    row = {"query": "When?", "lang": "en", "reply": "It was built in 1841.", "passages": [passage]}
+    rows = [{**row, "id": name} for name in "abc"]
+    results = mrag_eval.score(rows, ["grounded"], grounded="panel", output=tmp_path / "out")
+    assert len(servers[0].requests) == 1
+    scores = read_results([results.path])[0].leaves["rows"].scores
+    assert scores.claims is not None
+    assert scores.claims.outcomes == {"unanimous": 3}
+    (checked_again,) = verify([results.path], Path(mrag_eval.__file__).parent.parent / "tasks")
+    assert not [one for one in checked_again.findings if one.kind == "fault"]
 
 
 def test_other_judges_or_another_prompt_are_another_metric(tasks: Path, tmp_path: Path, judges: Any) -> None:
