@@ -194,14 +194,15 @@ def test_nobody_is_asked_about_an_answer_without_a_claim(answer: str) -> None:
 
 def test_a_template_must_have_the_code_behind_both_keys(tmp_path: Path) -> None:
     own = '"label_{{ code }}": "supported", "passage_{{ code }}": 1 {{ claim }} {{ answer }} {{ query }}'
-    for text, fine in (
+    ways = (
         (own, True),
         (own.replace("{{ code }}", "{{code}}"), True),
         (own.replace("_{{ code }}", ""), False),
         (own.replace('"label_{{ code }}"', '"label"'), False),
         (own.replace('"passage_{{ code }}"', '"passage"'), False),
-    ):
-        path = tmp_path / f"{abs(hash(text))}.jinja"
+    )
+    for n, (text, fine) in enumerate(ways):
+        path = tmp_path / f"{n}.jinja"
         path.write_text(f"{{% block user %}}{text}{{% endblock %}}", "utf-8")
         if fine:
             assert support_rubric(str(path)).conversation(Case("r", "?", "de", ()))
