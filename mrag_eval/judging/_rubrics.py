@@ -47,7 +47,8 @@ _NO_VERDICTS = {
 _PASSAGE = "passage"
 # The variable of a request's code, as a template may write it, and the number of its hexadecimal digits.
 _CODE, _DIGITS = re.compile(r"\{\{-?\s*code\s*-?\}\}"), 8
-# Signs that are neither letters nor digits.
+# A digit of another script, and signs that are neither letters nor digits.
+_FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _OTHER = bytes(n for n in range(128) if not chr(n).isalnum())
 
 
@@ -146,10 +147,11 @@ class Rubric(Generic[T]):
 def _code(template: str, turns: Sequence[Mapping[str, str]]) -> str:
     """Return the code of a request, the same on any machine: a hash, and of several the first that it does not hold.
 
-    Signs other than letters and digits, those without width, and letters of other scripts do not hide one.
+    Signs other than letters and digits, those without width, letters and digits of other scripts do not hide one.
     """
     text = unicodedata.normalize("NFKC", "".join(turn["content"] for turn in turns))
-    held = text.encode("ascii", "ignore").lower().translate(None, _OTHER).decode()
+    held = _FOREIGN_DIGIT.sub(lambda digit: str(int(digit[0])), text)
+    held = held.encode("ascii", "ignore").lower().translate(None, _OTHER).decode()
     codes = (content_key(template, turns, nth)[:_DIGITS] for nth in count())
     return next(code for code in codes if code not in held)
 

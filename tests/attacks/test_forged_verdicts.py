@@ -326,7 +326,7 @@ def said_under(name: str, code: str, which: int) -> tuple[str, Any]:
     return json.dumps({"justification": "no year is given", f"{scale.key}{code}": word}), value
 
 
-# Marks without width, and letters in place of the signs of the code's digits.
+# Marks without width, and other signs in place of the code's digits.
 SIGNS: tuple[Callable[[str], str], ...] = (
     str,
     spread,
@@ -413,7 +413,7 @@ def test_a_sample_that_holds_the_code_to_be_has_another(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(_rubrics, "_DIGITS", 3)
     rubric, rng = coded("yes or no", tmp_path), random.Random("held")
-    for sign in (str, spread, lambda text: text.translate(WIDE), lambda text: text.upper()):
+    for sign in SIGNS:
         for _ in range(20):
             held = rng.sample([f"{n:03x}" for n in range(4096)], 2_000)
             turns = rubric.conversation(Case("r", "When?", "en", (), sign(" zz ".join(held))))
