@@ -24,10 +24,14 @@ from mrag_eval._front._survey import (
 from mrag_eval.config import (
     CONTEXT_PAIR,
     GROUNDED,
+    JUDGES,
+    Grounded,
+    GroundedByPanel,
     Judge,
     Measurement,
     Prompt,
     Retrieval,
+    judges_of,
     package_versions,
     ranking_measures,
     relevance_measures,
@@ -41,12 +45,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from mrag_eval.datasets import Held
+    from mrag_eval.judging import Panel
     from mrag_eval.models import Checker
     from mrag_eval.scoring import ControlRecord, RowRecord, TaskScores
 
 # The harness's name of a filter that does nothing.
 _FILTER = "none"
-# Scores of a task as a whole keep parts of the texts in the records of rows.
+# Scores of a task as a whole keep parts of the texts in the records of rows; so do judges, in their justifications.
 _WITH_TEXTS = ("concurrence", "citations")
 
 
@@ -69,7 +74,7 @@ def score(
     hash_texts: bool = False,
     grounded: str | Block | None = None,
 ) -> Results:
-    """Score replies and rankings that are there already; no model is run but a classifier of support, if one is named.
+    """Score replies and rankings that are there already; no model is run but what tells support, if that is named.
 
     Args:
         rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system in one of the
@@ -93,15 +98,17 @@ def score(
         qrels: a file of relevant ids by question (TREC, BEIR, BERGEN). run: a TREC run, for rows without contexts.
         breakdowns: columns by which scores are broken down as well.
         hash_texts: write hashes in place of all texts of the rows.
-        grounded: the classifier that tells whether contexts support the answers: a hub name or a folder, or the block
-            ``judge.grounded`` of a task.
+        grounded: what tells whether contexts support the answers: a classifier, by hub name or folder, ``panel`` for
+            the judges of mrag.yaml, or the block ``judge.grounded`` of a task.
 
     Raises:
-        ConfigError: for a metric that is unknown or needs a model. DataError: naming the row and the key; and if no
-            relevant id of any row is in the corpus, or without one among the passages of all rows.
+        ConfigError: for a metric that is unknown or needs a model, and for ``panel`` without judges.
+        DataError: naming the row and the key; and if no relevant id of any row is in the corpus, or without one among
+            the passages of all rows.
     """
     from mrag_eval.controls import ControlPool, ControlRule, reply_controls
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
+    from mrag_eval.judging import EXAMPLE, build_panel
     from mrag_eval.models import load_checker
     from mrag_eval.scoring import check_task_scores, summarize
 
@@ -113,7 +120,10 @@ def score(
         )
     judge = grounded_judge(grounded)
     names = measured_names(found, metrics, judge)
-    if hash_texts and (kept := [name for name in names if name in _WITH_TEXTS]):
+    by = judge.grounded if {*GROUNDED} & {*names} else None
+    by_panel = isinstance(by, GroundedByPanel)
+    quoting = (*_WITH_TEXTS, *(GROUNDED if by_panel else ()))
+    if hash_texts and (kept := [name for name in names if name in quoting]):
         raise ConfigError(f"--hash-texts: {kept[0]} keeps parts of the texts", "leave one of the two out")
     form = str(validated(Prompt, {"answer": answer}, "score").answer)
     check_task_scores(names, list(found.docs.values()))
@@ -121,11 +131,16 @@ def score(
         marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
-    checker = load_checker(judge.grounded) if judge.grounded is not None and {*GROUNDED} & {*names} else None
+    checker = load_checker(by) if isinstance(by, Grounded) else None
+    panel = build_panel(judge) if by_panel else None
+    if panel is None and by_panel:
+        raise ConfigError("score: no judge is configured, and grounded is by the panel: 'judges' in mrag.yaml", EXAMPLE)
     with Wait("scoring controls"), uncollected():
         pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
         controls = reply_controls(docs, pool, ControlRule(names, form))
-    lines = _Lines(found, names, task, model, form, _retrieval(found, names), controls, hash_texts, judge, checker)
+    lines = _Lines(
+        found, names, task, model, form, _retrieval(found, names), controls, hash_texts, judge, checker, panel
+    )
     files = RunFiles(folder_for(output))
     with uncollected():
         files.write({}, {task: lines})
@@ -163,6 +178,7 @@ class _Lines:
     hash_texts: bool
     judge: Judge = field(default_factory=Judge)
     checker: Checker | None = None
+    panel: Panel | None = None
     records: list[RowRecord] = field(default_factory=list)
     hashes: Any = field(default_factory=sha256)
 
@@ -170,15 +186,29 @@ class _Lines:
     def breakdowns(self) -> tuple[str, ...]:
         return (LANG_BY, CONTEXT_PAIR, *self.found.breakdowns)
 
+    @property
+    def supported_by(self) -> Mapping[str, Any] | None:
+        """Return what decides the metrics of support; None without any."""
+        from mrag_eval.judging import claims_by
+
+        if self.panel is not None:
+            return claims_by(self.panel, self.judge)
+        return None if self.checker is None else self.checker.identity
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self.records, self.hashes = [], sha256()
         elsewhere = quotes_elsewhere(self.found) if any("quote" in name for name in self.names) else frozenset()
         with Wait("scoring rows", len(self.found.docs), "rows") as wait:
-            for rows in self.found.given():
+            given: Iterable[list[GivenRow]] = self.found.given()
+            if self.panel is not None:
+                # the claims of all rows are asked about at once
+                given = [[row for rows in given for row in rows]]
+            for rows in given:
                 yield from self._scored(rows, elsewhere)
                 wait.add(len(rows))
 
     def _scored(self, rows: Sequence[GivenRow], elsewhere: frozenset[str]) -> Iterator[dict[str, Any]]:
+        from mrag_eval.judging import claims_judged
         from mrag_eval.retrieval import logged_row
         from mrag_eval.scoring import (
             ANSWERED,
@@ -204,8 +234,11 @@ class _Lines:
             parts = (row.doc, own.text, ranking, own.tagged, own.declined)
             scored.append(Scored(*parts, form=self.form, failures=failures, passages=hits, elsewhere=elsewhere))
             shown.append(Retrieved(hits, ranking))
+        share = None
         if self.checker is not None:
             scored = with_grounding(scored, self.checker)
+        elif self.panel is not None:
+            scored, share = claims_judged(scored, self.panel, self.judge)
         values = score_rows(scored, self.names, **measured_on(self.retrieval))
         for row, own, one, value, seen in zip(rows, read, scored, values, shown, strict=True):
             failed = failed_in(one.failures, ANSWERED) is not None
@@ -219,7 +252,7 @@ class _Lines:
                 **of_task,
             )
             if not self.records:
-                record = replace(record, prompts=PromptCounts(prompts=len(self.found.docs)))
+                record = replace(record, prompts=PromptCounts(prompts=len(self.found.docs)), claims_panel=share)
             doc, reply = logged_row(row.doc, seen), row.reply or ""
             if self.hash_texts:
                 doc, reply = _hashed(doc, (*self.breakdowns, *_NO_TEXT)), _hash(reply)
@@ -278,6 +311,7 @@ def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:
         "scored_by": "generation",
         "scores": scores.to_dict(),
         "answering": answering.as_dict(),
+        **({} if lines.panel is None else {"provenance": {"models": {JUDGES: lines.panel.identities}}}),
         "measurement": measured.to_dict(),
     }
     return {
@@ -325,7 +359,8 @@ def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
         },
         instrument={
             **words_of(lines.names),
-            **({} if lines.checker is None else support_by(lines.names, lines.checker.identity)),
+            **({} if lines.panel is None else {JUDGES: judges_of(lines.panel.identities)}),
+            **({} if (by := lines.supported_by) is None else support_by(lines.names, by)),
             **(reliability if "correct_language" in lines.names else {}),
             **({"languages": own} if own else {}),
         },

@@ -235,13 +235,18 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
         yield str(item.get("text") or "") if isinstance(item, Mapping) else ""
 
 
+# The name of the judges, in place of a classifier.
+PANEL = "panel"
+
+
 def grounded_judge(grounded: str | Block | None) -> Judge:
-    """Return the block of judges with a classifier of support: by name or folder, by its block, or none."""
-    return validated(Judge, {"grounded": {"model": grounded} if isinstance(grounded, str) else grounded}, "score")
+    """Return the block of judges with what tells support: ``panel``, a classifier by name or folder, or a block."""
+    named = {"by": "panel"} if grounded == PANEL else {"model": grounded}
+    return validated(Judge, {"grounded": named if isinstance(grounded, str) else grounded}, "score")
 
 
 def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Judge | None = None) -> list[str]:
-    """Return the metrics to compute, by default those of what the rows hold; support, if ``judge`` has a classifier.
+    """Return the metrics to compute, by default those of what the rows hold; support, if ``judge`` says what tells it.
 
     Raises ConfigError for one that needs a model or is unknown, DataError for one that no row, or not every row, can
     have.
@@ -254,7 +259,7 @@ def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Ju
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     _check_scorable(names)
     classifier = None if judge is None else judge.grounded
-    check_grounded(names, classifier, "score", "name one: --grounded MODEL (a hub name or a folder)")
+    check_grounded(names, classifier, "score", "name one: --grounded MODEL (a hub name or a folder), or panel")
     ranked = relevance_measures(names)
     if len(ranked) < len(names) and not found.counts["answer"]:
         raise DataError(f"{found.first}: 'reply' is missing", f"metrics {', '.join(names)} need it")

@@ -15,6 +15,7 @@ from mrag_eval.core import YES_NO, columns
 
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
+    from mrag_eval.scoring import PanelTable
 
 _Samples = Annotated[
     list[Path], typer.Argument(metavar="SAMPLES", help="Output folders of runs, or their samples_*.jsonl.")
@@ -177,17 +178,23 @@ def show(source: Path, done: Rejudged) -> None:
             typer.echo(f"{name:<{width}} {percent(score)}  n = {score.n}")
         elif name in scores.unscored:
             typer.echo(f"{name:<{width}} unscored: {', '.join(scores.unscored[name])}")
+    typer.echo("\n".join(table_lines(table, column)))
+    typer.echo(f"samples    {done.path}")
+
+
+def table_lines(table: PanelTable, column: str) -> list[str]:
+    """Return the table of a panel: what each judge says, which of them abstained, and how far they agree."""
     lines = [("judge", column, "abstained", "model")]
     for seat, judge in table.judges.items():
         reasons = ", ".join(f"{count} {reason}" for reason, count in judge.abstained.items())
         lines.append((seat, says(judge.correct, judge.labels), reasons or "0", judge.model))
-    typer.echo("\n".join(columns(lines)))
+    out = columns(lines)
     if table.agreement is not None:
         kappas = {f"kappa {pair}": kappa for pair, kappa in table.agreement.pairwise.items()}
         kappas |= table.agreement.of_all
-        typer.echo("\n".join(columns([(name, number(value)) for name, value in kappas.items()])))
+        out += columns([(name, number(value)) for name, value in kappas.items()])
     for seat, judge in table.judges.items():
         if judge.self_preference is not None:
             excess = percent(judge.self_preference)
-            typer.echo(f"{seat} is of the evaluated model's family: {excess} points above the other judges")
-    typer.echo(f"samples    {done.path}")
+            out.append(f"{seat} is of the evaluated model's family: {excess} points above the other judges")
+    return out

@@ -65,7 +65,7 @@ def _observed(leaf: LeafResult, samples: Sequence[Sample]) -> Observed:
                 who = "planner" if role == "planner" else "critic"
                 spent[who] += Spent(usage.calls, usage.tokens_in, usage.tokens_out)
     scores = leaf.scores
-    for table in (scores.judge, scores.sufficiency, scores.relevance):
+    for table in (*scores.panels.values(), scores.relevance):
         for judge, ledger in ((table and table.ledger) or {}).items():
             spent[judge] += _asked(ledger)
     return Observed(len(samples), dict(spent))

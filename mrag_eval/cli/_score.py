@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._judge_columns import says_what
+from mrag_eval.cli._judge_panel import table_lines
 from mrag_eval.cli._options import pairs_of
 
 
@@ -56,7 +58,9 @@ def score(
     grounded: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", help="Tell by this classifier, a hub name or a folder, whether contexts support answers."
+            metavar="MODEL",
+            help="Tell whether contexts support answers: a classifier (a hub name or a folder), or panel, the judges "
+            "of mrag.yaml.",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="The system's name in reports. The default is the file's.")] = None,
@@ -66,8 +70,8 @@ def score(
         bool, typer.Option("--hash-texts", help="Write hashes in place of all texts of the rows.")
     ] = False,
 ) -> None:
-    """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run, except a
-    classifier that --grounded names.
+    """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run, except
+    what --grounded names.
 
     The shapes of ragas, deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse), BERGEN,
     MEMERAG and PsiloQA are recognised. report, compare, gate, verify, judge and export read the results as those of a
@@ -75,6 +79,8 @@ def score(
     """
     from mrag_eval import _front
     from mrag_eval.platform import check_output
+    from mrag_eval.report import read_results
+    from mrag_eval.scoring import panel_line
 
     if output is None and not dry_run:
         raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")
@@ -107,6 +113,9 @@ def score(
         grounded=grounded,
     )
     typer.echo("\n".join(_front.score_lines(results)))
+    for leaf in read_results([results.path])[0].leaves.values():
+        for what, table in leaf.scores.panels.items():
+            typer.echo("\n".join([panel_line(table, what), *table_lines(table, says_what(table.scale))]))
     typer.echo(f"results         {results.path}")
     typer.echo(f"next            mrag-eval report {output} -o report.html")
 

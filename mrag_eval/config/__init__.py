@@ -3,7 +3,7 @@
 from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
 from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
 from mrag_eval.config._file import load_config
-from mrag_eval.config._grounded import Grounded
+from mrag_eval.config._grounded import Grounded, GroundedByPanel
 from mrag_eval.config._includes import BLOCKS
 from mrag_eval.config._judge import DETECTORS, CorrectLanguage, Judge
 from mrag_eval.config._measurement import (
@@ -102,6 +102,7 @@ __all__ = [
     "Generation",
     "Given",
     "Grounded",
+    "GroundedByPanel",
     "Judge",
     "Languages",
     "Listed",

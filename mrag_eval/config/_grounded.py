@@ -1,13 +1,29 @@
-"""The ``judge.grounded`` block: the classifier that tells whether passages support an answer."""
+"""The ``judge.grounded`` block: what tells whether passages support an answer, a classifier or the panel."""
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field, field_validator
 
-from mrag_eval.config._block import Block, Device
+from mrag_eval.config._block import Device, Kind
 
 
-class Grounded(Block):
+class _Grounded(Kind):
+    tag = "by"
+    recorded = ""
+
+    by: str
+
+
+class GroundedByPanel(_Grounded):
+    """The judges of the panel: each is asked about each claim, by ``prompt``, a built-in one or a path."""
+
+    by: Literal["panel"] = "panel"
+    prompt: str = "support"
+
+
+class Grounded(_Grounded):
     """The classifier of ``grounded`` and the metrics beside it: ``model``, a hub name or a folder.
 
     It is a transformers model that labels the tokens of an answer (of the kind of LettuceDetect) as
@@ -19,6 +35,7 @@ class Grounded(Block):
     the answer, with ``{question}`` and ``{passage}``. Give a model the prompt that it was trained with.
     """
 
+    by: Literal["classifier"] = "classifier"
     model: str = Field(min_length=1, description="a hub name or a folder")
     revision: str | None = None
     max_length: int = Field(default=512, ge=32)
@@ -33,3 +50,6 @@ class Grounded(Block):
         if value.count("{passage}") != 1:
             raise ValueError("it must hold {passage} once, which is where the text of a passage goes")
         return value
+
+
+GroundedBy = Annotated[Grounded | GroundedByPanel, Field(discriminator="by")]

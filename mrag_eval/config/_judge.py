@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ from pydantic import (
 )
 
 from mrag_eval.config._block import Block, Languages, Names
-from mrag_eval.config._grounded import Grounded
+from mrag_eval.config._grounded import GroundedBy, GroundedByPanel
 from mrag_eval.core import ANY_LANGUAGE, YES_NO, VerdictScale, base_language, is_language, suggestion
 
 # Detectors of languages by name; any other is a file of the user's.
@@ -121,7 +122,8 @@ class Judge(Block):
     an answer in another language than the question's is wrong whatever the verdict; it tells ``languages`` apart (by
     default those of the task's questions, and English). ``required`` makes a missing panel an error. ``relevance`` says
     how relevant passages are known, ``sufficiency`` how it is judged whether they suffice, ``correct_language`` how the
-    metric of that name detects languages, ``grounded`` which classifier tells whether they support the answer.
+    metric of that name detects languages, ``grounded`` which classifier tells whether they support the answer, or that
+    the panel does (``{by: panel}``).
     """
 
     prompt: str = "correctness"
@@ -136,7 +138,17 @@ class Judge(Block):
     relevance: Relevance = Relevance()
     sufficiency: Sufficiency = Sufficiency()
     correct_language: CorrectLanguage = CorrectLanguage()
-    grounded: Grounded | None = None
+    grounded: GroundedBy | None = None
+
+    @field_validator("grounded", mode="before")
+    @classmethod
+    def _by_a_classifier(cls, value: Any) -> Any:
+        return {"by": "classifier", **value} if isinstance(value, Mapping) else value
+
+    @property
+    def claims_prompt(self) -> str | None:
+        """Return the prompt by which the panel is asked about claims; None if it is not."""
+        return self.grounded.prompt if isinstance(self.grounded, GroundedByPanel) else None
 
     @model_serializer(mode="wrap")
     def _without_yes_or_no(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

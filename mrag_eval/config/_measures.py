@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from mrag_eval.core import LABEL_SHARE, VERDICTS, VerdictScale
 from mrag_eval.platform import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from mrag_eval.config._judge import Judge
 
 RANKING_MEASURE = re.compile(r"(hit|recall|precision|mrr|ndcg|map)@([1-9][0-9]*)$")
 # The same measures on the reranked list.
@@ -16,7 +20,7 @@ SHOWN = "shown@k"
 SUFFICIENCY = "context_sufficiency"
 # Metrics of 0 and 1 that say whether an answer is right, the most trustworthy first.
 CORRECT = ("acc", "judged_accuracy", "judge_correct", "sem_b", "match", "exact_match")
-# Metrics that need a classifier of support: of claims, and of rows that are also right or wrong.
+# Metrics that need a classifier of support, or a panel: of claims, and of rows that are also right or wrong.
 GROUNDED = ("grounded", "right_supported", "right_unsupported", "wrong_supported", "wrong_unsupported")
 # Metrics of 0 and 1 that say whether an answer is in the language asked for, the most trustworthy first.
 RIGHT_LANGUAGE = ("language_check", "correct_language")
@@ -40,9 +44,10 @@ def following_verdicts(names: Iterable[str]) -> list[str]:
     return [n for n in names if verdict_metrics([n]) or n in GROUNDED[1:]]
 
 
-def judged_metrics(names: Iterable[str]) -> list[str]:
-    """Return the names of metrics that a panel decides."""
-    return [n for n in names if n == SUFFICIENCY or verdict_metrics([n])]
+def judged_metrics(names: Iterable[str], judge: Judge | None = None) -> list[str]:
+    """Return the names of metrics that a panel decides, of claims if the block says so."""
+    claims = () if judge is None or judge.claims_prompt is None else GROUNDED
+    return [n for n in names if n == SUFFICIENCY or n in claims or verdict_metrics([n])]
 
 
 def on_scale(names: Sequence[str], scale: VerdictScale, task: str) -> tuple[str, ...]:
@@ -106,11 +111,11 @@ def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> N
         raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, [*known, *examples])}")
 
 
-def check_grounded(names: Sequence[str], classifier: object, where: str, fix: str) -> None:
-    """Raise ConfigError for a metric of support without a classifier, or without a metric of what is right."""
+def check_grounded(names: Sequence[str], by: object, where: str, fix: str) -> None:
+    """Raise ConfigError for a metric of support without what tells it, or without a metric of what is right."""
     asked = [name for name in names if name in GROUNDED]
-    if asked and classifier is None:
-        raise ConfigError(f"{where}: metric '{asked[0]}' needs a classifier of support", fix)
+    if asked and by is None:
+        raise ConfigError(f"{where}: metric '{asked[0]}' needs a classifier of support, or a panel", fix)
     if {*asked} - {*GROUNDED[:1]} and not {*CORRECT} & {*names}:
         raise ConfigError(
             f"{where}: metric '{asked[-1]}' needs one that says whether an answer is right",

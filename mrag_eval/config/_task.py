@@ -75,8 +75,14 @@ class TaskBlocks:
 
     @property
     def classifier(self) -> Grounded | None:
-        """Return the classifier of support; None if no metric needs one."""
-        return self.judge.grounded if {*GROUNDED} & {*self.metrics} else None
+        """Return the classifier of support; None if no metric needs one, or the panel takes its place."""
+        found = self.judge.grounded if {*GROUNDED} & {*self.metrics} else None
+        return found if isinstance(found, Grounded) else None
+
+    @property
+    def claims_prompt(self) -> str | None:
+        """Return the prompt by which the panel is asked about claims; None if no metric needs it."""
+        return self.judge.claims_prompt if {*GROUNDED} & {*self.metrics} else None
 
 
 def split_config(
@@ -150,7 +156,12 @@ def _validate(merged: Mapping[str, Any], known: KnownMetrics, task: str) -> Task
     agent = validated(Agent, _block(merged, "agent"), f"task {task}, agent")
     prompt = validated(Prompt, _block(merged, "prompt"), f"task {task}, prompt")
     judge = validated(Judge, _block(merged, "judge"), f"task {task}, judge")
-    check_grounded(names, judge.grounded, f"task {task}, metrics", "set judge.grounded.model: a hub name or a folder")
+    check_grounded(
+        names,
+        judge.grounded,
+        f"task {task}, metrics",
+        "set judge.grounded: {model: a hub name or a folder} or {by: panel}",
+    )
     return TaskBlocks(retrieval, agent, prompt, judge, dict(data), on_scale(names, judge.scale, task))
 
 

@@ -1,7 +1,7 @@
 """Records that rooms hand each other, failures among them; languages; numbers and tables as text."""
 
 from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
-from mrag_eval.core._grounding import Claim, ClaimVerdict, Grounding, Span
+from mrag_eval.core._grounding import SUPPORT, Claim, ClaimVerdict, Grounding, Span
 from mrag_eval.core._judgements import Judgement, Vote, why_undecided
 from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
 from mrag_eval.core._languages import (
@@ -74,6 +74,7 @@ __all__ = [
     "RESOURCE_GROUPS",
     "SHARE",
     "STAGES",
+    "SUPPORT",
     "UNSURE_LANGUAGE",
     "VERDICTS",
     "VOTED",

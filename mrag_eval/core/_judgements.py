@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mrag_eval.core._failures import Failure
 from mrag_eval.core._verdicts import YES_NO, Outcome, VerdictScale, VerdictValue
+from mrag_eval.platform import OPTIONAL
 
 
 def why_undecided(missing: int, size: int) -> str:
@@ -19,13 +20,14 @@ def why_undecided(missing: int, size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One seat's vote on one row. ``verdict`` is None for an abstention; ``error`` (``"reason: detail"``) is its
-    cause.
+    """One seat's vote on one row, or on a claim of its answer. ``verdict`` is None for an abstention; ``error``
+    (``"reason: detail"``) is its cause. ``passage`` is the place of the passage that decides a claim, from 1.
     """
 
     verdict: VerdictValue | None
     justification: str = ""
     error: str | None = None
+    passage: int | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def reason(self) -> str | None:

@@ -1,11 +1,19 @@
 """Judging: panels of models that vote on answers, contexts and passages."""
 
 from mrag_eval.judging._answers import judged, language_check
+from mrag_eval.judging._claims import claims_by, claims_judged
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._kept_votes import kept_votes
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel, named_judges
 from mrag_eval.judging._recount import Recount, Votes
-from mrag_eval.judging._rubrics import Case, Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.judging._rubrics import (
+    Case,
+    Rubric,
+    relevance_rubric,
+    sufficiency_rubric,
+    support_rubric,
+    verdict_rubric,
+)
 from mrag_eval.judging._stage import JudgingStage
 from mrag_eval.judging._texts import prompt_texts
 
@@ -18,6 +26,8 @@ __all__ = [
     "Rubric",
     "Votes",
     "build_panel",
+    "claims_by",
+    "claims_judged",
     "judged",
     "kept_votes",
     "language_check",
@@ -26,5 +36,6 @@ __all__ = [
     "relevance_rubric",
     "sufficiency_judged",
     "sufficiency_rubric",
+    "support_rubric",
     "verdict_rubric",
 ]

@@ -9,10 +9,10 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from mrag_eval.config import SUFFICIENCY, Judge, judged_metrics, verdict_metrics
+from mrag_eval.config import SUFFICIENCY, Judge, TaskBlocks, judged_metrics, verdict_metrics
 from mrag_eval.core import YES_NO, Judgement, Scored, Value, VerdictScale, failed_in
 from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
-from mrag_eval.judging._rubrics import Case, sufficiency_rubric, verdict_rubric
+from mrag_eval.judging._rubrics import Case, sufficiency_rubric, support_rubric, verdict_rubric
 from mrag_eval.platform import MetricError
 from mrag_eval.scoring import ANSWERED, DECLINED, EMPTY, PanelShare
 
@@ -23,19 +23,21 @@ if TYPE_CHECKING:
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
-def panel_for(block: Judge, metrics: Sequence[str]) -> Panel | None:
+def panel_for(blocks: TaskBlocks) -> Panel | None:
     """Return the panel of a task; None, after a warning, if a metric needs one and none is configured.
 
     Raises ConfigError for a judge or a judge prompt that does not exist, and if a panel is required but missing:
     before anything is generated.
     """
-    needing = judged_metrics(metrics)
+    block, needing = blocks.judge, judged_metrics(blocks.metrics, blocks.judge)
     if not needing:
         return None
     if verdict_metrics(needing):
         verdict_rubric(block.prompt, block.reply, block.scale)
     if SUFFICIENCY in needing:
         sufficiency_rubric(block.sufficiency.prompt)
+    if blocks.claims_prompt is not None:
+        support_rubric(blocks.claims_prompt)
     panel = build_panel(block)
     if panel is None:
         _warn_once(" and ".join(needing))

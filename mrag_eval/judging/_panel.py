@@ -87,8 +87,8 @@ class Panel:
 
     def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> PanelAnswers[T]:
         """Put every case to every seat, all models at once; ask once more after replies that cannot be read."""
-        conversations = [rubric.conversation(case) for case in cases]
-        parsers = [rubric.parser(case) for case in cases]
+        requests = [rubric.request(case) for case in cases]
+        conversations, parsers = [turns for turns, _ in requests], [parser for _, parser in requests]
         seconds: dict[str, float] = {}
 
         def call(seat: str, name: str, nth: int) -> Callable[[], list[Answered[T]]]:
@@ -136,6 +136,7 @@ def _vote(answer: Answered[Verdict]) -> Vote:
     return Vote(
         answer.value.verdict,
         text if len(text) <= _LONGEST_JUSTIFICATION else f"{text[:_LONGEST_JUSTIFICATION]}…",
+        passage=answer.value.passage,
     )
 
 

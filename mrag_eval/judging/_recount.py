@@ -9,6 +9,7 @@ from typing import cast
 from mrag_eval.config import Judge
 from mrag_eval.core import Failure, Judgement, Labels, LabelSource, Passage, Scored, Vote
 from mrag_eval.judging._answers import LanguageCheck, case_of
+from mrag_eval.judging._claims import recounted
 from mrag_eval.judging._panel import counted
 from mrag_eval.judging._relevance import NO_TRANSLATION, Labeller, by_ngrams, by_page, counted_labels, own_answers
 from mrag_eval.models import Answered
@@ -55,7 +56,8 @@ class Recount:
         for found in (judgement, sufficiency):
             failures += () if found is None else found.failures
         failures += [] if labels is None else _failures(labels, said.failures)
-        return replace(row, judgement=judgement, sufficiency=sufficiency, labels=labels, failures=tuple(failures))
+        row = replace(row, judgement=judgement, sufficiency=sufficiency, labels=labels, failures=tuple(failures))
+        return row if row.grounding is None else replace(row, grounding=recounted(row.grounding, self.block.tie))
 
     def repeats(self, row: Scored, labels: LabelRecord) -> bool:
         """Return whether the labels of a ranking follow from what is known here."""

@@ -1,6 +1,11 @@
 """Rubrics of a judge: the prompt about one row, and the reader of the reply.
 
-No text of a sample decides a verdict by its form. Three things see to that:
+No text of a sample decides a verdict by its form. A template that shows ``code`` asks for the verdict under a name of
+this one request: the key ``"answer_{{ code }}"``, or the tag ``<grade_{{ code }}>``. The code is a hash of the request,
+and one that nothing in the request contains. So no sample holds the name, in whatever characters, and nothing else in
+a reply is read. Quotations need no rules there.
+
+A template without it, as the papers' are, has three:
 
 1. In the prompt, samples are defused (:func:`mrag_eval.prompts.defuse`): braces, verdict tags, the prompt's own tags
    and lists of numbers are written in other characters. A judge that repeats what it was shown writes no verdict.
@@ -9,28 +14,42 @@ No text of a sample decides a verdict by its form. Three things see to that:
 3. A reply with two different verdicts gives no verdict, and the judge is asked again. A JSON verdict must have both
    keys, justification and answer: a bare ``{"answer": ...}`` is not a verdict.
 
-These rules cannot detect a judge that, persuaded by the sample, writes a verdict in its own words. Nor do they
-distinguish a verdict in a tag, or a list, from a sample that is the same and nothing else.
+These rules do not distinguish a verdict in a tag, or a list, from a sample that is the same and nothing else. Neither
+way detects a judge that is persuaded by the sample, and then gives a verdict of its own.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any, Generic, Literal, TypeVar
 
-from mrag_eval.core import YES_NO, Hit, Passage, RagDoc, VerdictScale
+from mrag_eval.core import SUPPORT, YES_NO, Hit, Passage, RagDoc, VerdictScale
 from mrag_eval.judging._quotations import Quotations
-from mrag_eval.models import Parsed, Parser, Verdict, parse_list, parse_verdict_json, parse_verdict_tag
-from mrag_eval.platform import ConfigError
+from mrag_eval.models import Parsed, Parser, Verdict, parse_json, parse_list, parse_verdict_json, parse_verdict_tag
+from mrag_eval.platform import ConfigError, content_key
 from mrag_eval.prompts import PromptTemplate, builtin_names, load_template
 
 T = TypeVar("T")
 
 ReplyForm = Literal["json", "tag"]
 # Built-in prompts that give no verdict on an answer, and their purposes.
-_NO_VERDICTS = {"relevance": "lists passages", "sufficiency": "judges the passages together"}
+_NO_VERDICTS = {
+    "relevance": "lists passages",
+    "sufficiency": "judges the passages together",
+    "support": "judges claims",
+}
+# The key of the passage that decides a claim.
+_PASSAGE = "passage"
+# The variable of a request's code, as a template may write it, and the number of its hexadecimal digits.
+_CODE, _DIGITS = re.compile(r"\{\{-?\s*code\s*-?\}\}"), 8
+# A digit of another script, and signs that are neither letters nor digits.
+_FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
+_OTHER = bytes(n for n in range(128) if not chr(n).isalnum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +57,7 @@ class Case:
     """The content of one row for a judge. ``passages`` are records with ``text`` and ``lang``, numbered from 1.
 
     ``country``: the country in which the question is asked, empty if that is not known. ``choices`` and ``extra`` are
-    the row's own.
+    the row's own. ``claim`` is the part of the answer that is judged, empty for all of it.
     """
 
     id: str
@@ -50,6 +69,7 @@ class Case:
     country: str = ""
     choices: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    claim: str = ""
 
     @classmethod
     def of(
@@ -74,33 +94,66 @@ class Case:
         yield from (v for v in self.extra.values() if "extra" in variables and isinstance(v, str))
 
 
+# Reads a reply about a case, given its quotations, and what follows a name of the verdict: ``_`` and the code of the
+# request, or nothing.
+Reader = Callable[[str, Case, Quotations, str], Parsed[T]]
+
+
 @dataclass(frozen=True)
 class Rubric(Generic[T]):
     """A judge's task: the prompt, and the reader of its replies. Other judges differ in these two only.
 
-    ``gives`` names the variables of the prompt beyond those of every template. Raises ConfigError for a template with
-    another one.
+    ``gives`` names the variables of the prompt beyond those of every template; with ``code`` among them, a template
+    may show the code of a request. Raises ConfigError for a template with another variable.
     """
 
     template: PromptTemplate
-    read: Callable[[str, Case, Quotations], Parsed[T]]
+    read: Reader[T]
     gives: tuple[str, ...]
 
     def __post_init__(self) -> None:
         self.template.check_variables(self.gives)
 
+    def request(self, case: Case) -> tuple[list[dict[str, str]], Parser[T]]:
+        """Return the messages about a case, and the reader of the replies, which never raises, whatever the reply.
+
+        Text shared by all cases comes first in the messages, so that providers can reuse it, the sample last.
+        """
+        turns = self._turns(case)
+        if "code" not in self.template.variables:
+            quotations = Quotations(case.texts(self.template.variables))
+            return turns, lambda reply: self.read(reply, case, quotations, "")
+        code = _code(self.template.sha256, turns)
+        return self._turns(case, code), lambda reply: self.read(reply, case, Quotations(()), f"_{code}")
+
     def conversation(self, case: Case) -> list[dict[str, str]]:
-        """Return the messages: text shared by all cases first, so that providers can reuse it, the sample last."""
+        """Return the messages of :meth:`request`."""
+        return self.request(case)[0]
+
+    def parser(self, case: Case) -> Parser[T]:
+        """Return the reader of :meth:`request`."""
+        return self.request(case)[1]
+
+    def _turns(self, case: Case, code: str = "") -> list[dict[str, str]]:
         doc = {"query": case.query, "query_lang": case.query_lang, "choices": case.choices, "extra": case.extra}
-        texts: dict[str, str | tuple[str, ...]] = {name: getattr(case, name) for name in self.gives}
+        texts: dict[str, str | tuple[str, ...]] = {
+            name: code if name == "code" else getattr(case, name) for name in self.gives
+        }
         system, user = self.template.render(doc, case.passages, texts)
         turns = [{"role": "system", "content": system}] if system else []
         return [*turns, {"role": "user", "content": user}]
 
-    def parser(self, case: Case) -> Parser[T]:
-        """Return the reader of the replies about ``case``. It never raises, whatever the reply."""
-        quotations = Quotations(case.texts(self.template.variables))
-        return lambda reply: self.read(reply, case, quotations)
+
+def _code(template: str, turns: Sequence[Mapping[str, str]]) -> str:
+    """Return the code of a request, the same on any machine: a hash, and of several the first that it does not hold.
+
+    Signs other than letters and digits, those without width, letters and digits of other scripts do not hide one.
+    """
+    text = unicodedata.normalize("NFKC", "".join(turn["content"] for turn in turns))
+    held = _FOREIGN_DIGIT.sub(lambda digit: str(int(digit[0])), text)
+    held = held.encode("ascii", "ignore").lower().translate(None, _OTHER).decode()
+    codes = (content_key(template, turns, nth)[:_DIGITS] for nth in count())
+    return next(code for code in codes if code not in held)
 
 
 def verdict_prompts() -> list[str]:
@@ -115,8 +168,8 @@ def verdict_rubric(
 
     ``reply`` is the form of its verdict: by default ``tag`` for a prompt that writes the tag alone, else ``json``.
     ``scale`` are the verdicts that a template asks for. Variables of a template, in addition to those of every prompt:
-    ``golden_answers`` and ``answer``. ``passages`` are those that were shown. Raises ConfigError for a template that
-    does not ask for a verdict on the scale.
+    ``golden_answers``, ``answer`` and ``code``. ``passages`` are those that were shown. Raises ConfigError for a
+    template that does not ask for a verdict on the scale.
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
@@ -125,8 +178,9 @@ def verdict_rubric(
             f"use {', '.join(verdict_prompts())} or the path of your own template",
         )
     named: dict[ReplyForm, str] = {"json": f'"{scale.key}"', "tag": f"<{scale.tag}>"}
-    asked = [form for form, name in named.items() if name in template.source]
+    asked = [form for form, name in named.items() if _asks(template, name)]
     form = reply or (asked or ["json"])[0]
+    _check_code(template, named[form])
     if scale.kind != "yes/no" and form not in asked:
         raise ConfigError(
             f"judge.scale: the prompt '{prompt}' does not ask for {named[form]}, in which a verdict of {scale.words} "
@@ -136,8 +190,14 @@ def verdict_rubric(
             else "give the path of a template of your own that does (docs/extend.md), or, if this one asks for yes or "
             "no, judge.scale: yes/no (judge answers --scale yes/no)",
         )
-    read = partial(_read_tag if form == "tag" else _read_json, scale=scale)
-    return Rubric(template, read, ("golden_answers", "answer"))
+    words = {"json": "neither 'correct' nor 'incorrect'", "tag": "neither 'true' nor 'false'"}[form]
+    if scale.kind != "yes/no":
+        words = f"none of {scale.words}"
+    if form == "tag":
+        read: Reader[Verdict] = partial(_read_tag, words=words, scale=scale)
+    else:
+        read = partial(_read_json, key=scale.key, words=words, scale=scale)
+    return Rubric(template, read, ("golden_answers", "answer", "code"))
 
 
 def relevance_rubric(prompt: str = "relevance") -> Rubric[list[int]]:
@@ -148,29 +208,67 @@ def relevance_rubric(prompt: str = "relevance") -> Rubric[list[int]]:
 def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
     """Return the rubric of passages that suffice for an answer in the question's country (XRAG, Appendix A).
 
-    Variables of a user's template, in addition to those of every prompt: ``country``, which may be empty.
+    Variables of a user's template, in addition to those of every prompt: ``country``, which may be empty, and ``code``.
     """
-    return Rubric(load_template(prompt, role="judge"), _read_sufficient, ("country",))
+    template = load_template(prompt, role="judge")
+    _check_code(template, '"sufficient"')
+    read = partial(_read_json, key="sufficient", words="neither 'yes' nor 'no'")
+    return Rubric(template, read, ("country", "code"))
 
 
-def _read_sufficient(reply: str, case: Case, quotations: Quotations) -> Parsed[Verdict]:
-    own = quotations.without_objects(reply, ("justification", "sufficient"))
-    return parse_verdict_json(own, "sufficient", "neither 'yes' nor 'no'")
+def support_rubric(prompt: str = "support") -> Rubric[Verdict]:
+    """Return the rubric of what passages say of a claim, and which of them decides it.
+
+    Variables of a template, in addition to those of every prompt: ``answer``, ``claim`` and ``code``, which it must
+    have behind both of its keys. Raises ConfigError for one that does not.
+    """
+    template = load_template(prompt, role="judge")
+    if "code" not in template.variables or not all(_asks(template, f'"{key}"') for key in (SUPPORT.key, _PASSAGE)):
+        raise ConfigError(
+            f"judge.grounded.prompt: '{prompt}' does not ask for the label of a claim and the passage that decides it",
+            f'write "{SUPPORT.key}_{{{{ code }}}}" and "{_PASSAGE}_{{{{ code }}}}" as the keys of its JSON',
+        )
+    return Rubric(template, _read_support, ("answer", "claim", "code"))
 
 
-def _read_json(reply: str, case: Case, quotations: Quotations, scale: VerdictScale) -> Parsed[Verdict]:
-    own = quotations.without_objects(reply, ("justification", scale.key))
-    return parse_verdict_json(own, scale.key, _otherwise(scale, "neither 'correct' nor 'incorrect'"), scale)
+def _asks(template: PromptTemplate, name: str) -> bool:
+    """Return whether a template has a name in quotes or brackets; one that shows its code must have it in the name."""
+    mark = "_{{ code }}" if "code" in template.variables else ""
+    return f"{name[:-1]}{mark}{name[-1]}" in _CODE.sub("{{ code }}", template.source)
 
 
-def _read_tag(reply: str, case: Case, quotations: Quotations, scale: VerdictScale) -> Parsed[Verdict]:
-    words = _otherwise(scale, "neither 'true' nor 'false'")
-    return parse_verdict_tag(reply, scale.tag, quotations.quotes, words, scale)
+def _check_code(template: PromptTemplate, name: str) -> None:
+    if "code" in template.variables and not _asks(template, name):
+        raise ConfigError(
+            f"prompt template {template.name}: it shows the code of a request, but asks for no verdict under it",
+            f"write {name[:-1]}_{{{{ code }}}}{name[-1]} in place of {name}",
+        )
 
 
-def _otherwise(scale: VerdictScale, yes_no: str) -> str:
-    return yes_no if scale.kind == "yes/no" else f"none of {scale.words}"
+def _read_json(
+    reply: str, case: Case, quotations: Quotations, mark: str, key: str, words: str, scale: VerdictScale = YES_NO
+) -> Parsed[Verdict]:
+    required = (f"{key}{mark}",) if mark else ("justification", key)
+    return parse_verdict_json(quotations.without_objects(reply, required), required[-1], words, scale, required)
 
 
-def _read_list(reply: str, case: Case, quotations: Quotations) -> Parsed[list[int]]:
+def _read_support(reply: str, case: Case, quotations: Quotations, mark: str) -> Parsed[Verdict]:
+    found = _read_json(reply, case, quotations, mark, SUPPORT.key, f"none of {SUPPORT.words}", SUPPORT)
+    if found.value is None or found.value.verdict == "not_found":
+        return found
+    said = (parse_json(reply, (f"{SUPPORT.key}{mark}",)).value or {}).get(f"{_PASSAGE}{mark}")
+    shown = {str(n): n for n, passage in enumerate(case.passages, 1) if passage["text"]}
+    if isinstance(said, bool) or str(said) not in shown:
+        numbers = ", ".join(shown)
+        return Parsed(None, f"'{_PASSAGE}{mark}' is {said!r:.60}, not the number of a passage ({numbers})")
+    return Parsed(replace(found.value, passage=shown[str(said)]))
+
+
+def _read_tag(
+    reply: str, case: Case, quotations: Quotations, mark: str, words: str, scale: VerdictScale
+) -> Parsed[Verdict]:
+    return parse_verdict_tag(reply, f"{scale.tag}{mark}", quotations.quotes, words, scale)
+
+
+def _read_list(reply: str, case: Case, quotations: Quotations, mark: str) -> Parsed[list[int]]:
     return parse_list(reply, len(case.passages), quotations.quotes)

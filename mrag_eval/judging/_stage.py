@@ -8,6 +8,7 @@ from typing import Any
 from mrag_eval.config import SUFFICIENCY, TRANSLATED, TaskBlocks, judged_metrics, verdict_metrics
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
+from mrag_eval.judging._claims import claims_by, claims_judged
 from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
 from mrag_eval.platform import ConfigError
@@ -27,12 +28,13 @@ class JudgingStage:
 
     def __init__(self, blocks: TaskBlocks) -> None:
         self._judge, self._retrieval = blocks.judge, blocks.retrieval
-        self._panel = panel_for(blocks.judge, blocks.metrics)
+        self._panel, self._on_claims = panel_for(blocks), blocks.claims_prompt is not None
         self._labeller = labeller_for(blocks.judge) if blocks.retrieval.searches else None
         self._check: LanguageCheck | None = None
         self.language = LanguageRule()
         self._shares: dict[str, PanelShare | LabellingShare | None] = {}
-        self.metrics = tuple(name for name in blocks.metrics if self._panel is not None or not judged_metrics([name]))
+        left_out = () if self._panel is not None else judged_metrics(blocks.metrics, blocks.judge)
+        self.metrics = tuple(name for name in blocks.metrics if name not in left_out)
         self.relevance_by = None if self._labeller is None else self._labeller.by
 
     def expect(self, languages: Iterable[str]) -> None:
@@ -58,6 +60,8 @@ class JudgingStage:
         if self._panel is not None and SUFFICIENCY in self.metrics and self._retrieval.shows_passages:
             shown = [supply.found(row.doc.id).passages for row in out]
             out, self._shares["sufficiency_panel"] = sufficiency_judged(out, shown, self._panel, self._judge)
+        if self._panel is not None and self._on_claims:
+            out, self._shares["claims_panel"] = claims_judged(out, self._panel, self._judge)
         if self._labeller is not None:
             texts = supply.ranked_texts([row.doc.id for row in out])
             out, self._shares["labelling"] = labelled(out, texts, self._labeller, supply.translator)
@@ -80,6 +84,10 @@ class JudgingStage:
         """Return the judges by seat, and the settings that decide their votes; empty without judges."""
         panel = self._panel or (None if self._labeller is None else self._labeller.panel)
         return {} if panel is None else {"judges": panel.identities}
+
+    def support(self) -> dict[str, Any] | None:
+        """Return what decides the panel's verdicts on claims; None if it gives none."""
+        return claims_by(self._panel, self._judge) if self._panel is not None and self._on_claims else None
 
     def shares(self) -> dict[str, Any]:
         """Return this rank's models and ledgers, for one of its rows.

@@ -28,20 +28,24 @@ _JUSTIFICATION = "justification"
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's verdict and, if one was requested, its justification."""
+    """A judge's verdict and, if they were requested, its justification and the place of a passage, from 1."""
 
     verdict: VerdictValue
     justification: str = ""
+    passage: int | None = None
 
 
-def parse_verdict_json(text: str, key: str, words: str, scale: VerdictScale = YES_NO) -> Parsed[Verdict]:
+def parse_verdict_json(
+    text: str, key: str, words: str, scale: VerdictScale = YES_NO, required: Sequence[str] = ()
+) -> Parsed[Verdict]:
     """Return the verdict of the JSON object that has it under ``key``, together with a justification.
 
     ``words`` says in the fault what is no verdict on the ``scale``. A verdict is refused if a key of it comes again
     after it, since a quotation may have closed the object too early, and if an unreadable object has its keys as well.
+    ``required`` are its keys if they are others: of a key that no quotation can have, that one alone.
     """
     text = text[-LONGEST_REPLY:]
-    required = (_JUSTIFICATION, key)
+    required = required or (_JUSTIFICATION, key)
     objects, faults = json_objects(text)
     complete = [found for found in objects if all(name in found.value for name in required)]
     if not complete:
@@ -56,7 +60,7 @@ def parse_verdict_json(text: str, key: str, words: str, scale: VerdictScale = YE
     unread = any(all(key_in(text[at.start : at.end], (name,)) for name in required) for at in faults)
     if unread or _differ(scale, verdict, [found.value[key] for found in complete]):
         return Parsed(None, _TWO)
-    reason = storable(last.value[_JUSTIFICATION])
+    reason = storable(last.value.get(_JUSTIFICATION))
     return Parsed(Verdict(verdict, reason if isinstance(reason, str) else ""))
 
 

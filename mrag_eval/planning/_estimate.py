@@ -27,8 +27,9 @@ from mrag_eval.platform import MragError
 
 # Tokens of a passage of 100 words (docs/evidence/speed.md), of a question, and of a prompt that answers it.
 _PASSAGE, _QUESTION, _PROMPT = 165, 60, 300
-# Tokens of a reply without thinking: an answer, a plan, the scores of a document, a verdict, a list of passages.
-_ANSWER, _PLAN, _SCORES, _VERDICT, _LIST = 100, 60, 120, 100, 40
+# Tokens of a reply without thinking: an answer, a claim of it, a plan, the scores of a document, a verdict, a list of
+# passages.
+_ANSWER, _CLAIM, _PLAN, _SCORES, _VERDICT, _LIST = 100, 35, 60, 120, 100, 40
 # Tokens of a prompt without question and passages.
 _PLANNING, _CRITIQUE, _ENOUGH, _JUDGING, _LABELLING, _ORDERING, _TRANSLATING = 650, 450, 500, 450, 250, 200, 150
 # Options of a question whose likelihoods are compared.
@@ -159,7 +160,7 @@ def _roles(leaf: PlannedTask, evaluated: ModelSpec | None) -> dict[tuple[str, st
             found[role, asked.name] = (asked.spec or evaluated, spent)
     for judge, spec in judges_of(leaf).items():
         found["judge", judge] = (spec, _verdicts(leaf))
-    if judged_metrics(leaf.blocks.metrics) and not judges_of(leaf):
+    if judged_metrics(leaf.blocks.metrics, leaf.blocks.judge) and not judges_of(leaf):
         found["judge", "(each; none yet)"] = (None, _verdicts(leaf))
     for role, asking, spent in _others(leaf):
         if asking in load_config().models:
@@ -211,6 +212,9 @@ def _verdicts(leaf: PlannedTask) -> Spent:
         total += Spent(1, _JUDGING + _QUESTION + 2 * _ANSWER, _VERDICT)
     if SUFFICIENCY in leaf.blocks.metrics and retrieval.shows_passages:
         total += Spent(1, _JUDGING + _QUESTION + _shown(leaf), _VERDICT)
+    if leaf.blocks.claims_prompt is not None and retrieval.shows_passages:
+        claims = ceil((min(leaf.longest_reply, _ANSWER) or _ANSWER) / _CLAIM)
+        total += Spent(claims, claims * (_JUDGING + _QUESTION + _ANSWER + _CLAIM + _shown(leaf)), claims * _VERDICT)
     if labels_by_panel(leaf):
         total += Spent(1, _LABELLING + _QUESTION + retrieval.search_depth * _PASSAGE, _LIST)
     return total.times(judge.repeats)

@@ -87,7 +87,7 @@ def agents_of(leaf: PlannedTask) -> dict[str, AuxiliaryModel] | None:
 
 def judges_of(leaf: PlannedTask) -> dict[str, ModelSpec]:
     """Return the judges of a task by name: of its answers, of its contexts, or of its passages; empty without any."""
-    if not (judged_metrics(leaf.blocks.metrics) or labels_by_panel(leaf)):
+    if not (judged_metrics(leaf.blocks.metrics, leaf.blocks.judge) or labels_by_panel(leaf)):
         return {}
     return named_judges(load_config().judges if leaf.blocks.judge.panel is None else leaf.blocks.judge.panel)
 
@@ -121,7 +121,7 @@ def _agents(leaf: PlannedTask) -> Iterator[Need]:
 
 
 def _judges(leaf: PlannedTask) -> Iterator[Need]:
-    wanted, labels = judged_metrics(leaf.blocks.metrics), labels_by_panel(leaf)
+    wanted, labels = judged_metrics(leaf.blocks.metrics, leaf.blocks.judge), labels_by_panel(leaf)
     try:
         judges = judges_of(leaf)
     except MragError as error:

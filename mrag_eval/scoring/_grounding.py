@@ -35,11 +35,14 @@ def claims_of(answer: str, lang: str) -> Iterator[Span]:
             yield Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
-def with_grounding(rows: Sequence[Scored], checker: Checker, *, use_cache: bool = True) -> list[Scored]:
-    """Return the rows with the claims of their answers, or with the failure of the classifier.
+def with_grounding(
+    rows: Sequence[Scored], checker: Checker, *, use_cache: bool = True, at_once: int = _CHUNK, languages: bool = False
+) -> list[Scored]:
+    """Return the rows with the claims of their answers, or with the failures of what checks them.
 
     Rows without an answer, without the text of a passage, and those that decline are left alone. Citations in an answer
-    are not read. Findings are cached on disk by the classifier and all that it reads.
+    are not read. Findings are cached on disk by the classifier and all that it reads. ``at_once`` answers are checked
+    together, and their ``languages`` are shown if they are asked for.
     """
     held = [i for i, row in enumerate(rows) if _why_not(row) is None and failed_in(row.failures, _ANSWERED) is None]
     langs = _answer_languages([rows[i] for i in held])
@@ -50,8 +53,11 @@ def with_grounding(rows: Sequence[Scored], checker: Checker, *, use_cache: bool 
         # a title alone is no passage
         texts = tuple(titled(hit.title, hit.text) if _is_text(hit.text) else "" for hit in rows[i].passages)
         one = Asked(rows[i].doc.query, answer, tuple(claims_of(answer, lang)), texts)
+        if languages:
+            one = replace(one, lang=rows[i].doc.query_lang, langs=tuple(hit.lang for hit in rows[i].passages))
         if one.claims:
-            keys[i] = content_key(_FORMAT, dict(checker.identity), to_json(one))
+            # judges are asked for each row: equal requests are their models' to notice
+            keys[i] = content_key(_FORMAT, dict(checker.identity), to_json(one)) if use_cache else str(i)
             asked[keys[i]] = one
     faults: dict[str, str] = {}
     opened = closing(Store(cache_dir() / "grounding.sqlite")) if use_cache else nullcontext()
@@ -63,7 +69,7 @@ def with_grounding(rows: Sequence[Scored], checker: Checker, *, use_cache: bool 
             yield {key: {"claims": to_json(said)} for key, said in found.items() if not isinstance(said, str)}
             wait.add(len(part))
 
-        known = made_once(asked, made, store, lambda value: isinstance(value, dict), at_once=_CHUNK)
+        known = made_once(asked, made, store, lambda value: isinstance(value, dict), at_once=at_once)
     out = list(rows)
     for i, lang in zip(held, langs, strict=True):
         if (key := keys.get(i)) in faults:
@@ -71,7 +77,8 @@ def with_grounding(rows: Sequence[Scored], checker: Checker, *, use_cache: bool 
             out[i] = replace(rows[i], failures=(*rows[i].failures, failure))
         else:
             found = {"lang": lang, "claims": ()} if key is None else {**known[key], "lang": lang}
-            out[i] = replace(rows[i], grounding=_placed(from_json(Grounding, found, "the cache", "delete it"), rows[i]))
+            placed = _placed(from_json(Grounding, found, "the cache", "delete it"), rows[i])
+            out[i] = replace(rows[i], grounding=placed, failures=(*rows[i].failures, *placed.failures))
     return out
 
 
@@ -128,6 +135,8 @@ def _grounded(row: Scored) -> Value:
         return reason
     if row.grounding is None:
         return NO_CLASSIFIER
+    if undecided := row.grounding.undecided:
+        return undecided[0].why_unjudged
     return EMPTY if row.grounding.supported is None else row.grounding.supported
 
 

@@ -49,25 +49,37 @@ def panel_table(records: Sequence[RowRecord], *, evaluated: str | None = None, s
         evaluated: the name of the model whose answers these are.
     """
     shares = [r.panel for r in records if r.panel is not None]
-    return _table([(r, r.judge) for r in records if r.judge is not None], shares, evaluated, seed)
+    return _table([(r, r.judge) for r in _rows(records) if r.judge is not None], shares, evaluated, seed)
 
 
 def sufficiency_table(records: Sequence[RowRecord], *, seed: int = 0) -> PanelTable | None:
     """Return the same table on the passages that were shown."""
     shares = [r.sufficiency_panel for r in records if r.sufficiency_panel is not None]
-    return _table([(r, r.sufficiency) for r in records if r.sufficiency is not None], shares, None, seed)
+    return _table([(r, r.sufficiency) for r in _rows(records) if r.sufficiency is not None], shares, None, seed)
 
 
-# A row and the panel's judgement of it.
+def claims_table(records: Sequence[RowRecord], *, seed: int = 0) -> PanelTable | None:
+    """Return the same table on the claims of answers; those of a row are resampled together."""
+    shares = [r.claims_panel for r in records if r.claims_panel is not None]
+    found = [(r, r.grounding) for r in _rows(records) if r.grounding is not None]
+    judged = [(r, JudgedRecord.of(claim.judgement)) for r, grounding in found for claim in grounding.claims]
+    return _table(judged, shares, None, seed)
+
+
+def _rows(records: Sequence[RowRecord]) -> Iterable[RowRecord]:
+    """Return each row once."""
+    return {record.row: record for record in records}.values()
+
+
+# A row and the panel's judgement of it, or of one of its claims.
 _Judged = tuple[RowRecord, JudgedRecord]
 
 
 def _table(
-    judged: Sequence[_Judged], shares: Sequence[PanelShare], evaluated: str | None, seed: int
+    rows: Sequence[_Judged], shares: Sequence[PanelShare], evaluated: str | None, seed: int
 ) -> PanelTable | None:
     if not shares:
         return None
-    rows = list({row.row: (row, verdict) for row, verdict in judged}.values())
     models, scale = shares[0].models, shares[0].scale
     votes = {seat: [verdict.vote(seat) for _, verdict in rows] for seat in models}
     split = [verdict.disagreement for _, verdict in rows if verdict.disagreement is not None]

@@ -252,9 +252,9 @@ class RowRecord:
     are those of the stages of its pipeline; ``outcome`` is how the model gave no answer to read (one of
     :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered`` is the question about a territory that has no
     answer because of a failure. ``controls`` are the scores of replies that need no model,
-    ``grounding`` what a classifier found of its claims.
+    ``grounding`` what a classifier or a panel found of its claims.
 
-    The last six, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
+    The last seven, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
 
     row: str
@@ -287,6 +287,7 @@ class RowRecord:
     translation: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)
     panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     sufficiency_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
+    claims_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     labelling: LabellingShare | None = field(default=None, metadata=OPTIONAL)
 
     @property

@@ -408,7 +408,7 @@ class TaskScores:
     scores of the task as a whole (``concurrence``, ``citations``), prompts, where the errors come from
     (``attribution``, if relevance and correctness are known; ``selection``, if relevance is), what was retrieved by
     language, reranked, translated and labelled, how the agents' loop went, and how the panel judged answers
-    (``judge``) and passages (``sufficiency``).
+    (``judge``), passages (``sufficiency``) and claims of answers (``claims``).
 
     ``failures`` counts the rows whose way to a score failed: step -> reason -> rows; ``outcomes`` those that the model
     left without an answer, by name. ``by_language`` has both for each language, if there is any of them.
@@ -434,6 +434,7 @@ class TaskScores:
     loop: LoopTable | None = field(default=None, metadata=OPTIONAL)
     judge: PanelTable | None = field(default=None, metadata=OPTIONAL)
     sufficiency: PanelTable | None = field(default=None, metadata=OPTIONAL)
+    claims: PanelTable | None = field(default=None, metadata=OPTIONAL)
     controls: Mapping[str, Mapping[str, MetricControls]] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
@@ -463,7 +464,7 @@ class TaskScores:
     @property
     def panels(self) -> dict[str, PanelTable]:
         """Return the tables of the panels by what they judged."""
-        found = {"answers": self.judge, "contexts": self.sufficiency}
+        found = {"answers": self.judge, "contexts": self.sufficiency, "claims": self.claims}
         return {what: table for what, table in found.items() if table is not None}
 
     @property

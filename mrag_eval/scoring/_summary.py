@@ -18,7 +18,7 @@ from mrag_eval.scoring._control_table import control_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
 from mrag_eval.scoring._grounding import EVIDENCE, context_pair, evidence_pair
 from mrag_eval.scoring._metrics import needs_of, scale_of
-from mrag_eval.scoring._panel_table import panel_table, sufficiency_table
+from mrag_eval.scoring._panel_table import claims_table, panel_table, sufficiency_table
 from mrag_eval.scoring._ranking import REORDERED, answers, unknown_relevance
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._resamples import RESAMPLES
@@ -145,6 +145,7 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
             loop=loop_table(rows, CORRECT, seed),
             judge=panel_table(records, evaluated=evaluated, seed=seed),
             sufficiency=sufficiency_table(records, seed=seed),
+            claims=claims_table(records, seed=seed),
             controls=control_table(rows, seed),
         )
 

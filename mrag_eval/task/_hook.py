@@ -209,6 +209,11 @@ class RagTask(HarnessTask):
         block = self.blocks.classifier
         return None if block is None else load_checker(block)
 
+    def _supported_by(self) -> Mapping[str, Any] | None:
+        """Return what decides the metrics of support; None without any."""
+        checker = self._checker()
+        return self._verdicts.support() if checker is None else checker.identity
+
     def rendered(self) -> None:
         parts = [f"{self.prompts} rows", *self._supply.described()]
         if self._shortened:
@@ -420,10 +425,8 @@ class RagTask(HarnessTask):
         self._ran = list(dict.fromkeys(row.row for row in rows))
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
-        if scores.judge is not None:
-            log.info("[%s] %s", self._name, panel_line(scores.judge))
-        if scores.sufficiency is not None:
-            log.info("[%s] %s", self._name, panel_line(scores.sufficiency, "contexts"))
+        for what, table in scores.panels.items():
+            log.info("[%s] %s", self._name, panel_line(table, what))
         if scores.relevance is not None:
             log.info("[%s] %s", self._name, label_line(scores.relevance))
         retrieval = self.blocks.retrieval
@@ -507,7 +510,7 @@ class RagTask(HarnessTask):
             rows=self._ran,
             answered=self.answered,
             scores=self._summary,
-            support=None if (checker := self._checker()) is None else support_by(self.blocks.metrics, checker.identity),
+            support=None if (by := self._supported_by()) is None else support_by(self.blocks.metrics, by),
         ).to_dict()
         return out
 

@@ -27,7 +27,7 @@ from tests.building.test_qa_build import corpus as documents
 from tests.building.test_territories import write as write_tables
 from tests.programs import Programs
 from tests.retrieval.agents.scripted import GOOD, enough, plan
-from tests.worlds.judges import verdict
+from tests.worlds.judges import supports, verdict
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, write_task
 
@@ -46,13 +46,16 @@ SUFFICIENT = '{"justification": "because", "sufficient": "yes"}'
 
 @dataclass(frozen=True)
 class Place:
-    """A command that waits for a server. ``after`` requests it is interrupted; ``again`` is added to repeat it."""
+    """A command that waits for a server. ``after`` requests it is interrupted; ``again`` is added to repeat it.
+
+    ``config`` are further keys of the config file.
+    """
 
     words: Callable[[Path, str], list[str]]
     reply: Callable[[dict[str, Any]], Any]
     after: int = 6
     again: tuple[str, ...] = ()
-    models: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
 
 
 def said_by(reply: Callable[[str], str]) -> Callable[[dict[str, Any]], Any]:
@@ -113,6 +116,16 @@ def judge(command: str) -> Callable[[Path, str], list[str]]:
         return ["judge", command, str(samples), *panel, *extra, "--output", str(folder / "judged")]
 
     return words
+
+
+def claims(folder: Path, url: str) -> list[str]:
+    rows = [json.loads(line) for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        row["reply"] = f"It was built for {row['id']}. It was built in 1841."
+        row["passages"] = [{"id": f"p-{row['id']}", "lang": "en", "text": "It was built in 1841."}]
+    (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    words = ["score", str(folder / "log.jsonl"), "--metrics", "grounded", "--grounded", "panel"]
+    return [*words, "--output_path", str(folder / "scored")]
 
 
 def index(folder: Path, url: str) -> list[str]:
@@ -183,6 +196,7 @@ PLACES = {
     "build territories": Place(build("territories", tables, {}), said_by(names)),
     "judge answers": Place(judge("answers"), lambda _: said(verdict("correct")).body, after=12),
     "judge passages": Place(judge("passages"), lambda _: said(SUFFICIENT).body, after=12),
+    "claims of a log": Place(claims, said_by(supports), after=12, config={"judges": ["m", "n"]}),
     "judge documents": Place(judge("documents"), lambda _: said('{"relevant": true}').body),
 }
 
@@ -218,7 +232,7 @@ def test_a_command_that_waits_ends_and_goes_on_where_it_was(
     server = start(script)
     model = {"model": "local-chat-completions", "max_in_flight": IN_FLIGHT}
     models = {name: model | {"model_args": {"model": name, "base_url": server.url}} for name in "mn"}
-    config = {"models": models, "planner": "m", "critic": "n"}
+    config = {"models": models, "planner": "m", "critic": "n", **place.config}
     (world / "mrag.yaml").write_text(yaml.safe_dump(config), "utf-8")
     words = place.words(world, server.url.removesuffix("/chat/completions"))
     environment = {**os.environ, "MRAG_CACHE": str(world / "cache"), "MRAG_CONFIG": str(world / "mrag.yaml")}

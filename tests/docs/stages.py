@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ _SENTENCES = {
     "su": "Jambatan éta dibuka taun 1890.",
     "zh": "这座桥于1890年开通。",
 }
-_GRADED = '{"justification": "one of two", "grade": 1, "answer": "correct"}'
+_GRADED = '{"justification": "one of two", "grade_CODE": 1}'
 _MODELS = """models:
   gpt: {model: dummy}
   claude: {model: dummy}
@@ -62,13 +63,19 @@ translator: {backend: lm, model: qwen}
 """
 
 
+def _under_code(votes: str, prompt: str) -> str:
+    """Return the votes with the code that a prompt shows."""
+    return votes.replace("CODE", next(iter(re.findall(r"_([0-9a-f]{8})\b", prompt)), ""))
+
+
 @dataclass(frozen=True)
 class Stage:
     """One page: ``prepare`` gets the folder of the page and the copies of all benchmarks (see :func:`write_copies`).
 
     ``first`` lists commands that the reader has already run. With ``serve``, a server of models answers, at an address
     that replaces the page's, and no model is replaced; ``check`` looks at what the commands left. ``votes`` is what
-    every judge replies; without it, judges stand in whose replies hold no verdict.
+    every judge replies, with the code of the request for CODE; without it, judges stand in whose replies hold no
+    verdict.
     """
 
     prepare: Callable[[Path, Path], None] = lambda folder, copies: None
@@ -79,7 +86,7 @@ class Stage:
 
     def let_judges_vote(self, config: Path) -> ModelServer:
         """Put a server that replies ``votes`` in the place of each judge of a config file; return it."""
-        server = ModelServer(lambda body, attempt: said(self.votes))
+        server = ModelServer(lambda body, attempt: said(_under_code(self.votes, str(body))))
         text = config.read_text("utf-8")
         for name in ("gpt", "claude", "mistral"):
             arguments = f"{{model: {name}, base_url: '{server.url}'}}"
@@ -273,8 +280,8 @@ def _extended(folder: Path) -> None:
     scale = VerdictScale.of([0, 1, 2])
     assert tasks["graded"]["scores"]["judge"]["scale"] == to_json(scale)
     assert tasks["graded"]["scores"]["metrics"]["judge_grade"]["value"] == 0.5
-    graded = verdict_rubric(str(folder / "grade.jinja"), None, scale).parser(Case("r", "q", "de", ("a",), "a"))
-    found = graded(_GRADED).value
+    graded, case = verdict_rubric(str(folder / "grade.jinja"), None, scale), Case("r", "q", "de", ("a",), "a")
+    found = graded.parser(case)(_under_code(_GRADED, graded.conversation(case)[-1]["content"])).value
     assert found is not None
     assert found.verdict == 1
     assert list(folder.glob("out/*/judged_scores_graded_*.json"))

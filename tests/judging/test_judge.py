@@ -58,7 +58,7 @@ def test_relevance_numbers_the_passages_from_one() -> None:
 
 
 def test_judge_prompts_are_apart_from_those_of_tasks() -> None:
-    assert set(builtin_names("judge")) == {*verdict_prompts(), "relevance", "sufficiency"}
+    assert set(builtin_names("judge")) == {*verdict_prompts(), "relevance", "sufficiency", "support"}
     assert {"correctness", "equivalence"} <= set(verdict_prompts())
     assert not [name for name in builtin_names() if name.startswith("judge")]
     with pytest.raises(ConfigError, match=r"judge\.prompt: .*'corectness'; did you mean 'correctness'"):

@@ -365,7 +365,7 @@ HOLDERS: dict[type, Callable[[VerdictScale], Any]] = {
     RowRecord: lambda scale: row_record(rows()[0].doc, RowScores(), judgement=judgement_of(scale)),
 }
 # Votes of something else, as text, or in memory alone.
-OTHERS = {"Claim", "Votes", "Labels", "LabelRecord", "VotedAnswer", "CheckedTask", "Check", "RowTexts"}
+OTHERS = {"Claim", "_PanelChecker", "Votes", "Labels", "LabelRecord", "VotedAnswer", "CheckedTask", "Check", "RowTexts"}
 _TYPES = re.compile(r"\b(VerdictValue|VerdictScale|Vote|Graded|JudgedRecord|Verdict)\b")
 
 
@@ -428,7 +428,7 @@ def test_the_page_names_the_agreement_of_all_judges(scale: VerdictScale) -> None
     pair = {"a | b": Estimate(0.5, n=9)}
     every = {"fleiss" if scale == YES_NO else "alpha": Estimate(0.25, n=9)}
     table = PanelTable(agreement=JudgeAgreement(pair, **every), scale=scale)
-    leaf = SimpleNamespace(label="t", result=SimpleNamespace(scores=SimpleNamespace(judge=table, sufficiency=None)))
+    leaf = SimpleNamespace(label="t", result=SimpleNamespace(scores=SimpleNamespace(panels={"answers": table})))
     shown = {point["judges"]: point["kappa"] for point in _agreement_points(leaf)}  # type: ignore[arg-type]
     name = "Fleiss, all judges" if scale == YES_NO else "Krippendorff, all judges"
     assert shown == {"a | b": 0.5, name: 0.25}

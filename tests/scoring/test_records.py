@@ -8,7 +8,22 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import Failure, Hit, Judgement, Labels, RagDoc, Ranked, Reranking, Retrieved, RowScores, Trace, Vote
+from mrag_eval.core import (
+    SUPPORT,
+    Claim,
+    Failure,
+    Grounding,
+    Hit,
+    Judgement,
+    Labels,
+    RagDoc,
+    Ranked,
+    Reranking,
+    Retrieved,
+    RowScores,
+    Trace,
+    Vote,
+)
 from mrag_eval.models import Ledger
 from mrag_eval.platform import DataError
 from mrag_eval.scoring import (
@@ -77,6 +92,9 @@ def full(number: int) -> RowRecord:
     }
     parts: dict[str, Any] = {
         **sufficiency_record(judged),
+        "grounding": Grounding(
+            "de", (Claim(0, 1, "supported", 1.0, 1, "d", "en", votes={**votes, "a": Vote("supported", passage=1)}),)
+        ),
         "concurrence": TerritoryAnswer(**answer, claimant_ind=number % 2, outcome="chosen"),
         "citations": CitedAnswer("Cited Documents: 0\nExplanation: <doc0>", ("en", "ar")),
         "answer": AnswerRecord("a", True, False),
@@ -97,6 +115,7 @@ def full(number: int) -> RowRecord:
             "translation": {"translator": "t", "identity": {"model": "t"}, "counts": {"queries": {"translated": 2}}},
             "panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger, "language by lingua"),
             "sufficiency_panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger),
+            "claims_panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger, scale=SUPPORT),
             "labelling": LabellingShare("judge", models={"a": "org/a"}, ledger=ledger),
         }
     return replace(record, **parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -65,3 +66,23 @@ def lists_answers(prompt: str) -> str:
     golden = re.findall(r"<golden_answer>\n(.*?)\n</golden_answer>", prompt, re.DOTALL)
     passages = re.findall(r"<passage_(\d+)>\n(.*?)\n</passage_\1>", prompt, re.DOTALL)
     return str([int(number) for number, text in passages if any(answer in text for answer in golden)])
+
+
+def on_claim(prompt: str, label: str, passage: int | None = None, why: str = "because") -> str:
+    """Return a verdict on the claim of a prompt, or of a request to repeat one, under the code that is there last."""
+    code = re.findall(r"(?:label|passage)_([0-9a-f]{8})", prompt)[-1]
+    return json.dumps({"justification": why, f"label_{code}": label, f"passage_{code}": passage}, ensure_ascii=False)
+
+
+def claim_of(prompt: str) -> tuple[str, list[str]]:
+    """Return the claim that a prompt shows, and the texts of its passages."""
+    (claim,) = re.findall(r"<claim>\n(.*?)\n</claim>", prompt, re.DOTALL)
+    passages = re.findall(r"<passage_(\d+)>\n(.*?)\nLanguage: [\w-]+\n</passage_\1>", prompt, re.DOTALL)
+    return claim, [text for _, text in passages]
+
+
+def supports(prompt: str) -> str:
+    """Say that the first passage supports the claim which holds it word by word, stops aside; none: not found."""
+    claim, passages = claim_of(prompt)
+    place = next((n for n, text in enumerate(passages, 1) if claim.strip(" .。") in text), None)
+    return on_claim(prompt, "not_found" if place is None else "supported", place)

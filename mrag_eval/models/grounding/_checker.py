@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mrag_eval.core import Claim, Span
+from mrag_eval.platform import OPTIONAL
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer to check: its ``claims`` are spans in it, ``passages`` the texts shown, in prompt order."""
+    """An answer to check: its ``claims`` are spans in it, ``passages`` the texts shown, in prompt order.
+
+    ``lang`` is the language of the question, ``langs`` are those of the passages, where they are asked for.
+    """
 
     question: str
     answer: str
     claims: tuple[Span, ...]
     passages: tuple[str, ...]
+    lang: str = field(default="", metadata=OPTIONAL)
+    langs: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
 
 
 class Checker(Protocol):

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-from mrag_eval.config import SHOWN, SUFFICIENCY, judged_metrics
+from mrag_eval.config import GROUNDED, SHOWN, SUFFICIENCY, judged_metrics
 from mrag_eval.core import plain_name
 from mrag_eval.platform import replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
@@ -220,10 +220,11 @@ def _metric(task: ExportedTask, score: Score) -> dict[str, Any]:
     if score.lowest is not None and score.highest is not None:
         # the schema has no continuous score without both ends
         out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}
-    kind: Literal["sufficiency", "judge"] = "sufficiency" if name == SUFFICIENCY else "judge"
+    kind = "sufficiency" if name == SUFFICIENCY else "claims" if name in GROUNDED else "judge"
     panel = None if task.leaf is None else getattr(task.leaf.scores, kind)
-    if panel is not None and panel.models and judged_metrics([name]):
-        block = task.config.judge if kind == "judge" else task.config.judge.get(kind) or {}
+    if panel is not None and panel.models and (kind == "claims" or judged_metrics([name])):
+        judge = task.config.judge
+        block = judge if kind == "judge" else judge.get("grounded" if kind == "claims" else kind) or {}
         text = task.config.setting(f"measurement.setting.texts.{kind}")
         out["llm_scoring"] = {
             "judges": [{"model_info": {**_named(model), "additional_details": _UNKNOWN}} for model in panel.models],

@@ -139,7 +139,7 @@ class Browser:
 
 
 def _support(sample: Sample, *, hashed: bool) -> dict[str, Any]:
-    """Return what a classifier found of the answer's claims, and the spans that nothing supports, in UTF-16 units.
+    """Return what was found of the answer's claims, and the spans that nothing supports, in UTF-16 units.
 
     An answer that is ``hashed`` has no spans.
     """
@@ -150,7 +150,7 @@ def _support(sample: Sample, *, hashed: bool) -> dict[str, Any]:
         return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
 
     return {
-        "claims": [[claim.verdict, claim.passage, claim.lang] for claim in claims],
+        "claims": [[claim.verdict or "undecided", claim.passage, claim.lang] for claim in claims],
         "unsupported": [
             [units(span.start), units(span.end)] for claim in claims for span in claim.unsupported if not hashed
         ],

@@ -82,7 +82,7 @@ def _seats(here: TaskHere, judges: Mapping[str, Any], records: Sequence[RowRecor
     if {*judges} != wanted:
         text = f"the judges are {', '.join(judges)}, {', '.join(sorted(wanted))} by the judge block"
         yield Finding(here.leaf.task, "fault", text)
-    asked = any(record.panel or record.sufficiency_panel or record.labelling for record in records)
+    asked = any(r.panel or r.sufficiency_panel or r.claims_panel or r.labelling for r in records)
     # without passages nobody is asked whether they suffice
     if not asked and not (SUFFICIENCY in config.metrics and config.shows == "nothing"):
         yield Finding(here.leaf.task, "fault", "judges are recorded, and no row has a record of a panel")

@@ -47,7 +47,7 @@ from mrag_eval.scoring import (
 )
 
 # Fields of a record that belong to a rank, and are carried by one of its rows.
-OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "labelling")
+OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "claims_panel", "labelling")
 # Steps of the retrieval, documents in the language of the prompt among them: their failures are taken as recorded.
 _RETRIEVAL = way_to("translation of documents")
 # Steps of the reply. Failures of judges and labellers follow from their votes.

@@ -42,6 +42,9 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     yield from _panel(here, "panel", panels, answers, note)
     contexts = [record.sufficiency_panel for record in records if record.sufficiency_panel is not None]
     yield from _panel(here, "sufficiency_panel", contexts, passages, None)
+    groundings = [record.grounding for record in records if record.grounding is not None]
+    claims = [JudgedRecord.of(claim.judgement) for found in groundings for claim in found.claims if claim.votes]
+    yield from _panel(here, "claims_panel", [r.claims_panel for r in records if r.claims_panel], claims, None)
     labelled = [record.labelling for record in records if record.labelling is not None]
     by = {record.relevance.by for record in records if record.relevance is not None}
     for share in labelled:

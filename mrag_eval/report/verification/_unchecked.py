@@ -191,7 +191,7 @@ UNCHECKED = (
         ("rows.answer_translated",),
     ),
     Unchecked(
-        "which claims of an answer are supported: the classifier is not asked again",
+        "which claims of an answer are supported: no classifier or judge is asked again",
         lambda run: run.has("grounding"),
         ("rows.grounding",),
     ),
@@ -207,8 +207,8 @@ UNCHECKED = (
     ),
     Unchecked(
         "how many calls to judges were made, and what they cost",
-        lambda run: run.has("panel") or run.has("sufficiency_panel") or run.has("labelling"),
-        _under("rows.", "panel.ledger", "sufficiency_panel.ledger", "labelling.ledger"),
+        lambda run: run.has("panel") or run.has("sufficiency_panel") or run.has("claims_panel") or run.has("labelling"),
+        _under("rows.", "panel.ledger", "sufficiency_panel.ledger", "claims_panel.ledger", "labelling.ledger"),
     ),
 )
 

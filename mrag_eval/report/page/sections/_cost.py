@@ -29,6 +29,7 @@ def _of_task(leaf: Leaf) -> list[Point]:
     paid = (
         ("judging answers", scores.judge.ledger if scores.judge is not None else None),
         ("judging passages", scores.sufficiency.ledger if scores.sufficiency is not None else None),
+        ("judging claims", scores.claims.ledger if scores.claims is not None else None),
         ("labelling relevance", scores.relevance.ledger if scores.relevance is not None else None),
     )
     out = [_cost(leaf, about, model, to_json(cost)) for about, found in paid for model, cost in (found or {}).items()]

@@ -15,9 +15,8 @@ from mrag_eval.scoring import PanelTable
 def _tables(leaf: Leaf) -> Iterator[tuple[Point, PanelTable]]:
     """Return the tables of the judges of answers and of passages, and the beginning of their points."""
     scores = leaf.result.scores
-    for about, table in (("answers", scores.judge), ("passages suffice", scores.sufficiency)):
-        if table is not None:
-            yield {"task": leaf.label, "about": about}, table
+    for about, table in scores.panels.items():
+        yield {"task": leaf.label, "about": "passages suffice" if about == "contexts" else about}, table
 
 
 def _judge_points(leaf: Leaf, *, yes_no: bool) -> list[Point]:
