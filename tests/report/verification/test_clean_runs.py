@@ -18,6 +18,7 @@ from mrag_eval.platform import DataError
 from mrag_eval.report import compare, verify
 from mrag_eval.report.files._leaves import result_leaves
 from mrag_eval.retrieval import open_folder, retrieve_into
+from mrag_eval.scoring import read_by_words
 from tests.task.test_hook import build
 from tests.worlds.finished_runs import RUNS, run
 from tests.worlds.forged_runs import Run
@@ -160,6 +161,23 @@ def test_rows_retrieved_under_other_settings_are_no_fault_and_another_measuremen
         compare([runs[0]], [runs[1]])
     assert len({leaf.label for leaf, _ in result_leaves(runs)}) == 2
     assert compare([runs[0]], [runs[0]]).differs == {}
+
+
+def test_words_that_are_not_here_are_noted_and_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's file changed the words of the run, and the sentence of its controls, and is gone."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "en.yaml").write_text('words: {refuses: "?, 1841"}\nsentence: "Lo: {answer}!"\n', "utf-8")
+    (tmp_path / "mrag.yaml").write_text(f"languages: {tmp_path / 'own'}\n", "utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
+    words = ["abstention_error", "abstention_hallucination", "refused", "yes_no"]
+    assert all(map(read_by_words, words))
+    world = run(world_with(tmp_path, {"metrics": ["match", *words]}), ["task"], knows, {}, include=tmp_path)
+    (there,) = verify([world / "out"], world)
+    assert there.of("fault") == there.of("note") == []
+    monkeypatch.delenv("MRAG_CONFIG")
+    (gone,) = verify([world / "out"], world)
+    assert not gone.of("fault")
+    assert [note.text.partition(":")[0] for note in gone.of("note")] == [", ".join(words)]
 
 
 def test_a_run_of_two_ranks_has_no_fault(tmp_path: Path) -> None:
