@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mrag_eval.platform import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
+from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, other_versions, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.comparison._gate_rules import Check, GateResult, Guard, Rule, Rules, Side
@@ -58,7 +58,10 @@ def gate(
     asked = [part for part in found if isinstance(part, RuleTest)]
     decided = iter(verdicts(asked, rules))
     checks = tuple(next(decided) if isinstance(part, RuleTest) else part for part in found)
-    runs = {side: _named(run) for side, run in (*sides.items(), ("candidate", after))}
+    runs: dict[str, str] = {side: _named(run) for side, run in (*sides.items(), ("candidate", after))}
+    for side, before in sides.items():
+        if versions := other_versions((before[task], after[task]) for task in before if task in after):
+            runs[f"versions that differ, {side} | candidate"] = versions
     looked_at = [(rule, task) for rule in rules.rules for task in after if _matches(rule.task, after[task])]
     return GateResult(
         checks,
