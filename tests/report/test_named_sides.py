@@ -1,4 +1,4 @@
-"""What compare and gate say of the two sides beside their models: versions that differ."""
+"""What compare and gate say of the two sides beside what was asked: versions that differ, and models that replied."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import package_versions
+from mrag_eval.models import UNKNOWN_MODEL
+from mrag_eval.platform import DataError
 from mrag_eval.report import compare, comparison_text, gate, gate_lines, gate_markdown, junit, write_baseline
 from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
@@ -54,3 +56,47 @@ def test_a_version_that_differs_is_named_once_and_stops_nothing(name: str, tmp_p
     ]
     notes, lines = said(one, one)
     assert not any("versions" in line for line in (*notes, *lines))
+
+
+ASKED = {"model": "local-chat-completions", "model_args": {"model": "mod"}}
+
+
+@pytest.mark.parametrize(
+    ("names", "said_of", "several"),
+    [
+        (["mod"], None, False),
+        ([], None, False),
+        (["mod-2026"], "mod-2026", False),
+        (["mod", UNKNOWN_MODEL], f"mod, {UNKNOWN_MODEL}", False),
+        (["mod", "tiny"], "mod, tiny", True),
+        (["mod-2025", "mod-2026"], "mod-2025, mod-2026", True),
+    ],
+)
+@pytest.mark.parametrize("side", ["first", "second"])
+def test_models_that_replies_named_are_named_and_a_side_is_one_model(
+    names: list[str], said_of: str | None, several: bool, side: str, tmp_path: Path
+) -> None:
+    folders = {
+        name: written(tmp_path / name, "subject", {"answered_by": names if name == side else ["mod"]}, "qa", "qb")
+        for name in ("first", "second")
+    }
+    for folder in folders.values():
+        (path,) = folder.rglob("results_*.json")
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"config": ASKED}), "utf-8")
+    first, second = folders.values()
+    write_baseline([first], tmp_path / "base.json")
+    assert compare([first], [second]).notes == ((f"{side} run: answered by {said_of}",) if said_of else ())
+    if several:
+        where = "baseline" if side == "first" else "candidate"
+        for baseline in (first, tmp_path / "base.json"):
+            with pytest.raises(DataError, match=f"{where}, qa: 2 models answered: {said_of}") as caught:
+                gate([baseline], [second], RULES)
+            assert "differs: [answered_by]" in str(caught.value.next_step)
+    permitted = RULES.model_copy(update={"differs": ("answered_by",)}) if several else RULES
+    result = gate([tmp_path / "base.json"], [second], permitted)
+    told = {where: run.partition(", answered by ")[2] for where, run in result.runs.items()}
+    assert told == {
+        "baseline": said_of or "" if side == "first" else "",
+        "candidate": said_of or "" if side == "second" else "",
+    }
+    assert result.exit_code == 0

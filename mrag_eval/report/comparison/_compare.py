@@ -194,6 +194,9 @@ def compare(
     check_differs(differs, [a[task].measurement for task in both] + [b[task].measurement for task in both.values()])
     versions = other_versions((a[task], b[other]) for task, other in both.items())
     notes = [f"versions that differ, first | second: {versions}"] if versions else []
+    for where, sets in (("first", [a[task] for task in both]), ("second", [b[other] for other in both.values()])):
+        if models := dict.fromkeys(name for one in sets for name in one.answered_by):
+            notes.append(f"{where} run: answered by {', '.join(models)}")
     notes += [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []

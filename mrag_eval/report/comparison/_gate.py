@@ -7,6 +7,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from mrag_eval.config import EVERYTHING
+from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.platform import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, other_versions, paired
@@ -26,6 +28,8 @@ from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.scoring import TASK_MEASURES
 
 Runs = Mapping[str, SampleSet]
+# The key under which a record names the models that replied.
+ANSWERED_BY = "answered_by"
 
 
 def gate(
@@ -45,12 +49,14 @@ def gate(
         pinned: a second, older baseline, against which drops add up.
 
     A drop that is shown fails. A check without one passes only if there is enough to compare. Raises DataError for
-    runs that cannot be read, and for those of several models.
+    runs that cannot be read, and for those of several models, or that several models answered.
     """
     after = read_runs_or_baseline(candidate, model)
     sides: dict[Side, Runs] = {"baseline": read_runs_or_baseline(baseline, baseline_model)}
     if pinned:
         sides["pinned"] = read_runs_or_baseline(pinned)
+    for where, of_side in (*sides.items(), ("candidate", after)):
+        _check_one_model(where, of_side, rules.differs)
     records = [run.measurement for runs in (*sides.values(), after) for run in runs.values()]
     check_differs(rules.differs, records)
     with Wait("reading the rules", len(rules.rules), "rules") as wait:
@@ -73,11 +79,26 @@ def gate(
     )
 
 
+def _check_one_model(side: str, runs: Runs, differs: Sequence[str]) -> None:
+    """Raise DataError for a task whose replies named several models: a side of a gate is one model."""
+    if EVERYTHING in differs or ANSWERED_BY in differs:
+        return
+    for run in runs.values():
+        models = [name for name in run.answered_by if name != UNKNOWN_MODEL]
+        if len(models) > 1:
+            raise DataError(
+                f"{side}, {run.task}: {len(models)} models answered: {', '.join(models)}",
+                f"run again where one model answers; if on purpose, write differs: [{ANSWERED_BY}] in the rules",
+            )
+
+
 def _named(runs: Runs) -> str:
-    """Return model and time of the runs of one side."""
+    """Return model and time of the runs of one side, and the models that replies named, if another answered."""
     newest = max(runs.values(), key=lambda run: run.run.date).run
     dates = {run.run.date for run in runs.values()}
-    return f"{newest}, the newest of {len(dates)} runs" if len(dates) > 1 else str(newest)
+    named = f"{newest}, the newest of {len(dates)} runs" if len(dates) > 1 else str(newest)
+    models = dict.fromkeys(name for run in runs.values() for name in run.answered_by)
+    return f"{named}, answered by {', '.join(models)}" if models else named
 
 
 def _without_rule(looked_at: Sequence[tuple[Rule, str]], before: Runs, after: Runs) -> dict[str, tuple[str, ...]]:

@@ -56,6 +56,13 @@ class SampleSet:
     run: RunOf = RunOf()
     kept: Mapping[str, RowTexts] | None = None
 
+    @property
+    def answered_by(self) -> tuple[str, ...]:
+        """Return the models that replies named; none if that is the one that was asked alone."""
+        subject = {} if self.measurement is None else self.measurement.subject
+        names = tuple(subject.get("answered_by") or ())
+        return () if names == ((subject.get("model_args") or {}).get("model"),) else names
+
     def texts(self, rows: Collection[str]) -> dict[str, RowTexts]:
         """Return the texts of these rows, by id: those that the run's file holds."""
         if self.kept is not None:
