@@ -38,7 +38,7 @@ from mrag_eval.metrics import (
     word_precision,
     word_recall,
 )
-from mrag_eval.platform import Wait
+from mrag_eval.platform import DataError, Wait
 from mrag_eval.scoring import _abstention as abstention
 from mrag_eval.scoring import _reply_values as values
 from mrag_eval.scoring._control_kinds import (
@@ -272,6 +272,10 @@ METRICS: dict[str, Metric] = {
 OWN = "metric:"
 
 
+# Names under which runs declare metrics of the user's of other sides or units, each with what they declare.
+TWO_METRICS: dict[str, str] = {}
+
+
 def words_of(metrics: Iterable[str]) -> dict[str, Any]:
     """Return what decides these metrics beside this package: normaliser and segmenters by version, users' functions.
 
@@ -298,8 +302,13 @@ def support_by(metrics: Sequence[str], classifier: Mapping[str, Any]) -> dict[st
 
 
 def metric_named(name: str) -> Metric | None:
-    """Return the record of a metric as results name it, such as the share of one label; None for other measures."""
+    """Return the record of a metric as results name it, such as the share of one label; None for other measures.
+
+    Raises DataError for a name of two metrics (:data:`TWO_METRICS`).
+    """
     plain = plain_name(name)
+    if plain in TWO_METRICS:
+        raise DataError(TWO_METRICS[plain], "show them in a command each, or rename one: @metric(name=...)")
     base, dot, label = plain.partition(".")
     if dot and base == LABEL_SHARE:
         return replace(METRICS[base], name=plain, score=values.label(label))

@@ -123,7 +123,8 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     written = settings["measurement"]
     record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")
     run = RunOf(**settings["run"])
-    tell_metrics({} if record is None else record.instrument)
+    if record is not None:
+        tell_metrics(record.instrument, f"{path}: {task}")
     kept = dict(RowTexts.from_kept(line) for line in entry.get("answers", ()))
     return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept)
 
