@@ -36,6 +36,7 @@ def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *,
         failed = sorted(row.id for row in run.rows.values() if row.failed)
         head = {"measurement": record, "groups": list(run.groups), "part": run.part, "failed": failed}
         head |= {"run": asdict(run.run), **({"judged_by": judges} if (judges := _judges(run)) else {})}
+        head |= {"plain_means": dict(run.plain_means)} if run.plain_means else {}
         rows = ",\n".join(
             json.dumps(
                 [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
@@ -126,7 +127,8 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     if record is not None:
         tell_metrics(record.instrument, f"{path}: {task}")
     kept = dict(RowTexts.from_kept(line) for line in entry.get("answers", ()))
-    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept)
+    plain = {group: tuple(metrics) for group, metrics in settings.get("plain_means", {}).items()}
+    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept, plain)
 
 
 def _finite(value: Any) -> float:

@@ -87,6 +87,7 @@ class PairedRows:
 
     ``part`` says how many of the task's rows were run, if not all. ``failed`` counts the failures of all rows of each
     run, by language. ``changed`` are the metrics of the user's that are not the same in both, and have no values here.
+    ``tasks`` has the task of each row if the score is the plain mean of several tasks' scores; else it is empty.
     """
 
     task: str
@@ -96,10 +97,12 @@ class PairedRows:
     part: str | None = None
     failed: tuple[FailedRows, FailedRows] = (FailedRows(), FailedRows())
     changed: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
 
     def of_metric(self, metric: str) -> PairedRows:
         """Return the pairs that the metric is of in either run."""
-        return self._kept([is_of(a, metric) or is_of(b, metric) for a, b in zip(self.first, self.second, strict=True)])
+        keeps = [is_of(a, metric) or is_of(b, metric) for a, b in zip(self.first, self.second, strict=True)]
+        return replace(self._kept(keeps), tasks=tuple(compress(self.tasks, keeps)))
 
     def of_rows(self, only: Collection[str]) -> PairedRows:
         """Return the pairs with these ids."""

@@ -19,6 +19,7 @@ from mrag_eval.report.comparison._gate_verdicts import (
     RuleTest,
     bounded,
     drop_of,
+    mean_of,
     no_rows,
     unscored_of,
     verdicts,
@@ -128,8 +129,10 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
     held = [] if rule.min_score is None else [replace(whole, floor=rule.min_score)]
     held += [] if rule.max_score is None else [replace(whole, ceiling=rule.max_score)]
     for check in held:
-        rows = [r for task in named if task in after for r in after[task].rows.values() if is_of(r, rule.metric)]
-        kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
+        rows = [(t, r) for t in named if t in after for r in after[t].rows.values() if is_of(r, rule.metric)]
+        rows = [(task, row) for task, row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
+        kept = [row for _, row in rows]
+        tasks = [task for task, _ in rows] if _is_plain_mean(rule, named, after) else []
         parts = {task: after[task].part for task in named if task in after}
         asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
         languages = {row.language for row in kept} - {""}
@@ -137,7 +140,7 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
         limited = [limits_of(rule.metric, kept)]
         limited += [] if check.floor is None else [out_of_reach(rule.metric, check.floor, kept)]
         said = "; ".join(filter(None, limited)) or None
-        found.append(replace(bounded(rule, rules, check, kept), part=_parts(parts), marked=marked, limited=said))
+        found.append(replace(bounded(rule, rules, check, kept, tasks), part=_parts(parts), marked=marked, limited=said))
     if rule.limits_drop:
         for side, before in sides.items():
             found += _compared(rule, rules, replace(blank, against=side), named, before, after)
@@ -161,7 +164,10 @@ def _compared(
         for pair in pairs
         if any(pair.unpaired)
     )
-    whole = _pooled(rule.task, pairs).of_metric(rule.metric)
+    whole = _pooled(rule.task, pairs)
+    if _is_plain_mean(rule, named, before, after):
+        whole = replace(whole, tasks=tuple(pair.task for pair in pairs for _ in pair.first))
+    whole = whole.of_metric(rule.metric)
     if rule.pair is not None:
         whole = whole.of_pair(rule.pair)
     # a row that one run lacks is no score that could be bounded
@@ -183,6 +189,13 @@ def _compared(
 
 def _matches(pattern: str, run: SampleSet) -> bool:
     return fnmatchcase(run.task, pattern) or pattern in run.groups
+
+
+def _is_plain_mean(rule: Rule, named: Sequence[str], *sides: Runs) -> bool:
+    """Return whether a rule is on the plain mean of several tasks' scores, as one of the runs reports their group."""
+    runs = [runs[task] for runs in sides for task in named if task in runs]
+    means = [rule.metric in run.plain_means.get(rule.task, ()) for run in runs]
+    return rule.pair is None and len(named) > 1 and any(means)
 
 
 def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
@@ -240,8 +253,8 @@ def _limit(rule: Rule, against: Side, pair: PairedRows) -> float:
         return rule.max_drop_pinned
     if rule.max_drop_relative is None:
         return rule.max_drop or 0.0
-    known = [row.values[rule.metric] for row in pair.first if rule.metric in row.values]
-    return rule.max_drop_relative * abs(sum(known) / len(known)) if known else 0.0
+    known = mean_of([row.values.get(rule.metric) for row in pair.first], pair.tasks)
+    return rule.max_drop_relative * abs(known or 0.0)
 
 
 def _unscored(rule: Rule, blank: Check, pair: PairedRows) -> Check | RuleTest:

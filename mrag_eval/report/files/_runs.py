@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -42,7 +42,8 @@ class RunOf:
 class SampleSet:
     """The rows of one task of one run, and its record (None if there is no result file in the same folder).
 
-    ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
+    ``groups`` are the groups of tasks in which the run reports it, ``plain_means`` the metrics of which a group has the
+    plain mean of its tasks, whatever their numbers of rows. ``part`` says how many of the rows were run, if not
     all, and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None:
     the file has samples.
     """
@@ -55,6 +56,7 @@ class SampleSet:
     part: str | None = None
     run: RunOf = RunOf()
     kept: Mapping[str, RowTexts] | None = None
+    plain_means: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def answered_by(self) -> tuple[str, ...]:
@@ -110,4 +112,6 @@ def _sample_set(task: str, path: Path) -> SampleSet:
     part = None if leaf is None else file.remark(task)
     run = RunOf(file.model, file.model_revision, file.date)
     measured = file.measurement(task) if counts(path) else None
-    return SampleSet(task, path, measured, rows, file.groups_of(task), part, run)
+    groups = file.groups_of(task)
+    plain = {group: means for group, means in file.plain_means.items() if group in groups}
+    return SampleSet(task, path, measured, rows, groups, part, run, plain_means=plain)
