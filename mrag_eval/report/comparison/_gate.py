@@ -47,7 +47,7 @@ def gate(
     Args:
         baseline, candidate: the runs. ``model`` and ``baseline_model`` choose one of several models in their folders.
         rules: the drops allowed.
-        pinned: a second, older baseline, against which drops add up.
+        pinned: a second, older baseline, against which drops add up. Of several models, ``baseline_model`` is taken.
 
     A drop that is shown fails. A check without one passes only if there is enough to compare. Raises DataError for
     runs that cannot be read, and for those of several models, or that several models answered.
@@ -55,7 +55,7 @@ def gate(
     after = read_runs_or_baseline(candidate, model)
     sides: dict[Side, Runs] = {"baseline": read_runs_or_baseline(baseline, baseline_model)}
     if pinned:
-        sides["pinned"] = read_runs_or_baseline(pinned)
+        sides["pinned"] = read_runs_or_baseline(pinned, baseline_model, of_several=True)
     for where, of_side in (*sides.items(), ("candidate", after)):
         _check_one_model(where, of_side, rules.differs)
     records = [run.measurement for runs in (*sides.values(), after) for run in runs.values()]

@@ -72,15 +72,18 @@ class SampleSet:
         return {s.record.row: RowTexts.of(s) for s in read_samples(self.path) if s.record.row in rows}
 
 
-def read_runs(paths: Sequence[Path], model: str | None = None) -> dict[str, SampleSet]:
+def read_runs(paths: Sequence[Path], model: str | None = None, *, of_several: bool = False) -> dict[str, SampleSet]:
     """Return task name -> its newest scored rows, from sample files or from folders searched for them.
 
     A file that ``mrag-eval judge answers`` wrote takes precedence over its source. ``model`` keeps the runs of one
-    model. Raises DataError for a path without sample files, and for runs of several models, listing them.
+    model, with ``of_several`` only where there are several. Raises DataError for a path without sample files, and for
+    runs of several models, listing them.
     """
     files = files_at(paths)
     model_of = models_beside(files)
     models = sorted({*model_of.values()})
+    if of_several and len(models) < 2:
+        model = None
     if model is not None and model not in models:
         raise DataError(f"{_listed(paths)}: no run of the model {model}", f"the models there: {', '.join(models)}")
     if model is None and len(models) > 1:
