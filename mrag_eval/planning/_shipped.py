@@ -81,9 +81,8 @@ def deviations(
     """Return every key in which a run is not the task as shipped, on the published data, over all of its rows.
 
     The first value of each is the run's. What a task leaves open, such as its judges, does not count; the user's own
-    files of languages do. A run of a task
-    whose file has changed since differs in its version alone: what was different then is not known. ``folder`` and
-    ``changes`` are as in :func:`shipped`.
+    files of languages do. Of the settings of a task whose file has changed since, its version alone differs: what was
+    different then is not known. ``folder`` and ``changes`` are as in :func:`shipped`.
     """
     if record is None:
         return [Differs(None, UNKNOWN, "unknown", "known")]
