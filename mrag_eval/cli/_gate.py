@@ -35,7 +35,10 @@ def gate(
         typer.Option(metavar="NAME", help="The model to take, if the folder of the candidate, or RUN, has several."),
     ] = None,
     baseline_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model to take, if the baseline's folder has several.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The model to take, if the folder of the baseline has several, or the pinned one."
+        ),
     ] = None,
     rules: Annotated[Path | None, typer.Option(help="The rules: a YAML file, described in docs/gate.md.")] = None,
     save: Annotated[

@@ -2,7 +2,7 @@
 
 from mrag_eval.models._answering import LOCAL as LOCAL_TRANSPORT
 from mrag_eval.models._answering import OURS as ANSWERED_BY_US
-from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answering
+from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating, own_replies
 from mrag_eval.models._kept import NOT_KEPT, KeptReplies
@@ -64,6 +64,7 @@ __all__ = [
     "Translation",
     "Translator",
     "Verdict",
+    "answered_by_others",
     "answering",
     "asked_args",
     "behind_api",

@@ -6,7 +6,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -80,6 +80,12 @@ class Answering:
             "finish_reasons": dict(self.finish_reasons),
             "outcomes": dict(self.outcomes),
         }
+
+
+def answered_by_others(asked: str, counts: Mapping[str, int]) -> str | None:
+    """Return the models that replies named, with the number of replies; None if the one that was asked is alone."""
+    said = ", ".join(f"{name} ({n:,} of {sum(counts.values()):,} replies)" for name, n in counts.items())
+    return said if {*counts} - {asked} else None
 
 
 @contextmanager
@@ -232,7 +238,11 @@ class _Service(ABC):
     def _told(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Reply]:
         """Return the answer to each request, with a line on those that failed."""
         found = self._answers(method, requests)
-        self._state.answered_by.update(one.answered_by for one in found if one.answered_by is not None)
+        named = Counter(one.answered_by for one in found if one.answered_by is not None)
+        self._state.answered_by.update(named)
+        if others := answered_by_others(self._state.model, named):
+            level = logging.WARNING if len(named) > 1 else logging.INFO
+            log.log(level, "model '%s': answered by %s", self._state.model, others)
         self._state.finish_reasons.update(one.finish_reason for one in found if one.finish_reason is not None)
         if cut := sum(one.cut_off and bool(one.text) for one in found):
             name = self._state.model

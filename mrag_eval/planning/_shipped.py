@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mrag_eval.config import (
+    JUDGES,
     SOURCES,
     UNKNOWN,
     Differs,
     Measurement,
     RunTasks,
     differences,
+    is_named,
     overlaid,
     read_task_yaml,
     setting_of,
     split_config,
     undotted,
 )
-from mrag_eval.datasets import declaration_of, identity_of, validate_data
+from mrag_eval.datasets import declaration_of, identity_of, sha256_file, validate_data
 from mrag_eval.judging import prompt_texts
+from mrag_eval.languages import RELIABILITY_FILE
 from mrag_eval.platform import ConfigError, content_key, json_value, tasks_folder
-from mrag_eval.scoring import METRIC_NAMES
+from mrag_eval.scoring import METRIC_NAMES, OWN, words_of
 
 _MODE = "retrieval.mode"
+# The parts of the instrument that a task leaves open, beside what decides one metric alone: models, detectors that a
+# setting names, and other libraries' cutting of words.
+_LEFT_OPEN = (JUDGES, "planner", "critic", "translator", "reranker", "detector", "segmenter")
 
 
 class Shipped(NamedTuple):
@@ -73,24 +80,24 @@ def deviations(
 ) -> list[Differs]:
     """Return every key in which a run is not the task as shipped, on the published data, over all of its rows.
 
-    The first value of each is the run's. What a task leaves open, such as its judges, does not count. A run of a task
-    whose file has changed since differs in its version alone: what was different then is not known. ``folder`` and
-    ``changes`` are as in :func:`shipped`.
+    The first value of each is the run's. What a task leaves open, such as its judges, does not count; the user's own
+    files of languages do. Of the settings of a task whose file has changed since, its version alone differs: what was
+    different then is not known. ``folder`` and ``changes`` are as in :func:`shipped`.
     """
     if record is None:
         return [Differs(None, UNKNOWN, "unknown", "known")]
     official = shipped(record.task, folder)
     if official is None:
         return [Differs("setting", "task", record.task, "a task of the package")]
-    data = [*_rows(record, official.measurement.setting["data"]), *_corpus(record)]
+    rest = [*_rows(record, official.measurement.setting["data"]), *_corpus(record), *_instrument(record)]
     if record.shipped not in (None, official.sha256):
-        return [Differs("setting", "task", "of another version of the task's file", "of this one"), *data]
+        return [Differs("setting", "task", "of another version of the task's file", "of this one"), *rest]
     expected = (shipped(record.task, folder, changes) or official).measurement
     found = {one.key: one for one in differences(record, _followed(record, expected, folder, changes), ["setting"])}
     mine, theirs = _mode(record), _mode(expected)
     if mine != theirs:
         found[_MODE] = Differs("setting", _MODE, mine, theirs)
-    return [*(found[key] for key in sorted(found)), *data]
+    return [*(found[key] for key in sorted(found)), *rest]
 
 
 def _followed(
@@ -146,6 +153,20 @@ def _corpus(record: Measurement) -> Iterator[Differs]:
         yield Differs("data", "index.recipe", f"own, {count:,} passages in {' '.join(own)}", "a known source")
     if index.get("part"):
         yield Differs("data", "index.part", f"a part of the source in {' '.join(index['part'])}", "all of it")
+
+
+def _instrument(record: Measurement) -> Iterator[Differs]:
+    """Yield the parts of the instrument that no task leaves open and that are not as they ship."""
+    ships = replace(
+        record,
+        instrument={
+            **words_of(record.setting.get("metrics") or ()),
+            "reliability": {"sha256": sha256_file(RELIABILITY_FILE)},
+        },
+    ).deciding(["instrument"])
+    for key, value in sorted(record.deciding(["instrument"]).items()):
+        if not (key.startswith(OWN) or is_named(key, _LEFT_OPEN)) and value != ships.get(key):
+            yield Differs("instrument", key, value, ships.get(key))
 
 
 def setting_hash(record: Measurement) -> str:

@@ -45,11 +45,16 @@ def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
 
     ``own_tasks`` is the folder of tasks that need no ``--include_path``. Secrets are never part of the command: an
     argument that looks like one is left out, and the notes name it. Raises DataError for a file that is not a result
-    file, and for results without a task of ours.
+    file, for results without a task of ours, and for a log that was scored: no model ran.
     """
     file = read_results([path], judged=False)[-1]
     if not file.leaves:
         raise DataError(f"{file.path}: no task of ours in these results", "name the results_*.json of a run of ours")
+    if all(leaf.config.setting("replies") == "given" for leaf in file.leaves.values()):
+        raise DataError(
+            f"{file.path}: the replies are those of a log, so that there is no run to repeat",
+            f"score the log again: mrag-eval score LOG --output_path {output_path}",
+        )
     content = file.content
     configs = {task: leaf.config for task, leaf in file.leaves.items()}
     notes: list[str] = []

@@ -38,7 +38,7 @@ from mrag_eval.metrics import (
     word_precision,
     word_recall,
 )
-from mrag_eval.platform import Wait
+from mrag_eval.platform import DataError, Wait
 from mrag_eval.scoring import _abstention as abstention
 from mrag_eval.scoring import _reply_values as values
 from mrag_eval.scoring._control_kinds import (
@@ -68,8 +68,9 @@ class Metric:
 
     ``needs`` are the steps on the way to the metric: a row of which one failed has no value. ``control`` names what
     shows the metric's range in a language (:mod:`mrag_eval.scoring._control_kinds`). ``words``: what decides the words
-    of a reply beside the code of the metric, a normaliser of ours or the segmenters of other libraries
-    (:func:`words_of`). ``identity``: of a user's metric, what its function is; ours go by the version of the package.
+    of a reply beside the code of the metric, a normaliser of ours, the segmenters of other libraries
+    (:func:`words_of`), or files of languages (:func:`read_by_words`). ``identity``: of a user's metric, what its
+    function is; ours go by the version of the package.
     """
 
     name: str
@@ -85,24 +86,32 @@ class Metric:
 
 
 _NORMALIZED = ("normalizer",)
+# Words by which a reply chooses, agrees or declines.
+_BY_WORDS = ("languages",)
 # Metrics of the reply, by their controls.
 _reply = partial(Metric, needs=ANSWERED)
-_chosen, _form = partial(_reply, control=CHOICE), partial(_reply, control=FORM)
+_chosen, _form = partial(_reply, control=CHOICE, words=_BY_WORDS), partial(_reply, control=FORM)
+_read = partial(_form, words=_BY_WORDS)
 _held, _equal = partial(_reply, control=HOLDS), partial(_reply, control=EQUALS)
 _told = partial(_reply, control=LANGUAGE)
 _judged = partial(Metric, needs=way_to("answer", "judge"), control=JUDGED)
 _translated = partial(Metric, needs=way_to("translation of answers"), control=HOLDS)
 _beside_passages = uncontrolled("it compares replies with passages, and controls are shown none")
 _quoted = partial(_reply, control=_beside_passages)
-_grounded = partial(Metric, needs=way_to("grounding"), control=_beside_passages)
+_grounded = partial(Metric, needs=way_to("grounding"), control=_beside_passages, words=_BY_WORDS)
 _abstains = partial(Metric, needs=way_to("answer", "label"), control=_beside_passages)
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
         _chosen("acc", values.accuracy, "the chosen option is the right one (a reply without a clear choice is wrong)"),
         _chosen("acc_micro", values.accuracy, "acc, for groups that also report the mean over rows"),
-        _form("choice_parsed", values.choice_parsed, "share of replies with exactly one readable choice"),
-        _held("yes_no", values.yes_no, "the reply says yes or no as the answer does, in words of its language"),
+        _read("choice_parsed", values.choice_parsed, "share of replies with exactly one readable choice"),
+        _held(
+            "yes_no",
+            values.yes_no,
+            "the reply says yes or no as the answer does, in words of its language",
+            words=_BY_WORDS,
+        ),
         _held("char3gram_recall", values.char_recall, "character 3-gram recall, best over answers"),
         _held("char3gram_recall_aliases", values.char_recall_aliases, "the same over answers and aliases (MKQA)"),
         _equal("char3gram_precision", each(char_ngram_precision), "character 3-gram precision"),
@@ -178,11 +187,11 @@ METRICS: dict[str, Metric] = {
         _form("declined", values.declined, "the answer tag holds None, if the prompt offers that (incorrect)", None),
         _form("answer_tag", values.answer_tag, "share of replies with the answer tag asked for"),
         _form("option_read", values.option("read"), "an option can be read from the reply by BordIRlines' rule"),
-        _form("option_refused", values.option("refused"), "no option is read, and the reply declines in words", None),
-        _form("option_unread", values.option("unread"), "no option is read, and the reply does not decline", False),
+        _read("option_refused", values.option("refused"), "no option is read, and the reply declines in words", None),
+        _read("option_unread", values.option("unread"), "no option is read, and the reply does not decline", False),
         _told("language_mix", values.mixed, "share of tokens in another language", False),
         _told("code_switch", values.code_switch, "share of letters outside the language's scripts", False),
-        _form("refused", values.refused, "the reply declines in words of its language or of English", None),
+        _read("refused", values.refused, "the reply declines in words of its language or of English", None),
         _quoted(
             "verbatim_quote", quotes("shown"), "share of the reply's quotes that stand word by word in a passage shown"
         ),
@@ -208,6 +217,7 @@ METRICS: dict[str, Metric] = {
             "share of the answer's claims that a passage shown supports, in any language",
             needs=way_to("grounding"),
             control=SUPPORT,
+            words=_BY_WORDS,
         ),
         *(
             _grounded(name, partial(crossed, name), f"the answer is {what}", more)
@@ -223,12 +233,14 @@ METRICS: dict[str, Metric] = {
             abstention.rate("error", abstention.by_words),
             "a passage shown answers, and the reply declines (in words, by tag, or without any text)",
             False,
+            words=_BY_WORDS,
         ),
         _abstains(
             "abstention_hallucination",
             abstention.rate("hallucination", abstention.by_words),
             "no passage shown answers, and the reply does not decline",
             False,
+            words=_BY_WORDS,
         ),
         _abstains(
             "nomiracl_error",
@@ -260,6 +272,10 @@ METRICS: dict[str, Metric] = {
 OWN = "metric:"
 
 
+# Names under which runs declare metrics of the user's of other sides or units, each with what they declare.
+TWO_METRICS: dict[str, str] = {}
+
+
 def words_of(metrics: Iterable[str]) -> dict[str, Any]:
     """Return what decides these metrics beside this package: normaliser and segmenters by version, users' functions.
 
@@ -272,6 +288,12 @@ def words_of(metrics: Iterable[str]) -> dict[str, Any]:
     return own | {key: version() for key, version in known.items() if any(key in words for words in declared)}
 
 
+def read_by_words(metric: str) -> bool:
+    """Return whether words in files of languages decide a metric, as results name it."""
+    declared = metric_named(metric)
+    return metric == TASK_SCORES[0] if declared is None else _BY_WORDS[0] in declared.words
+
+
 def support_by(metrics: Sequence[str], classifier: Mapping[str, Any]) -> dict[str, Any]:
     """Return what decides the metrics of support: the classifier, and the metric that says which answers are right."""
     right = next((name for name in CORRECT if name in metrics), None)
@@ -280,8 +302,13 @@ def support_by(metrics: Sequence[str], classifier: Mapping[str, Any]) -> dict[st
 
 
 def metric_named(name: str) -> Metric | None:
-    """Return the record of a metric as results name it, such as the share of one label; None for other measures."""
+    """Return the record of a metric as results name it, such as the share of one label; None for other measures.
+
+    Raises DataError for a name of two metrics (:data:`TWO_METRICS`).
+    """
     plain = plain_name(name)
+    if plain in TWO_METRICS:
+        raise DataError(TWO_METRICS[plain], "show them in a command each, or rename one: @metric(name=...)")
     base, dot, label = plain.partition(".")
     if dot and base == LABEL_SHARE:
         return replace(METRICS[base], name=plain, score=values.label(label))

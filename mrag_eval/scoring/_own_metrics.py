@@ -13,7 +13,7 @@ from mrag_eval.config import JUDGES
 from mrag_eval.core import LABEL_SHARE, Scale, Scored, Value, not_finite, plain_name
 from mrag_eval.platform import ConfigError, OwnFunction, entry_point, own_function
 from mrag_eval.scoring._control_kinds import uncontrolled
-from mrag_eval.scoring._metrics import METRICS, OWN, Metric
+from mrag_eval.scoring._metrics import METRICS, OWN, TWO_METRICS, Metric
 from mrag_eval.scoring._reply_values import Batch, by_row
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES
 
@@ -26,6 +26,8 @@ _SIDES: Mapping[str, bool | None] = {"higher": True, "lower": False, "neither": 
 _TAKEN = frozenset({*METRICS, *TASK_SCORES, *TASK_MEASURES, "rows", "votes", "unscored"})
 # Functions of metrics by name; those that are known from the record of a run alone have none.
 _loaded: dict[str, OwnFunction] = {}
+# The record that such a metric is known from, by name.
+_told: dict[str, str] = {}
 _OWN_CONTROL = uncontrolled("it is a metric of the user's, whose range on these rows is not known")
 
 
@@ -96,17 +98,35 @@ class MetricNames(Collection[str]):
 METRIC_NAMES = MetricNames()
 
 
-def tell_metrics(instrument: Mapping[str, Any]) -> None:
-    """Make the metrics of the user's in the record of a run known: their sides and units, not their functions."""
+def tell_metrics(instrument: Mapping[str, Any], where: str) -> None:
+    """Make the metrics of the user's in the record of a run known: their sides and units, not their functions.
+
+    One that another run, or a function, declares otherwise is two metrics under one name: whatever asks for its side or
+    unit from then on is refused. ``where`` the record is goes into that error.
+    """
     for key, told in instrument.items():
         name = key.removeprefix(OWN)
         # of a measure of ours, the record names judges of its own
-        if key.startswith(OWN) and name not in METRICS and isinstance(told, Mapping) and JUDGES not in told:
-            low, high = (end if isinstance(end := told.get(key), int | float) else None for key in ("low", "high"))
-            reason = f"the function of {name} is not loaded here"
-            told_scale = Scale(str(told.get("unit", "share")), low, high)
-            METRICS[name] = _record(name, by_row(partial(_unknown, reason)), told_scale, told, "")
+        if not key.startswith(OWN) or name in _TAKEN or not isinstance(told, Mapping) or JUDGES in told:
+            continue
+        low, high = (end if isinstance(end := told.get(key), int | float) else None for key in ("low", "high"))
+        reason = f"the function of {name} is not loaded here"
+        told_scale = Scale(str(told.get("unit", "share")), low, high)
+        found = _record(name, by_row(partial(_unknown, reason)), told_scale, told, "")
+        known = METRICS.setdefault(name, found)
+        if known is found:
+            _told[name] = where
             _loaded.pop(name, None)
+        elif _declared(known) != _declared(found):
+            other = _loaded[name].place if name in _loaded else _told.get(name, "elsewhere")
+            TWO_METRICS[name] = f"'{name}' is two metrics: {_declared(found)} in {where}; {_declared(known)} in {other}"
+
+
+def _declared(own: Metric) -> str:
+    """Return what a metric of the user's declares of its values."""
+    side = next(better for better, more in _SIDES.items() if more is own.higher_is_better)
+    low, high = ("none" if end is None else f"{end:g}" for end in (own.scale.low, own.scale.high))
+    return f"better={side}, unit={own.scale.unit}, low={low}, high={high}"
 
 
 def _unknown(reason: str, row: Scored) -> Value:
@@ -138,6 +158,7 @@ def _added(own: OwnFunction, where: str) -> str:
     scale = Scale(settings.unit, settings.low, settings.high)
     score = by_row(partial(_value, own.call, name, scale))
     identity = {**own.identity, **asdict(settings), "name": name}
+    TWO_METRICS.pop(name, None)
     METRICS[name] = _record(name, score, scale, identity, next(iter((own.call.__doc__ or "").strip().splitlines()), ""))
     _loaded[name] = own
     return name

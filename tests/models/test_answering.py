@@ -136,6 +136,28 @@ def test_everything_of_a_reply_comes_back_from_the_cache(start: Start) -> None:
     assert len(server.requests) == 4
 
 
+@pytest.mark.parametrize(
+    ("names", "said_of", "level"),
+    [
+        (("m", "m"), None, None),
+        (("m-2026", "m-2026"), "m-2026 (2 of 2 replies)", "INFO"),
+        (("m", "tiny"), "m (1 of 2 replies), tiny (1 of 2 replies)", "WARNING"),
+    ],
+)
+def test_other_models_that_replied_are_said_once(
+    start: Start, caplog: pytest.LogCaptureFixture, names: tuple[str, str], said_of: str | None, level: str | None
+) -> None:
+    by = dict(zip("ab", names, strict=True))
+    server = start(lambda body, n: Answer(body={**said("42").body, "model": by[asked(body)]}))
+    for _ in range(2):
+        # from the cache as well
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="lm_eval"):
+            ask(model(server, num_concurrent=1), rows(model(server), *by))
+        lines = [(one.message, one.levelname) for one in caplog.records if "answered by" in one.message]
+        assert lines == ([(f"model 'm': answered by {said_of}", level)] if said_of else [])
+
+
 # ------------------------------------------------------------------ --use_cache
 
 

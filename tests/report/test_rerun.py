@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from lm_eval.utils import handle_non_serializable
 
+import mrag_eval
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli import main
 from mrag_eval.config import package_versions
+from mrag_eval.platform import DataError
 from mrag_eval.report import repeated, rerun
 from tests.task.test_hook import run
 from tests.worlds.measured import recorded
@@ -176,3 +178,22 @@ def test_numbers_that_moved_are_named(tmp_path: Path) -> None:
 
 def test_the_record_is_what_the_harness_can_write(tasks: Path) -> None:
     json.dumps(run(tasks, limit=2)["configs"], default=handle_non_serializable)
+
+
+def test_a_log_that_was_scored_has_no_run_to_repeat(tmp_path: Path, own: Path) -> None:
+    """Whatever the log: no command of a model is printed for it."""
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        json.dumps(
+            {"question": "When?", "answer": "1841", "contexts": ["In 1841."], "reference": "1841", "lang": "en"}
+        ),
+        "utf-8",
+    )
+    given: list[dict[str, Any]] = [{}, {"hash_texts": True}, {"model": "gpt-5", "task": "mine"}]
+    for more in given:
+        mrag_eval.score(log, metrics=["match"], output=tmp_path / "out", **more)
+        with pytest.raises(
+            DataError, match="the replies are those of a log, so that there is no run to repeat"
+        ) as caught:
+            rerun(tmp_path / "out", tmp_path / "again", own)
+        assert str(caught.value.next_step).startswith("score the log again: mrag-eval score LOG")

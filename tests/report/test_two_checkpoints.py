@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.platform import DataError
+from mrag_eval.report import gate, write_baseline
+from mrag_eval.report.comparison._gate_rules import Rules
 from mrag_eval.report.files._leaves import result_leaves
 from mrag_eval.report.files._runs import read_runs
 from mrag_eval.report.files._samples import models_beside, sample_files
@@ -44,3 +46,19 @@ def test_a_tokenizer_makes_another_model(tmp_path: Path) -> None:
         (path,) = run.rglob("results_*.json")
         path.write_text(path.read_text("utf-8").replace('"model_name": "/ckpt', '"former": "/ckpt'), "utf-8")
     assert len({leaf.label for leaf, _ in result_leaves(runs)}) == 4
+
+
+@pytest.mark.parametrize("pinned", ["two", "a", "old", "old.json"])
+def test_the_model_of_the_baseline_is_taken_of_a_pinned_folder_with_several(pinned: str, tmp_path: Path) -> None:
+    """A pinned run of one model is that run, whatever its model is called."""
+    for name in ("two/a", "two/b", "a", "old"):
+        checkpoint(tmp_path / name, "model", name.rpartition("/")[2])
+    write_baseline([tmp_path / "old"], tmp_path / "old.json")
+    rules = Rules.model_validate({"min_n": 2, "rules": [{"metric": "match", "max_drop": 0.5}]})
+    sides = [tmp_path / "two"], [tmp_path / "two"]
+    found = gate(*sides, rules, pinned=[tmp_path / pinned], model="b", baseline_model="a")
+    taken = {side: run.partition(" ")[0] for side, run in found.runs.items()}
+    assert taken == {"baseline": "a", "candidate": "b", "pinned": "a" if pinned == "two" else pinned.partition(".")[0]}
+    if pinned == "two":
+        with pytest.raises(DataError, match="runs of 2 models: a, b"):
+            gate([tmp_path / "a"], [tmp_path / "a"], rules, pinned=[tmp_path / "two"])

@@ -16,6 +16,7 @@ from mrag_eval.config import Measurement
 from mrag_eval.core import RagDoc, Scored
 from mrag_eval.platform import ConfigError, DataError, FunctionName, _functions
 from mrag_eval.report import compare, gate, load_results, read_rules
+from mrag_eval.report.page._score_table import score_tables
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,
@@ -30,6 +31,7 @@ from mrag_eval.scoring import (
     tell_metrics,
     words_of,
 )
+from mrag_eval.scoring._metrics import TWO_METRICS
 from tests.task.test_hook import build, knows_everything, run
 from tests.worlds.small import BASE, ScriptedLM
 
@@ -47,6 +49,7 @@ def only_ours() -> Any:
     yield
     for name in {*METRICS} - {*OURS}:
         del METRICS[name]
+    TWO_METRICS.clear()
 
 
 def scored(name: str, row: Scored = ROW) -> float | str:
@@ -282,6 +285,23 @@ def test_a_changed_function_is_another_metric_and_changes_no_other(tasks: Path, 
     assert "changed" not in str(reasons["match"])
 
 
+@pytest.mark.parametrize("changed", ["better='lower'", "unit='words'", "low=None", "high=None", "high=2.0"])
+def test_what_two_runs_declare_otherwise_is_two_metrics(changed: str, tasks: Path, tmp_path: Path) -> None:
+    """Neither run decides, whichever is read first; what else they have is shown, and so is each alone."""
+    plain = "import mrag_eval\n@mrag_eval.metric()\n" + BREVITY.lstrip()
+    other = plain.replace("metric()", f"metric({changed})")
+    runs = [ran(tasks, tmp_path / str(n), source) for n, source in enumerate([plain, other])]
+    for order in (runs, runs[::-1]):
+        del METRICS["brevity"]
+        TWO_METRICS.clear()
+        assert {d.metric for d in compare([order[0]], [order[0]]).differences} == {"match", "brevity"}
+        assert {d.metric for d in compare([order[0]], [order[1]]).differences} == {"match"}
+        for ask in (lambda: score_tables(order), lambda: scale_of("brevity"), lambda: more_is_better("brevity")):  # noqa: B023
+            with pytest.raises(DataError, match="'brevity' is two metrics: better=") as caught:
+                ask()
+            assert all(str(run) in caught.value.message for run in order)
+
+
 def test_a_run_tells_the_side_and_unit_of_its_metrics(tasks: Path, tmp_path: Path) -> None:
     source = "import mrag_eval\n@mrag_eval.metric(better='lower', unit='words', high=None)\n" + BREVITY.lstrip()
     out = ran(tasks, tmp_path / "out", source)
@@ -295,7 +315,7 @@ def test_a_run_tells_the_side_and_unit_of_its_metrics(tasks: Path, tmp_path: Pat
     assert words_of(["brevity"]) == {"metric:brevity": told}
     assert "brevity" in set(results["metric"])
     # a function takes its place, and the record of a run takes none of ours
-    tell_metrics({"metric:match": {"better": "lower"}})
+    tell_metrics({"metric:match": {"better": "lower"}}, "a record")
     assert more_is_better("match") is True
     task_with(tasks, "[!function mine.brevity]", source)
     build(tasks, "own")

@@ -36,6 +36,7 @@ def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *,
         failed = sorted(row.id for row in run.rows.values() if row.failed)
         head = {"measurement": record, "groups": list(run.groups), "part": run.part, "failed": failed}
         head |= {"run": asdict(run.run), **({"judged_by": judges} if (judges := _judges(run)) else {})}
+        head |= {"plain_means": dict(run.plain_means)} if run.plain_means else {}
         rows = ",\n".join(
             json.dumps(
                 [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
@@ -67,19 +68,21 @@ def _answers(run: SampleSet) -> str:
     return ",\n".join(json.dumps(texts[row].kept(row), ensure_ascii=False) for row in sorted(texts))
 
 
-def read_runs_or_baseline(paths: Sequence[Path], model: str | None = None) -> dict[str, SampleSet]:
+def read_runs_or_baseline(
+    paths: Sequence[Path], model: str | None = None, *, of_several: bool = False
+) -> dict[str, SampleSet]:
     """Return task name -> scored rows from a baseline file, or from sample files and folders of them.
 
-    ``model`` keeps the runs of one model among those of folders. Raises DataError for any other file, and for runs of
-    several models.
+    ``model`` keeps the runs of one model among those of folders, with ``of_several`` only where there are several.
+    Raises DataError for any other file, and for runs of several models.
     """
     if len(paths) == 1 and paths[0].suffix == _SUFFIX and not paths[0].is_dir():
         runs = _read_baseline(paths[0])
         models = sorted({run.run.model for run in runs.values()})
-        if model is not None and models != [model]:
+        if model is not None and not of_several and models != [model]:
             raise DataError(f"{paths[0]}: no run of the model {model}", f"the models there: {', '.join(models)}")
         return runs
-    return read_runs(paths, model)
+    return read_runs(paths, model, of_several=of_several)
 
 
 def _read_baseline(path: Path) -> dict[str, SampleSet]:
@@ -123,9 +126,11 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     written = settings["measurement"]
     record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")
     run = RunOf(**settings["run"])
-    tell_metrics({} if record is None else record.instrument)
+    if record is not None:
+        tell_metrics(record.instrument, f"{path}: {task}")
     kept = dict(RowTexts.from_kept(line) for line in entry.get("answers", ()))
-    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept)
+    plain = {group: tuple(metrics) for group, metrics in settings.get("plain_means", {}).items()}
+    return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept, plain)
 
 
 def _finite(value: Any) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import combinations, compress
@@ -87,6 +87,7 @@ class PairedRows:
 
     ``part`` says how many of the task's rows were run, if not all. ``failed`` counts the failures of all rows of each
     run, by language. ``changed`` are the metrics of the user's that are not the same in both, and have no values here.
+    ``tasks`` has the task of each row if the score is the plain mean of several tasks' scores; else it is empty.
     """
 
     task: str
@@ -96,10 +97,12 @@ class PairedRows:
     part: str | None = None
     failed: tuple[FailedRows, FailedRows] = (FailedRows(), FailedRows())
     changed: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
 
     def of_metric(self, metric: str) -> PairedRows:
         """Return the pairs that the metric is of in either run."""
-        return self._kept([is_of(a, metric) or is_of(b, metric) for a, b in zip(self.first, self.second, strict=True)])
+        keeps = [is_of(a, metric) or is_of(b, metric) for a, b in zip(self.first, self.second, strict=True)]
+        return replace(self._kept(keeps), tasks=tuple(compress(self.tasks, keeps)))
 
     def of_rows(self, only: Collection[str]) -> PairedRows:
         """Return the pairs with these ids."""
@@ -192,7 +195,12 @@ def compare(
             f"the runs share no task ({', '.join(a)} | {', '.join(b)})", "name the tasks to pair: --pair FIRST=SECOND"
         )
     check_differs(differs, [a[task].measurement for task in both] + [b[task].measurement for task in both.values()])
-    notes = [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
+    versions = other_versions((a[task], b[other]) for task, other in both.items())
+    notes = [f"versions that differ, first | second: {versions}"] if versions else []
+    for where, sets in (("first", [a[task] for task in both]), ("second", [b[other] for other in both.values()])):
+        if models := dict.fromkeys(name for one in sets for name in one.answered_by):
+            notes.append(f"{where} run: answered by {', '.join(models)}")
+    notes += [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []
     parts: list[tuple[PairedRows, str, str | None]] = []
@@ -249,6 +257,13 @@ def is_of(row: ScoredRow, metric: str) -> bool:
 def unlike_settings(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> list[Differs]:
     """Return everything but model and rows in which two runs measured something else, unless ``differs`` names it."""
     return differences(first.measurement, second.measurement, ALL_BUT_THE_MODEL, (*differs, *_PAIRED))
+
+
+def other_versions(pairs: Iterable[tuple[SampleSet, SampleSet]]) -> str | None:
+    """Return the versions in which runs of the same tasks differ: ``mrag-eval 0.0.9 | 0.1.0``; None if in none."""
+    found = [differences(a.measurement, b.measurement, ["environment"], [UNKNOWN]) for a, b in pairs]
+    said = {f"{one.key.partition('.')[2]} {one.values}": None for part in found for one in part}
+    return ", ".join(said) or None
 
 
 def check_differs(differs: Sequence[str], records: Sequence[Measurement | None]) -> None:

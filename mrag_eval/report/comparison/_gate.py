@@ -7,9 +7,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from mrag_eval.config import EVERYTHING
+from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.platform import DataError, Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, paired
+from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, other_versions, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.comparison._gate_rules import Check, GateResult, Guard, Rule, Rules, Side
@@ -17,6 +19,7 @@ from mrag_eval.report.comparison._gate_verdicts import (
     RuleTest,
     bounded,
     drop_of,
+    mean_of,
     no_rows,
     unscored_of,
     verdicts,
@@ -26,6 +29,8 @@ from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.scoring import TASK_MEASURES
 
 Runs = Mapping[str, SampleSet]
+# The key under which a record names the models that replied.
+ANSWERED_BY = "answered_by"
 
 
 def gate(
@@ -42,15 +47,17 @@ def gate(
     Args:
         baseline, candidate: the runs. ``model`` and ``baseline_model`` choose one of several models in their folders.
         rules: the drops allowed.
-        pinned: a second, older baseline, against which drops add up.
+        pinned: a second, older baseline, against which drops add up. Of several models, ``baseline_model`` is taken.
 
     A drop that is shown fails. A check without one passes only if there is enough to compare. Raises DataError for
-    runs that cannot be read, and for those of several models.
+    runs that cannot be read, and for those of several models, or that several models answered.
     """
     after = read_runs_or_baseline(candidate, model)
     sides: dict[Side, Runs] = {"baseline": read_runs_or_baseline(baseline, baseline_model)}
     if pinned:
-        sides["pinned"] = read_runs_or_baseline(pinned)
+        sides["pinned"] = read_runs_or_baseline(pinned, baseline_model, of_several=True)
+    for where, of_side in (*sides.items(), ("candidate", after)):
+        _check_one_model(where, of_side, rules.differs)
     records = [run.measurement for runs in (*sides.values(), after) for run in runs.values()]
     check_differs(rules.differs, records)
     with Wait("reading the rules", len(rules.rules), "rules") as wait:
@@ -58,7 +65,10 @@ def gate(
     asked = [part for part in found if isinstance(part, RuleTest)]
     decided = iter(verdicts(asked, rules))
     checks = tuple(next(decided) if isinstance(part, RuleTest) else part for part in found)
-    runs = {side: _named(run) for side, run in (*sides.items(), ("candidate", after))}
+    runs: dict[str, str] = {side: _named(run) for side, run in (*sides.items(), ("candidate", after))}
+    for side, before in sides.items():
+        if versions := other_versions((before[task], after[task]) for task in before if task in after):
+            runs[f"versions that differ, {side} | candidate"] = versions
     looked_at = [(rule, task) for rule in rules.rules for task in after if _matches(rule.task, after[task])]
     return GateResult(
         checks,
@@ -70,11 +80,26 @@ def gate(
     )
 
 
+def _check_one_model(side: str, runs: Runs, differs: Sequence[str]) -> None:
+    """Raise DataError for a task whose replies named several models: a side of a gate is one model."""
+    if EVERYTHING in differs or ANSWERED_BY in differs:
+        return
+    for run in runs.values():
+        models = [name for name in run.answered_by if name != UNKNOWN_MODEL]
+        if len(models) > 1:
+            raise DataError(
+                f"{side}, {run.task}: {len(models)} models answered: {', '.join(models)}",
+                f"run again where one model answers; if on purpose, write differs: [{ANSWERED_BY}] in the rules",
+            )
+
+
 def _named(runs: Runs) -> str:
-    """Return model and time of the runs of one side."""
+    """Return model and time of the runs of one side, and the models that replies named, if another answered."""
     newest = max(runs.values(), key=lambda run: run.run.date).run
     dates = {run.run.date for run in runs.values()}
-    return f"{newest}, the newest of {len(dates)} runs" if len(dates) > 1 else str(newest)
+    named = f"{newest}, the newest of {len(dates)} runs" if len(dates) > 1 else str(newest)
+    models = dict.fromkeys(name for run in runs.values() for name in run.answered_by)
+    return f"{named}, answered by {', '.join(models)}" if models else named
 
 
 def _without_rule(looked_at: Sequence[tuple[Rule, str]], before: Runs, after: Runs) -> dict[str, tuple[str, ...]]:
@@ -104,8 +129,10 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
     held = [] if rule.min_score is None else [replace(whole, floor=rule.min_score)]
     held += [] if rule.max_score is None else [replace(whole, ceiling=rule.max_score)]
     for check in held:
-        rows = [r for task in named if task in after for r in after[task].rows.values() if is_of(r, rule.metric)]
-        kept = [row for row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
+        rows = [(t, r) for t in named if t in after for r in after[t].rows.values() if is_of(r, rule.metric)]
+        rows = [(task, row) for task, row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
+        kept = [row for _, row in rows]
+        tasks = [task for task, _ in rows] if _is_plain_mean(rule, named, after) else []
         parts = {task: after[task].part for task in named if task in after}
         asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
         languages = {row.language for row in kept} - {""}
@@ -113,7 +140,7 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
         limited = [limits_of(rule.metric, kept)]
         limited += [] if check.floor is None else [out_of_reach(rule.metric, check.floor, kept)]
         said = "; ".join(filter(None, limited)) or None
-        found.append(replace(bounded(rule, rules, check, kept), part=_parts(parts), marked=marked, limited=said))
+        found.append(replace(bounded(rule, rules, check, kept, tasks), part=_parts(parts), marked=marked, limited=said))
     if rule.limits_drop:
         for side, before in sides.items():
             found += _compared(rule, rules, replace(blank, against=side), named, before, after)
@@ -137,7 +164,10 @@ def _compared(
         for pair in pairs
         if any(pair.unpaired)
     )
-    whole = _pooled(rule.task, pairs).of_metric(rule.metric)
+    whole = _pooled(rule.task, pairs)
+    if _is_plain_mean(rule, named, before, after):
+        whole = replace(whole, tasks=tuple(pair.task for pair in pairs for _ in pair.first))
+    whole = whole.of_metric(rule.metric)
     if rule.pair is not None:
         whole = whole.of_pair(rule.pair)
     # a row that one run lacks is no score that could be bounded
@@ -159,6 +189,13 @@ def _compared(
 
 def _matches(pattern: str, run: SampleSet) -> bool:
     return fnmatchcase(run.task, pattern) or pattern in run.groups
+
+
+def _is_plain_mean(rule: Rule, named: Sequence[str], *sides: Runs) -> bool:
+    """Return whether a rule is on the plain mean of several tasks' scores, as one of the runs reports their group."""
+    runs = [runs[task] for runs in sides for task in named if task in runs]
+    means = [rule.metric in run.plain_means.get(rule.task, ()) for run in runs]
+    return rule.pair is None and len(named) > 1 and any(means)
 
 
 def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
@@ -216,8 +253,8 @@ def _limit(rule: Rule, against: Side, pair: PairedRows) -> float:
         return rule.max_drop_pinned
     if rule.max_drop_relative is None:
         return rule.max_drop or 0.0
-    known = [row.values[rule.metric] for row in pair.first if rule.metric in row.values]
-    return rule.max_drop_relative * abs(sum(known) / len(known)) if known else 0.0
+    known = mean_of([row.values.get(rule.metric) for row in pair.first], pair.tasks)
+    return rule.max_drop_relative * abs(known or 0.0)
 
 
 def _unscored(rule: Rule, blank: Check, pair: PairedRows) -> Check | RuleTest:

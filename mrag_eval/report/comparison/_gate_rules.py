@@ -190,8 +190,8 @@ class Check:
 class GateResult:
     """All checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided.
 
-    ``tests`` is the number of p-values that the ``correction`` is over. ``runs`` names the run of each side.
-    ``without_rule``: task -> metrics of both runs that no rule looks at.
+    ``tests`` is the number of p-values that the ``correction`` is over. ``runs`` names the run of each side, and the
+    versions in which they differ. ``without_rule``: task -> metrics of both runs that no rule looks at.
     """
 
     checks: tuple[Check, ...]

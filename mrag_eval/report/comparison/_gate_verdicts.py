@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from mrag_eval.report.comparison._compare import PairedRows, cell_of, smallest_detectable
@@ -89,6 +90,34 @@ def _turned(cell: PairedCell) -> PairedCell:
     return replace(cell, first=_times(cell.first, -1.0), second=_times(cell.second, -1.0), bounds=bounds)
 
 
+def _as_measured(cell: PairedCell, tasks: Sequence[str]) -> PairedCell:
+    """Return the cell with values whose mean over rows is the plain mean of the tasks' means.
+
+    A row of a task with n of the N rows that both runs scored, of T tasks, counts N / (T n) times.
+    """
+    known = [a is not None and b is not None for a, b in zip(cell.first, cell.second, strict=True)]
+    sizes = Counter(compress(tasks, known))
+    if len({*sizes.values()}) < 2:
+        return cell
+    counts = [sizes.total() / (len(sizes) * sizes[task]) if sizes[task] else 1.0 for task in tasks]
+    first, second = (
+        [None if value is None else count * value for value, count in zip(run, counts, strict=True)]
+        for run in (cell.first, cell.second)
+    )
+    most = max(counts)
+    bounds = None if cell.bounds is None else (min(0.0, cell.bounds[0] * most), max(0.0, cell.bounds[1] * most))
+    return replace(cell, first=first, second=second, bounds=bounds)
+
+
+def mean_of(values: Sequence[float | None], tasks: Sequence[str] = ()) -> float | None:
+    """Return the mean of the values that there are, of ``tasks`` the plain mean of each one's; None without a value."""
+    known: dict[str, list[float]] = {}
+    for value, task in zip(values, tasks or [""] * len(values), strict=True):
+        if value is not None:
+            known.setdefault(task, []).append(value)
+    return sum(sum(found) / len(found) for found in known.values()) / len(known) if known else None
+
+
 def _times(values: Values, factor: float) -> list[float | None]:
     return [None if value is None else factor * value for value in values]
 
@@ -121,6 +150,16 @@ class RuleTest:
     cells: tuple[PairedCell, ...]
 
     @property
+    def measured(self) -> tuple[PairedCell, ...]:
+        """Return the cells as the score is measured."""
+        return tuple(_as_measured(cell, self.tasks) for cell in self.cells)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Return the task of each row if the check is of the plain mean of their scores; shares of rows never are."""
+        return () if self.check.unscored else self.rows.tasks
+
+    @property
     def lost(self) -> int:
         """Return the number of rows that one run alone scored."""
         return sum((a is None) != (b is None) for a, b in zip(self.cells[0].first, self.cells[0].second, strict=True))
@@ -132,7 +171,7 @@ class RuleTest:
 
         None if there are no such rows; with a metric without a range, they cannot be filled, and the cells are empty.
         """
-        return tuple(map(_filled, self.cells)) if self.lost else None
+        return tuple(_as_measured(_filled(cell), self.tasks) for cell in self.cells) if self.lost else None
 
 
 def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
@@ -144,11 +183,11 @@ def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
         results = iter(margin_tests(flat, alpha=rules.alpha, correction=rules.correction, seed=rules.seed))
         return [[next(results) for _ in part] for part in cells]
 
-    own = tested([part.cells for part in asked])
+    own = tested([part.measured for part in asked])
     filled = [None if part.rule.max_unpaired is not None else part.filled for part in asked]
     worst = own
     if any(cells is not None for cells in filled):
-        worst = tested([cells or part.cells for cells, part in zip(filled, asked, strict=True)])
+        worst = tested([cells or part.measured for cells, part in zip(filled, asked, strict=True)])
     level = rules.alpha / max(1, sum(map(len, own))) if rules.correction == "holm" else rules.alpha
     return [
         _decided(part, tests, None if cells is None else with_worst, rules, level)
@@ -160,7 +199,7 @@ def _decided(
     asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules, level: float
 ) -> Check:
     """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
-    rule, cell = asked.rule, asked.cells[0]
+    rule, cell = asked.rule, asked.measured[0]
     # of a distance from 0, the side to which the candidate is nearer
     at = max(range(len(tests)), key=lambda i: -math.inf if (found := tests[i].difference) is None else found)
     test = tests[at]
@@ -212,8 +251,8 @@ def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Ch
         values = [(float(metric not in a.values), float(metric not in b.values)) for a, b in pairs]
     else:
         values = [(a.values[metric], b.values[metric]) for a, b in pairs]
-    n = len(values)
-    before, after = (sum(side) / n if n else None for side in zip(*values, strict=True)) if n else (None, None)
+    n, tasks = len(values), tuple(compress(asked.tasks, kept))
+    before, after = (mean_of(side, tasks) for side in zip(*values, strict=True)) if n else (None, None)
     worse_up = check.unscored or bool(asked.rule.less_is_better)
     ends = (test.lower, test.upper) if worse_up else (_minus(test.upper), _minus(test.lower))
     difference = test.difference if worse_up else _minus(test.difference)
@@ -291,16 +330,25 @@ def _caution(test: MarginTest) -> str | None:
     return f"exact from {EXACT_FROM} {word} on: {test.units} may contain none that change a lot"
 
 
-def bounded(rule: Rule, rules: Rules, check: Check, rows: Sequence[ScoredRow]) -> Check:
-    """Return the check of the candidate's score, as measured, against a floor or a ceiling."""
-    from mrag_eval.metrics import interval_for, unscored_range
+def bounded(rule: Rule, rules: Rules, check: Check, rows: Sequence[ScoredRow], tasks: Sequence[str] = ()) -> Check:
+    """Return the check of the candidate's score, as measured, against a floor or a ceiling.
+
+    ``tasks`` has the task of each row if the score is the plain mean of several tasks' scores.
+    """
+    from mrag_eval.metrics import interval_for, stratified_bootstrap, unscored_range
 
     if not rows:
         return replace(check, reason=no_rows(rule.pair))
     values: list[float | None] = [row.values.get(rule.metric) for row in rows]
     groups = groups_of(rows)
     scale = scale_of(rule.metric)
-    score = interval_for(values, groups=groups, seed=rules.seed)
+    if len({*Counter(compress(tasks, (value is not None for value in values))).values()}) > 1:
+        low, high = scale.bounds
+        inside = all(value is None or low <= value <= high for value in values)
+        bounds = scale.bounds if inside else None
+        score = stratified_bootstrap(values, tasks, groups=groups, bounds=bounds, seed=rules.seed)
+    else:
+        score = interval_for(values, groups=groups, seed=rules.seed)
     if score.value is None:
         return replace(check, reason=f"the candidate has no {rule.metric}")
     check = replace(check, n=score.n, candidate=score.value, low=score.low, high=score.high)
@@ -311,7 +359,7 @@ def bounded(rule: Rule, rules: Rules, check: Check, rows: Sequence[ScoredRow]) -
         return replace(check, reason="no candidate could fail: the bound is at the end of the metric's range")
     unscored = sum(value is None for value in values)
     if unscored and rule.max_unpaired is None:
-        ends = unscored_range(values, [0] * len(values), scale.bounds)
+        ends = unscored_range(values, tasks or [0] * len(values), scale.bounds)
         if any(_beyond(check, end) for end in ends):
             told = f"{unscored} of {len(values)} rows are unscored"
             return replace(check, reason=f"{told}: with the worst values there the bound would be crossed")

@@ -14,7 +14,7 @@ from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import DataError, did_you_mean
 from mrag_eval.report.exports._licences import LicensedData, source_of
-from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.files._results import EQUAL_MEANS, LeafResult, ResultFile, read_results
 from mrag_eval.report.files._samples import scored_samples
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._scores import Score, figure, score_frame, task_columns, task_scores
@@ -24,8 +24,6 @@ from mrag_eval.scoring import RESAMPLES
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# The harness may sum the mean of a group's leaves in another order than we do.
-_EQUAL = 1e-9
 # Keys of the harness's results that measure the run, not the model.
 _OF_THE_RUN = frozenset({"rows", "unscored"})
 # Settings that a note names.
@@ -358,8 +356,7 @@ def _group_mean(
     # a mean over tasks of which one has no value is no mean
     if lacking := [task for task in tasks if task not in values]:
         return {"value": None, "reason": f"a mean needs every task, and {', '.join(lacking)} has no value"}
-    # the harness weights by the rows of a task, scored by this metric or not
-    sizes = {task: file.reported(task).get("sample_len") or file.leaves[task].scores.rows for task in tasks}
+    sizes = {task: file.rows_of(task) for task in tasks}
     means = {"unweighted mean": dict.fromkeys(tasks, 1), "mean weighted by rows": sizes}
     fitting = (said for said, weights in means.items() if _is_mean(reported, values, weights))
     if (said := next(fitting, None)) is None:
@@ -373,7 +370,7 @@ def _group_mean(
 
 def _is_mean(reported: Any, values: Mapping[str, float], weights: Mapping[str, float]) -> bool:
     mean = sum(weights[task] * value for task, value in values.items()) / sum(weights.values())
-    return isinstance(reported, int | float) and abs(mean - reported) <= _EQUAL
+    return isinstance(reported, int | float) and abs(mean - reported) <= EQUAL_MEANS
 
 
 def _shared(parts: Sequence[Score]) -> dict[str, Any]:
@@ -408,6 +405,6 @@ def _interval(metric: str, value: float, rows: Sequence[tuple[str, ScoredRow]] |
         groups=groups if len(set(groups)) < len(groups) else None,
         n_resamples=RESAMPLES,
     )
-    if found.value is None or abs(found.value - value) > _EQUAL:
+    if found.value is None or abs(found.value - value) > EQUAL_MEANS:
         return Estimate(value)
     return found

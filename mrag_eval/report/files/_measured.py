@@ -23,7 +23,7 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     if not isinstance(written, Mapping):
         return None
     record = Measurement.from_dict(written, where)
-    tell_metrics(record.instrument)
+    tell_metrics(record.instrument, where)
     run = content.get("config")
     run = run if isinstance(run, Mapping) else {}
     record = record.adding("subject", _subject(run, content))

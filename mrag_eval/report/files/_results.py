@@ -38,6 +38,8 @@ from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
 log = logging.getLogger(f"lm_eval.{__name__}")
 # Model arguments from which the harness takes a model's name, the first that is given.
 NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
+# The harness may sum the mean of a group's leaves in another order than we do.
+EQUAL_MEANS = 1e-9
 _CELL = re.compile(r"(.+)\[(.+)\]")
 # The year 3000: what is later is no time of a run.
 _LAST_DATE = 32_503_680_000
@@ -162,6 +164,28 @@ class ResultFile:
             inner = self.tasks_of(child)
             out |= dict.fromkeys(inner or ([child] if child in self.configs else []))
         return list(out)
+
+    @cached_property
+    def plain_means(self) -> Mapping[str, tuple[str, ...]]:
+        """Return group -> metrics of which it has the plain mean of its tasks, and not that weighted by their rows."""
+        return {group: means for group in self.groups if (means := self._plain_means(group))}
+
+    def _plain_means(self, group: str) -> tuple[str, ...]:
+        tasks = self.tasks_of(group)
+        found = []
+        for key, value in self.reported(group).items():
+            parts = [part for task in tasks if isinstance(part := self.reported(task).get(key), int | float)]
+            if "_stderr," in key or not isinstance(value, int | float) or not parts or len(parts) < len(tasks):
+                continue
+            sizes = [self.rows_of(task) for task in tasks]
+            weighted = sum(size * part for size, part in zip(sizes, parts, strict=True)) / (sum(sizes) or 1.0)
+            if abs(sum(parts) / len(parts) - value) <= EQUAL_MEANS < abs(weighted - value):
+                found.append(key.removesuffix(",none"))
+        return tuple(found)
+
+    def rows_of(self, task: str) -> int:
+        """Return the rows of a task, by which the harness weights it in a group, scored by a metric or not."""
+        return int(self.reported(task).get("sample_len") or self.leaves[task].scores.rows)
 
     def reported(self, name: str) -> Mapping[str, Any]:
         """Return what the harness reports of a task or group: ``metric,filter`` -> value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -42,7 +42,8 @@ class RunOf:
 class SampleSet:
     """The rows of one task of one run, and its record (None if there is no result file in the same folder).
 
-    ``groups`` are the groups of tasks in which the run reports it. ``part`` says how many of the rows were run, if not
+    ``groups`` are the groups of tasks in which the run reports it, ``plain_means`` the metrics of which a group has the
+    plain mean of its tasks, whatever their numbers of rows. ``part`` says how many of the rows were run, if not
     all, and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None:
     the file has samples.
     """
@@ -55,6 +56,14 @@ class SampleSet:
     part: str | None = None
     run: RunOf = RunOf()
     kept: Mapping[str, RowTexts] | None = None
+    plain_means: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def answered_by(self) -> tuple[str, ...]:
+        """Return the models that replies named; none if that is the one that was asked alone."""
+        subject = {} if self.measurement is None else self.measurement.subject
+        names = tuple(subject.get("answered_by") or ())
+        return () if names == ((subject.get("model_args") or {}).get("model"),) else names
 
     def texts(self, rows: Collection[str]) -> dict[str, RowTexts]:
         """Return the texts of these rows, by id: those that the run's file holds."""
@@ -63,15 +72,18 @@ class SampleSet:
         return {s.record.row: RowTexts.of(s) for s in read_samples(self.path) if s.record.row in rows}
 
 
-def read_runs(paths: Sequence[Path], model: str | None = None) -> dict[str, SampleSet]:
+def read_runs(paths: Sequence[Path], model: str | None = None, *, of_several: bool = False) -> dict[str, SampleSet]:
     """Return task name -> its newest scored rows, from sample files or from folders searched for them.
 
     A file that ``mrag-eval judge answers`` wrote takes precedence over its source. ``model`` keeps the runs of one
-    model. Raises DataError for a path without sample files, and for runs of several models, listing them.
+    model, with ``of_several`` only where there are several. Raises DataError for a path without sample files, and for
+    runs of several models, listing them.
     """
     files = files_at(paths)
     model_of = models_beside(files)
     models = sorted({*model_of.values()})
+    if of_several and len(models) < 2:
+        model = None
     if model is not None and model not in models:
         raise DataError(f"{_listed(paths)}: no run of the model {model}", f"the models there: {', '.join(models)}")
     if model is None and len(models) > 1:
@@ -103,4 +115,6 @@ def _sample_set(task: str, path: Path) -> SampleSet:
     part = None if leaf is None else file.remark(task)
     run = RunOf(file.model, file.model_revision, file.date)
     measured = file.measurement(task) if counts(path) else None
-    return SampleSet(task, path, measured, rows, file.groups_of(task), part, run)
+    groups = file.groups_of(task)
+    plain = {group: means for group, means in file.plain_means.items() if group in groups}
+    return SampleSet(task, path, measured, rows, groups, part, run, plain_means=plain)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mrag_eval.core import decimal, points
-from mrag_eval.models import UNKNOWN_MODEL
+from mrag_eval.models import UNKNOWN_MODEL, answered_by_others
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
 from mrag_eval.report.files._results import ResultFile
@@ -120,11 +120,14 @@ def _failures(leaves: Iterable[Leaf]) -> Iterator[str]:
 
 
 def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[str]:
-    """Yield the tasks with replies of a cache that any model may have filled."""
+    """Yield the runs in which other models replied than the one asked, a cache that any may have filled included."""
     for leaf in leaves:
-        counts = leaf.result.config.block("answering").get("answered_by") or {}
-        if number := counts.get(UNKNOWN_MODEL):
+        block = leaf.result.config.block("answering")
+        counts = dict(block.get("answered_by") or {})
+        if number := counts.pop(UNKNOWN_MODEL, 0):
             yield f"{leaf.run}, {leaf.label}: {number:,} replies of the run by a model that is not known (--use_cache)"
+        if others := answered_by_others(str(block.get("model")), counts):
+            yield f"{leaf.run}, {leaf.label}: answered by {others}"
 
 
 def _unmeasured(leaves: Iterable[Leaf]) -> Iterator[str]:

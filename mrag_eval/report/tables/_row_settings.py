@@ -17,11 +17,12 @@ OF_THE_ANSWER = (
     *("prompt", "generation_kwargs", "num_fewshot", "output_type", "run", "seeds"),
     *("texts.prompt", "texts.judge", "texts.sufficiency", "judge.prompt", "judge.reply", "judge.scale"),
     *("judge.tie", "judge.language_check", "judge.languages", "judge.sufficiency", "judge.correct_language"),
+    *("normalizer", "reliability"),
 )
 # What changes no question and no reference answer.
 OF_A_RUN = (
     *(*OF_THE_ANSWER, "retrieval", "agent", "judge", "texts", "index"),
-    *("judges", "planner", "critic", "translator", "reranker"),
+    *("judges", "planner", "critic", "translator", "reranker", "languages"),
 )
 # Keys of the data that the comparison with the task as shipped covers.
 _OF_THE_ROWS = ("source", "ran")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from mrag_eval.config import mode_named
+from mrag_eval.config import Retrieval, mode_named
 from mrag_eval.core import Hit, Passage, Trace, is_relevant
 from mrag_eval.datasets import Held
 from mrag_eval.platform import to_json
@@ -37,6 +37,11 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     of_corpus = Differing(leaf.task, len(samples), "by the corpus")
     of_ranking = Differing(leaf.task, len(samples), "by its ranking")
     of_trace = Differing(leaf.task, len(samples), "by its trace")
+    retrieval = here.retrieval
+    if here.retrieved_otherwise:
+        retrieval = None
+        why = f"rows retrieved under other settings, as permitted: {', '.join(here.retrieved_otherwise)}"
+        yield Finding(leaf.task, "note", f"{why}; passages were not compared with the corpus here")
     texts = _texts(here, samples)
     _compare_absent(here, of_corpus, samples)
     for sample in samples:
@@ -50,7 +55,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
                 of_corpus.compare(row, shown, {key: kept[key] for key in shown}, "doc.passages")
             elif texts or given:
                 of_corpus.add(row, "doc.passages.id", passage["id"], None)
-            if here.retrieval is not None and here.retrieval.shuffle is None and passage.get("rank") != place:
+            if retrieval is not None and retrieval.shuffle is None and passage.get("rank") != place:
                 of_ranking.add(row, "doc.passages.rank", passage.get("rank"), place)
             _compare_place(of_ranking, row, passage, lists, by_agents="trace" in doc)
             if doc.get("withheld") and is_relevant(Hit.from_dict(passage), sample.doc):
@@ -62,7 +67,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
                     of_corpus.compare(row, {part: found[part] for part in wanted}, wanted, f"doc.{key}")
                 elif texts:
                     of_corpus.add(row, f"doc.{key}.ids", name, None)
-        _compare_order(here, of_ranking, row, doc, lists)
+        _compare_order(retrieval, leaf.config.shows, of_ranking, row, doc, lists)
         if sample.trace is not None:
             _compare_trace(of_trace, row, doc, sample.trace)
     yield from of_corpus.findings()
@@ -144,10 +149,14 @@ def _compare_place(
 
 
 def _compare_order(
-    here: TaskHere, differing: Differing, row: str, doc: Mapping[str, Any], lists: Mapping[str, Any]
+    retrieval: Retrieval | None,
+    shows: str,
+    differing: Differing,
+    row: str,
+    doc: Mapping[str, Any],
+    lists: Mapping[str, Any],
 ) -> None:
     """Compare the passages shown with the head of the list that they were taken from, and its order with its scores."""
-    retrieval = here.retrieval
     first = lists["reranked"] or lists["ranking"]
     if retrieval is None or not first or not retrieval.has_single_ranking or doc.get("withheld"):
         return
@@ -158,7 +167,7 @@ def _compare_order(
     scores = [place["scores"] for place in first.values()]
     if len(doc["ranking"]["ids"]) > retrieval.search_depth:
         differing.add(row, "doc.ranking", len(doc["ranking"]["ids"]), retrieval.search_depth)
-    if here.leaf.config.shows != "gold" and any(a < b for a, b in pairwise(scores)):
+    if shows != "gold" and any(a < b for a, b in pairwise(scores)):
         differing.add(row, "doc.ranking.scores", "not in order", "falling")
 
 

@@ -38,6 +38,7 @@ from mrag_eval.scoring import (
     most_likely,
     outcome_of,
     parse_answer,
+    read_by_words,
     refusal_in,
     row_record,
     score_rows,
@@ -54,9 +55,6 @@ _RETRIEVAL = way_to("translation of documents")
 _OF_REPLY = ("answer", "translation of answers", "grounding")
 # Values that need the form in which the prompt asks for the answer.
 _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
-# Metrics that words in files of languages decide.
-_OPTIONS_READ = ("option_read", "option_refused", "option_unread")
-BY_WORDS = ("acc", "acc_micro", "choice_parsed", "concurrence", "yes_no", *_OPTIONS_READ)
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
         or (name == "correct_language" and language is None)
         or (name in _BY_FORM and here.form is None)
         or not _cut_alike(here, name)
-        or (name in BY_WORDS and not words_known)
+        or (not words_known and read_by_words(name))
     )
     if left_out & {*CORRECT}:
         left_out |= {*GROUNDED} & {*names}
@@ -111,7 +109,7 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     )
     scores = score_rows(scored, computed, **measured_on(retrieval), language=language or LanguageRule())
     breakdowns = _breakdowns(here)
-    controls = _controls(here, scored, found, computed, language or LanguageRule())
+    controls = _controls(here, scored, found, computed, language or LanguageRule()) if words_known else None
     records, outcomes = [], []
     # what a provider said of a reply is in no reply
     heard = here.leaf.config.setting("answering.transport") in (None, ANSWERED_BY_US)

@@ -12,9 +12,9 @@ from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding, counted
-from mrag_eval.report.verification._rebuilt import BY_WORDS, OF_A_RANK, Rebuilt, rebuilt
+from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import RowRecord
+from mrag_eval.scoring import RowRecord, read_by_words
 
 _KEYS = {"schema_version", *(part.name for part in fields(RowRecord))}
 # What decides a field of a record; the reply decides the others.
@@ -119,7 +119,7 @@ def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Ite
             leaf.task, "note", "correct_language was not computed again: lingua, or a model that is not on this machine"
         )
 
-    words = [name for name in BY_WORDS if name in found.left_out]
+    words = sorted(filter(read_by_words, found.left_out))
     if words and not here.hashed and not here.words_as_recorded([sample.record.query_lang for sample in samples]):
         own = f"{', '.join(words)}: not computed again, as your files of languages are not those of the run"
         yield Finding(leaf.task, "note", own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,7 +83,20 @@ class TaskHere:
             return cls(leaf, None, "its rows are those of a log")
         blocks = (leaf.config.data, leaf.config.retrieval, leaf.config.agent)
         found = _rows(*(json.dumps(to_json(block), sort_keys=True) for block in blocks), tuple(copies))
-        return cls(leaf, None, found) if isinstance(found, str) else cls(leaf, found)
+        if isinstance(found, str):
+            return cls(leaf, None, found)
+        here = cls(leaf, found)
+        if here.retrieved_otherwise and found.repeated is not None:
+            found = replace(found, repeated=replace(found.repeated, found=None, passages=None))
+        return replace(here, rows=found)
+
+    @cached_property
+    def retrieved_otherwise(self) -> Mapping[str, Any]:
+        """Return the settings that were allowed to differ when the rows were retrieved, and did: not those here."""
+        record, block = self.leaf.measurement, self.retrieval
+        if record is None or block is None or not block.run_may_differ:
+            return {}
+        return (record.data.get("retrieved") or {}).get("differs") or {}
 
     @cached_property
     def retrieval(self) -> Retrieval | None:
@@ -148,7 +161,9 @@ class TaskHere:
             return None
 
     def passages(self, ids: Sequence[str]) -> Mapping[str, Passage] | None:
-        """Return passages of the corpus by id; None if it is not on this machine."""
+        """Return passages of the corpus by id; None if it is not on this machine, or need not be that of the rows."""
+        if self.retrieved_otherwise:
+            return None
         own = None if self.rows is None or self.rows.repeated is None else self.rows.repeated.passages
         if own is not None:
             return own

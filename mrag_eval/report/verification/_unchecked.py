@@ -135,7 +135,7 @@ UNCHECKED = (
         lambda run: True,
         (
             *_under("results:configs.*.provenance.", "overrides", "config_file"),
-            *_under("results:configs.*.", *sorted(_HARMLESS), *_UNUSED),
+            *_under("results:configs.*.", "retrieved", *sorted(_HARMLESS), *_UNUSED),
         ),
     ),
     Unchecked(

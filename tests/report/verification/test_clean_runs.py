@@ -13,7 +13,13 @@ from lm_eval.models.api_models import JsonChatStr
 
 from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.report import verify
+from mrag_eval.datasets._registry import _load
+from mrag_eval.platform import DataError
+from mrag_eval.report import compare, verify
+from mrag_eval.report.files._leaves import result_leaves
+from mrag_eval.retrieval import open_folder, retrieve_into
+from mrag_eval.scoring import read_by_words
+from tests.task.test_hook import build
 from tests.worlds.finished_runs import RUNS, run
 from tests.worlds.forged_runs import Run
 from tests.worlds.small import BASE, TOPICS, Hub, ScriptedLM, write_task, write_world
@@ -113,6 +119,65 @@ def test_a_run_has_no_fault(name: str, tmp_path: Path) -> None:
     world = run(world_with(tmp_path, keys), ["task"], str, {}, include=tmp_path, lm=kind(knows), **flags)
     (found,) = verify([world / "out"], world)
     assert found.of("fault") == found.of("note") == []
+
+
+@pytest.mark.parametrize(
+    ("permitted", "others"),
+    [
+        ("corpus.content_hash", ("red", "blue")),
+        ("retrieval.k", (1, 3)),
+        ("retrieval.depth", (4, 6)),
+        ("retrieval.shuffle", (3, 4)),
+    ],
+)
+def test_rows_retrieved_under_other_settings_are_no_fault_and_another_measurement(
+    permitted: str, others: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings of two runs agree, and their rows come from two folders that were retrieved under neither."""
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    world, runs = world_with(tmp_path, {"retrieval": {**ALL, "depth": 5}}), []
+    corpus = (world / "corpus.jsonl").read_text("utf-8")
+
+    def written(text: str) -> None:
+        (world / "corpus.jsonl").write_text(text, "utf-8")
+        _load.cache_clear()
+
+    for value in others:
+        found = str(tmp_path / f"rows {value}")
+        metadata = {permitted: value} if permitted.startswith("retrieval") else {}
+        if not metadata:
+            written(corpus.replace('"text": "', f'"text": "A {value} note. '))
+        task = build(world, "task", metadata)
+        retrieve_into(open_folder(Path(found)), "task", task.supply, task.rows_to_run())
+        written(corpus)
+        taken = {"retrieval": {"run_folder": found, "run_may_differ": [permitted]}}
+        runs.append(run(tmp_path / str(value), ["task"], knows, taken, include=world) / "out")
+        (one,) = verify([runs[-1]], world)
+        assert not one.of("fault")
+        assert [note.text.split(";")[0] for note in one.of("note")] == [
+            f"rows retrieved under other settings, as permitted: {permitted}"
+        ]
+    with pytest.raises(DataError, match=rf"the runs differ in retrieved\.differs\.{permitted}"):
+        compare([runs[0]], [runs[1]])
+    assert len({leaf.label for leaf, _ in result_leaves(runs)}) == 2
+    assert compare([runs[0]], [runs[0]]).differs == {}
+
+
+def test_words_that_are_not_here_are_noted_and_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's file changed the words of the run, and the sentence of its controls, and is gone."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "en.yaml").write_text('words: {refuses: "?, 1841"}\nsentence: "Lo: {answer}!"\n', "utf-8")
+    (tmp_path / "mrag.yaml").write_text(f"languages: {tmp_path / 'own'}\n", "utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
+    words = ["abstention_error", "abstention_hallucination", "refused", "yes_no"]
+    assert all(map(read_by_words, words))
+    world = run(world_with(tmp_path, {"metrics": ["match", *words]}), ["task"], knows, {}, include=tmp_path)
+    (there,) = verify([world / "out"], world)
+    assert there.of("fault") == there.of("note") == []
+    monkeypatch.delenv("MRAG_CONFIG")
+    (gone,) = verify([world / "out"], world)
+    assert not gone.of("fault")
+    assert [note.text.partition(":")[0] for note in gone.of("note")] == [", ".join(words)]
 
 
 def test_a_run_of_two_ranks_has_no_fault(tmp_path: Path) -> None:
