@@ -11,8 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.platform import DataError, json_from
-from mrag_eval.systems import OWN, Shape, in_own_terms, recognised, shape_of_columns
+from mrag_eval.core import Failure, ModelReply
+from mrag_eval.platform import DataError, HttpFault, json_from
+from mrag_eval.systems import OWN, Shape, completion_in, in_own_terms, recognised, shape_of_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,7 +90,8 @@ class Log:
             yield from _joined(self._fitting(shape), shape, self.kept)
             return
         for where, row in self._fitting(shape):
-            yield where, in_own_terms(row, shape, where, self.kept)
+            own, completion = in_own_terms(row, shape, where, self.kept), completion_in(row, shape)
+            yield where, own if completion is None else {**own, "reply": _reply(completion)}
 
     def _fitting(self, shape: Shape) -> Iterator[tuple[str, Row]]:
         for where, row in self._raw():
@@ -182,6 +184,19 @@ def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
         said = str(error).partition("\n")[0]
         again = "the file may be cut short: copy it again"
         raise DataError(f"{name}: cannot be read as Parquet ({said})", again) from None
+
+
+def _reply(completion: Row) -> ModelReply:
+    """Return what a chat completion says, or why it says nothing, as a run reads it."""
+    from mrag_eval.models import completion_reply
+
+    try:
+        said = completion_reply(completion)
+    except HttpFault as fault:
+        return ModelReply.failed(Failure.of("answer", "", str(fault)))
+    reply = ModelReply(said.text)
+    reply.outcome = said.outcome
+    return reply
 
 
 def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -33,7 +33,7 @@ from mrag_eval.config import (
     relevance_measures,
     validated,
 )
-from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, Ranked, Retrieved, Scored, failed_in
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Scored, failed_in
 from mrag_eval.platform import ConfigError, RunFiles, Wait, content_key, to_json, uncollected
 from mrag_eval.systems import text_hash
 
@@ -198,7 +198,9 @@ class _Lines:
         read = [parse_answer(row.reply or "", self.form, may_decline=not row.passages) for row in rows]
         scored, shown = [], []
         for row, own in zip(rows, read, strict=True):
-            failures = () if row.reply is not None else (Failure("answer", self.model, "no answer in the log"),)
+            fault = row.reply.failure if isinstance(row.reply, ModelReply) else None
+            fault = Failure("answer", "", "no answer in the log") if row.reply is None else fault
+            failures = () if fault is None else (replace(fault, model=self.model),)
             hits = row.passages or ()
             ranking = tuple(map(_ranked, hits)) if self.retrieval.searches else ()
             parts = (row.doc, own.text, ranking, own.tagged, own.declined)

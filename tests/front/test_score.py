@@ -102,6 +102,38 @@ def test_every_format_of_a_file_gives_the_same(ending: str, tmp_path: Path, expe
     assert found(score(tmp_path / "inner.json")) == expected
 
 
+def test_a_chat_completion_of_a_log_is_read_as_that_of_a_model_is(tmp_path: Path) -> None:
+    whole = rows_of(logs.openai)[0]
+    told: dict[str, tuple[Any, str, dict[str, Any]]] = {
+        "refused": (None, "stop", {"refusal": f"I will not say {whole['reference']}"}),
+        "in parts": ([{"type": "refusal", "refusal": "No."}], "stop", {}),
+        "filtered": (None, "content_filter", {}),
+        "broken": (whole["choices"][0]["message"]["content"], "abort", {}),
+        "empty": ("", "stop", {}),
+        "answered": (whole["choices"][0]["message"]["content"], "stop", {}),
+    }
+    rows = [
+        {**whole, "error": None, "id": name, "choices": [{"finish_reason": end, "message": {"content": text, **more}}]}
+        for name, (text, end, more) in told.items()
+    ]
+    rows.append({**rows[-1], "id": "error", "error": {"message": "overloaded"}})
+    for ending in ("jsonl", "csv"):
+        folder = tmp_path / f"out_{ending}"
+        path = write_log(tmp_path / f"log.{ending}", rows)
+        assert "error" not in Log.of(path).unread
+        (read,) = read_results([score(path, ["char3gram_recall"], output=folder).path])
+        samples = read.samples("rows")
+        assert samples is not None
+        records = {one.record.row: one.record for one in read_samples(samples)}
+        outcomes = {name: record.outcome for name, record in records.items() if record.outcome}
+        assert outcomes == {"refused": "refusal", "in parts": "refusal", "empty": "empty"}
+        failed = {name: record.failures[0].reason for name, record in records.items() if record.failures}
+        assert failed == {"filtered": "content_filter", "broken": "broken_off", "error": "server"}
+        assert {name for name, record in records.items() if record.unscored} == failed.keys()
+        (checked,) = verify([folder], tmp_path)
+        assert checked.of("fault") == []
+
+
 def test_contexts_without_ids_are_named_by_their_texts() -> None:
     rows = [{key: value for key, value in row.items() if key != "retrieved_context_ids"} for row in rows_of(logs.ragas)]
     ids = {text: name for row in found(score(rows)).values() for name, _, text in row["passages"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.platform import DataError
-from mrag_eval.systems import SHAPES, SystemReply, hits_of, reply_of, shape_of_reply
+from mrag_eval.systems import OWN, SHAPES, SystemReply, completion_in, hits_of, reply_of, shape_of_reply
 from tests.worlds import logs
 
 TURN = logs.TURNS[0]
@@ -30,6 +31,20 @@ def test_a_reply_is_read_in_every_shape_of_a_log_without_its_question(name: str)
     found = reply_of(kept)
     assert texts(found) == (TURN.answer, [text for _, text in TURN.contexts])
     assert [one["id"] for one in found.contexts or ()] == [name for name, _ in TURN.contexts]
+
+
+def test_a_completion_is_found_wherever_a_table_keeps_it() -> None:
+    choice = {"index": 0, "message": {"content": "1841", "refusal": None}, "finish_reason": "stop"}
+    whole = {"choices": [choice], "error": None}
+    for row, path in [
+        (whole, "choices.0.message.content"),
+        ({"choices": json.dumps([choice]), "error": "None"}, "choices.0.message.content"),
+        ({"raw": whole}, "raw.choices.0.message.content"),
+        ({"raw": json.dumps(whole)}, "raw.choices.0.message.content"),
+    ]:
+        assert completion_in(row, shape_of_reply({"answer": path})) == whole
+    assert completion_in({"choices": ["a", "b"], "reply": "a"}, OWN) is None
+    assert completion_in({"choices": ["a", "b"]}, shape_of_reply({"answer": "choices.0"})) is None
 
 
 def test_all_other_shapes_are_covered() -> None:
