@@ -93,6 +93,7 @@ def test_objects_do_as_well_as_mappings_and_parts_have_defaults(tasks: Path) -> 
         ("return ['text']", "malformed"),
         ("return [{'id': 'a', 'lang': 'en'}]", "malformed"),
         ("return [{'id': 'a', 'text': 'x'}]", "malformed"),
+        ("return [{'id': 'a', 'text': '', 'lang': 'en'}]", "malformed"),
         ("return [{'id': 'a', 'text': 'x', 'lang': 'no language'}]", "malformed"),
         ("return [{'id': 'a', 'text': 'x', 'lang': 'en', 'score': float('nan')}]", "malformed"),
         ("return [{'id': 'a', 'text': query, 'lang': 'en'}]", "malformed"),
@@ -110,6 +111,33 @@ def test_a_query_that_fails_leaves_its_row_unscored(body: str, reason: str, task
     failures = [failure for sample in results["samples"]["own"] for failure in sample["rows"].get("failures", ())]
     assert {(f["stage"], f["model"], f["reason"]) for f in failures} == {("search", "mine.search", reason)}
     assert all("\n" not in f.get("detail", "") for f in failures)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\u3000\t"])
+@pytest.mark.parametrize("of", ["service", "function"])
+def test_an_empty_text_is_a_fault_of_its_query_alone(
+    of: str, blank: str, tasks: Path, start: Callable[..., ModelServer]
+) -> None:
+    # the first queries get no texts; the others get the same passages with them
+    asked: list[str] = []
+
+    def listed(query: str) -> list[dict[str, Any]]:
+        asked.append(query)
+        texts = [f"text {i}" if len(asked) > 4 or i == 0 else blank for i in range(2)]
+        return [{"id": f"d{i}", "text": text, "lang": "en"} for i, text in enumerate(texts)]
+
+    if of == "service":
+        server = start(lambda body, attempt: Answer(body=listed(body["query"])))
+        task_with(tasks, json.dumps({"url": server.url, "max_in_flight": 1}))
+    else:
+        calls = f"calls = []\ndef search(query, lang, k):\n    calls.append(query)\n    blank = {blank!r}\n"
+        passages = "{'id': f'd{i}', 'text': f'text {i}' if len(calls) > 4 or i == 0 else blank, 'lang': 'en'}"
+        task_with(tasks, "!function mine.search", f"{calls}    return [{passages} for i in range(2)]\n")
+    results = run(tasks, "own")
+    failed = [f for sample in results["samples"]["own"] for f in sample["rows"].get("failures", ())]
+    assert [(f["stage"], f["reason"]) for f in failed] == [("search", "malformed")] * 4
+    assert all("the text of passage 'd1' is empty" in f["detail"] for f in failed)
+    assert results["configs"]["own"]["scores"]["unscored"]["hit@2"] == {"search failed (malformed)": 4}
 
 
 def test_more_than_asked_for_is_cut_and_nothing_is_a_result(tasks: Path) -> None:
