@@ -68,7 +68,9 @@ def _at_random(
     for name in names:
         plain = plain_name(name)
         if plain == SHOWN:
-            out[name] = random_ranking("hit", retrieval.k, items, ranked, max(ranked, 1))
+            # of what is withheld nothing is shown, however it ranks
+            there = 0 if found.withheld else ranked
+            out[name] = random_ranking("hit", retrieval.k, items, there, max(there, 1))
         elif not merged and (measure := RANKING_MEASURE.match(plain.removeprefix(RERANKED))):
             known = max(len(doc.relevant_ids), ranked)
             out[name] = random_ranking(measure[1], int(measure[2]), items, ranked, known)
