@@ -188,8 +188,8 @@ class TaskRows:
 
         ``own``: only among the benchmark's own passages, as opening an index takes time.
         """
-        if self.blocks.retrieval.corpus == "benchmark":
-            return Relevant.among(self.benchmark.corpus or (), docs)
+        if self.blocks.retrieval.corpus == "benchmark" and self.benchmark.corpus is not None:
+            return Relevant.among(self.benchmark.corpus, docs)
         return None if own or self.taken else self._source.relevant(docs)
 
     def show(self, contexts: Mapping[str, Sequence[Mapping[str, Any]] | None]) -> bool:

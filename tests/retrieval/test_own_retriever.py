@@ -13,7 +13,7 @@ import pytest
 import mrag_eval
 from mrag_eval.config import Retrieval, validated
 from mrag_eval.platform import ConfigError, DataError, _functions, users_alone
-from mrag_eval.report import compare
+from mrag_eval.report import compare, verify
 from tests.task.test_hook import build, knows_everything, run
 from tests.worlds.model_server import Answer, ModelServer
 from tests.worlds.small import BASE, ScriptedLM
@@ -148,6 +148,21 @@ def test_more_than_asked_for_is_cut_and_nothing_is_a_result(tasks: Path) -> None
     assert [len(row["passages"]) for row in rows] == [2, 0]
     assert len(rows[0]["ranking"]["ids"] if isinstance(rows[0]["ranking"], dict) else rows[0]["ranking"]) == 3
     assert "failures" not in rows[1]
+
+
+@pytest.mark.parametrize("corpus", [False, True])
+def test_an_honest_run_is_verified_with_and_without_the_passages_of_the_benchmark(
+    corpus: bool, tasks: Path, tmp_path: Path
+) -> None:
+    path = task_with(tasks, "!function mine.search")
+    if corpus:
+        data = json.dumps({"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")})
+        with_corpus = json.dumps({**json.loads(data), "corpus": str(tasks / "corpus.jsonl")})
+        path.write_text(path.read_text("utf-8").replace(data, with_corpus), "utf-8")
+        assert with_corpus in path.read_text("utf-8")
+    mrag_eval.evaluate(ScriptedLM(knows_everything), str(path), output=tmp_path / "out", apply_chat_template=False)
+    (checked,) = verify([tmp_path / "out"], tasks)
+    assert checked.of("fault") == []
 
 
 # ------------------------------------------------------------------ services
