@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import mrag_eval
 from mrag_eval.config import Retrieval, validated
 from mrag_eval.platform import ConfigError, DataError, _functions, users_alone
-from mrag_eval.report import compare, verify
+from mrag_eval.report import compare, read_results, read_samples, score_tables, verify
 from tests.task.test_hook import build, knows_everything, run
 from tests.worlds.model_server import Answer, ModelServer
 from tests.worlds.small import BASE, ScriptedLM
@@ -161,6 +162,36 @@ def test_an_honest_run_is_verified_with_and_without_the_passages_of_the_benchmar
         path.write_text(path.read_text("utf-8").replace(data, with_corpus), "utf-8")
         assert with_corpus in path.read_text("utf-8")
     mrag_eval.evaluate(ScriptedLM(knows_everything), str(path), output=tmp_path / "out", apply_chat_template=False)
+    (checked,) = verify([tmp_path / "out"], tasks)
+    assert checked.of("fault") == []
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_ids_of_which_none_is_ever_relevant_are_named_and_the_corpus_is_not_said_to_hold_them(
+    found: bool, tasks: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [json.loads(line) for line in (tasks / "questions.jsonl").read_text("utf-8").splitlines()]
+    # all ids but one are other ones than the benchmark's
+    known = {row["query"]: row["relevant_ids"][0] for row in rows[:1]} if found else {}
+    source = f"KNOWN = {known!r}\ndef search(query, lang, k):\n"
+    source += "    return [{'id': KNOWN.get(query, 'X' + query[:9]), 'text': query, 'lang': 'en'}]\n"
+    path = task_with(tasks, "!function mine.search", source)
+    with caplog.at_level(logging.WARNING, "lm_eval"):
+        results = mrag_eval.evaluate(
+            ScriptedLM(knows_everything), str(path), output=tmp_path / "out", apply_chat_template=False
+        )
+    (read,) = read_results([results.path])
+    scores = read.leaves["own"].scores
+    assert (scores.metrics["hit@2"].value == 0) is not found
+    said = "in 15 rows the retriever returned no relevant id, and whether it holds any is not known"
+    assert (said in caplog.text) is not found
+    (table, *_) = score_tables([tmp_path / "out"])
+    assert any(said in note for note in table.notes) is not found
+    assert "hit@2" not in scores.controls
+    samples = read.samples("own")
+    assert samples is not None
+    whys = {one.record.controls.missing["held"] for one in read_samples(samples) if one.record.controls is not None}
+    assert whys == {"not known: it cannot be listed"}
     (checked,) = verify([tmp_path / "out"], tasks)
     assert checked.of("fault") == []
 
