@@ -17,6 +17,7 @@ from mrag_eval._front import Results, _survey, log_lines, measured_names, read_l
 from mrag_eval._front._logs import Log, read_qrels
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems._shapes import OWN, SHAPES, recognised
@@ -305,6 +306,41 @@ def test_a_grade_that_is_no_number_is_named(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text('{"q": {"d": "1"}}', encoding="utf-8")
     with pytest.raises(MragError, match="query 'q': a grade is no number"):
         read_qrels(tmp_path / "q.json")
+
+
+def test_contexts_of_which_no_language_is_known_leave_their_row_unscored_and_the_pair_unknown() -> None:
+    texts = {"digits": ["1984: 45"], "english": ["The lighthouse of Varn was built by the council in 1841.", "12 - 13"]}
+    rows = [
+        {"id": name, "query": "Wann war das?", "lang": "de", "reply": "Das war im Jahr 1841.", "passages": passages}
+        for name, passages in ((name, [{"text": text} for text in own]) for name, own in texts.items())
+    ]
+    rows.append({**rows[0], "id": "ids", "passages": [{"id": "x"}]})
+    (read,) = read_results([score(rows, ["passages_in_language"]).path])
+    samples = read.samples("rows")
+    assert samples is not None
+    found = {one.record.row: one.record for one in read_samples(samples)}
+    assert found["digits"].unscored == {"passages_in_language": "the languages of the passages shown are not known"}
+    assert found["english"].values["passages_in_language"] == 0.0
+    assert found["ids"].unscored == {"passages_in_language": "no passage was shown"}
+    pairs = {name: record.cell.get("context_pair") for name, record in found.items()}
+    assert pairs == {"digits": "de->unknown", "english": "de->en", "ids": None}
+
+
+def test_no_metric_needs_the_languages_of_passages() -> None:
+    row = {"id": "a", "query": "Wann war das?", "lang": "de", "answers": ["1841"], "reply": "Das war 1841 [1][2]."}
+    row |= {"relevant_ids": ["d1", "d2"], "gold_doc_lang": "de"}
+    row["passages"] = [{"id": "d1", "text": "1984: 45"}, {"doc_id": "d2", "text": "1841"}, {"id": "d3"}]
+    names = [*METRICS, "citations", "hit@2", "ndcg@3", "shown@k"]
+    measured = []
+    for name in names:
+        try:
+            read_results([score([row], [name], answer="citation" if "citation" in name else "plain").path])
+        except (ConfigError, DataError):  # one that needs a model, or options
+            continue
+        measured.append(name)
+    assert {"passages_in_language", "citations", "hit@2", "shown@k", "verbatim_quote"} <= {*measured}
+    (read,) = read_results([score([row], ["hit@1", "recall@2"]).path])
+    assert {name: one.value for name, one in read.leaves["rows"].scores.metrics.items()} == {"hit@1": 1, "recall@2": 1}
 
 
 def test_a_column_breaks_scores_down() -> None:
