@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,10 +116,12 @@ class Log:
     @cached_property
     def unread(self) -> list[str]:
         """Return the columns, of the first rows, that are not read."""
-        if self.shape is OWN:
-            return []
-        counts = Counter(key for _, row in islice(self._raw(), 100) for key in self.shape.unread(row))
-        return [key for key in counts if key not in self.kept]
+        from mrag_eval.datasets import QUESTION_KEYS
+
+        read = {*self.kept, *((*QUESTION_KEYS, "reply", "passages") if self.shape is OWN else ())}
+        first = [row for _, row in islice(self._raw(), 100)]
+        keys = [key for row in first for key in (row if self.shape is OWN else self.shape.unread(row))]
+        return [key for key in dict.fromkeys(keys) if key not in read]
 
     def _raw(self) -> Iterator[tuple[str, Row]]:
         if not isinstance(self.source, Path):

@@ -343,6 +343,18 @@ def test_no_metric_needs_the_languages_of_passages() -> None:
     assert {name: one.value for name, one in read.leaves["rows"].scores.metrics.items()} == {"hit@1": 1, "recall@2": 1}
 
 
+@pytest.mark.parametrize("shape", ["mrag-eval", "ragas"])
+def test_a_column_that_is_not_read_is_listed_whatever_the_shape(shape: str) -> None:
+    from mrag_eval.datasets import QUESTION_KEYS
+
+    rows = rows_of(logs.SHAPES[shape])
+    assert Log.of(rows).unread == []
+    more = {"contexts": ["a"], "foo": 3, "response_time": 0.2}
+    assert Log.of([{**row, **more} for row in rows], kept=["foo"]).unread == ["contexts", "response_time"]
+    if shape == "mrag-eval":
+        assert Log.of([{**dict.fromkeys(QUESTION_KEYS), **rows[0]}]).unread == []
+
+
 def test_a_column_breaks_scores_down() -> None:
     rows = [{**row, "channel": "web" if n % 2 else "app"} for n, row in enumerate(rows_of(logs.ragas))]
     assert read_log(rows).log.unread == ["channel"]
