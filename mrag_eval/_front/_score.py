@@ -198,9 +198,7 @@ class _Lines:
         read = [parse_answer(row.reply or "", self.form, may_decline=not row.passages) for row in rows]
         scored, shown = [], []
         for row, own in zip(rows, read, strict=True):
-            fault = row.reply.failure if isinstance(row.reply, ModelReply) else None
-            fault = Failure("answer", "", "no answer in the log") if row.reply is None else fault
-            failures = () if fault is None else (replace(fault, model=self.model),)
+            failures = () if (fault := _fault(row.reply)) is None else (replace(fault, model=self.model),)
             hits = row.passages or ()
             ranking = tuple(map(_ranked, hits)) if self.retrieval.searches else ()
             parts = (row.doc, own.text, ranking, own.tagged, own.declined)
@@ -251,6 +249,13 @@ class _Lines:
             "rows": record.to_dict(),
             **record.values,
         }
+
+
+def _fault(reply: str | None) -> Failure | None:
+    """Return why a log has no answer to a row; None if it has one. The model is named later."""
+    if reply is None:
+        return Failure("answer", "", "no answer in the log")
+    return reply.failure if isinstance(reply, ModelReply) else None
 
 
 # as the harness dumps a row before it hashes it

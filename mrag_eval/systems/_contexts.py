@@ -55,15 +55,18 @@ def _told_beside(texts: Sequence[tuple[str, str]]) -> list[str]:
         return []
     shown, asked = zip(*((text[:_TOLD_BY], lang) for text, lang in texts), strict=True)
     rate = correct_language_rate(shown, asked, min_chars=None, min_recognised=_LEAST_RECOGNISED, check_script=True)
+    # what is in another language is told by itself
+    others = iter(_told([text for text, right in zip(shown, rate.correct, strict=True) if right is False]))
     out = []
-    for (found, why), lang, label, right in zip(_told(shown), asked, rate.detected, rate.correct, strict=True):
-        if right is None or not found or label is None:
+    for lang, label, right in zip(asked, rate.detected, rate.correct, strict=True):
+        found, why = next(others) if right is False else (base_language(lang), None)
+        if right is None or label is None or not is_language(label):
             out.append("")
         elif same_language(label, lang):
             # in another script as well
             out.append(label)
         else:
-            out.append(base_language(lang) if right else "" if why else found)
+            out.append("" if why else found)
     return out
 
 
