@@ -45,6 +45,7 @@ from mrag_eval.metrics._concurrence import (
 from mrag_eval.metrics._concurrence_baseline import random_concurrence
 from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
 from mrag_eval.metrics._corrections import benjamini_hochberg, holm
+from mrag_eval.metrics._demanded_scripts import is_unsure
 from mrag_eval.metrics._intervals import (
     Estimate,
     Kind,
@@ -200,6 +201,7 @@ __all__ = [
     "holm",
     "in_language_preference",
     "interval_for",
+    "is_unsure",
     "krippendorff_alpha",
     "label_f1",
     "language_mix",

@@ -39,12 +39,19 @@ def other_script(text: str, code: str) -> str | None:
 def is_romanised(text: str, code: str) -> bool:
     """Return whether a text counts as the language ``code`` written in Latin letters, which are not its own.
 
-    Most of at least 20 letters are Latin, the language is not written with them, and lid.176 is not sure of any
-    language. It has no label for romanised text, and calls Hindi Italian, and Arabic Spanish.
+    The language is not written with them, and :func:`is_unsure` of it.
     """
     own = expected_scripts(base_language(code))
+    return bool(own) and "Latn" not in own and is_unsure(text)
+
+
+def is_unsure(text: str) -> bool:
+    """Return whether most of at least 20 letters are Latin, and lid.176 is not sure of any language.
+
+    It has no label for romanised text, and calls Hindi Italian, and Arabic Spanish.
+    """
     counts = letter_scripts(text)
-    if not own or "Latn" in own or counts.total() < _LEAST_LETTERS or 2 * counts["Latn"] <= counts.total():
+    if counts.total() < _LEAST_LETTERS or 2 * counts["Latn"] <= counts.total():
         return False
     return _sure_of().detect([text.replace("\n", " ")]) == [UNDETERMINED]
 

@@ -28,6 +28,10 @@ _VARIETIES: dict[str, frozenset[str]] = {
     "nn": frozenset({"nb"}),
     "fa": frozenset({"prs"}),
     "prs": frozenset({"fa"}),
+    # Detectors have a label of its own for the language in another script. Plain codes leave the script open.
+    "az": frozenset({"azb"}),
+    "ku": frozenset({"ckb"}),
+    "pa": frozenset({"pnb"}),
     # most sentences are both Indonesian and Malay
     "id": frozenset({"ms"}),
     "ms": frozenset({"id"}),

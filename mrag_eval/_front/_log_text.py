@@ -51,7 +51,7 @@ def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[s
 
 
 def score_lines(results: Results) -> list[str]:
-    """Return a line for each metric of a log that was scored, and one for the pairs of languages."""
+    """Return a line for each metric of a log that was scored, and one each for outcomes and for pairs of languages."""
     out: list[str] = []
     (file,) = read_results([results.path])
     for leaf in file.leaves.values():
@@ -64,6 +64,8 @@ def score_lines(results: Results) -> list[str]:
                 (name, value, f"n={0 if found is None else found.n:,}", "; ".join(f"{n:,} {why}" for why, n in left))
             )
         out += columns(lines, "lrrl")
+        if scores.outcomes:
+            out.append("no answer: " + ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items()))
         shown = scores.metrics.get("passages_in_language")
         pairs = {} if shown is None else dict(shown.by.get("context_pair", {}))
         most = sorted(pairs, key=lambda pair: -pairs[pair].n)[:_MOST]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.platform import DataError, json_from
-from mrag_eval.systems import OWN, Shape, in_own_terms, recognised, shape_of_columns
+from mrag_eval.core import Failure, ModelReply
+from mrag_eval.platform import DataError, HttpFault, json_from
+from mrag_eval.systems import OWN, Shape, completion_in, in_own_terms, recognised, shape_of_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -87,7 +87,8 @@ class Log:
             yield from _joined(self._fitting(shape), shape, self.kept)
             return
         for where, row in self._fitting(shape):
-            yield where, in_own_terms(row, shape, where, self.kept)
+            own, completion = in_own_terms(row, shape, where, self.kept), completion_in(row, shape)
+            yield where, own if completion is None else {**own, "reply": _reply(completion)}
 
     def _fitting(self, shape: Shape) -> Iterator[tuple[str, Row]]:
         for where, row in self._raw():
@@ -113,10 +114,12 @@ class Log:
     @cached_property
     def unread(self) -> list[str]:
         """Return the columns, of the first rows, that are not read."""
-        if self.shape is OWN:
-            return []
-        counts = Counter(key for _, row in islice(self._raw(), 100) for key in self.shape.unread(row))
-        return [key for key in counts if key not in self.kept]
+        from mrag_eval.datasets import QUESTION_KEYS
+
+        read = {*self.kept, *((*QUESTION_KEYS, "reply", "passages") if self.shape is OWN else ())}
+        first = [row for _, row in islice(self._raw(), 100)]
+        keys = [key for row in first for key in (row if self.shape is OWN else self.shape.unread(row))]
+        return [key for key in dict.fromkeys(keys) if key not in read]
 
     def _raw(self) -> Iterator[tuple[str, Row]]:
         from mrag_eval.datasets import log_rows
@@ -129,6 +132,19 @@ class Log:
             if not isinstance(row, Mapping):
                 raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", _ONE_EACH)
             yield where, row
+
+
+def _reply(completion: Row) -> ModelReply:
+    """Return what a chat completion says, or why it says nothing, as a run reads it."""
+    from mrag_eval.models import completion_reply
+
+    try:
+        said = completion_reply(completion)
+    except HttpFault as fault:
+        return ModelReply.failed(Failure.of("answer", "", str(fault)))
+    reply = ModelReply(said.text)
+    reply.outcome = said.outcome
+    return reply
 
 
 def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:

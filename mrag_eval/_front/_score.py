@@ -37,7 +37,7 @@ from mrag_eval.config import (
     relevance_measures,
     validated,
 )
-from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, Ranked, Retrieved, Scored, failed_in
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Scored, failed_in
 from mrag_eval.platform import ConfigError, RunFiles, Wait, content_key, to_json, uncollected
 from mrag_eval.systems import text_hash
 
@@ -228,7 +228,7 @@ class _Lines:
         read = [parse_answer(row.reply or "", self.form, may_decline=not row.passages) for row in rows]
         scored, shown = [], []
         for row, own in zip(rows, read, strict=True):
-            failures = () if row.reply is not None else (Failure("answer", self.model, "no answer in the log"),)
+            failures = () if (fault := _fault(row.reply)) is None else (replace(fault, model=self.model),)
             hits = row.passages or ()
             ranking = tuple(map(_ranked, hits)) if self.retrieval.searches else ()
             parts = (row.doc, own.text, ranking, own.tagged, own.declined)
@@ -282,6 +282,13 @@ class _Lines:
             "rows": record.to_dict(),
             **record.values,
         }
+
+
+def _fault(reply: str | None) -> Failure | None:
+    """Return why a log has no answer to a row; None if it has one. The model is named later."""
+    if reply is None:
+        return Failure("answer", "", "no answer in the log")
+    return reply.failure if isinstance(reply, ModelReply) else None
 
 
 # as the harness dumps a row before it hashes it

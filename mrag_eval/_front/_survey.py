@@ -95,7 +95,10 @@ class Survey:
     def given(self) -> Iterator[list[GivenRow]]:
         """Yield the rows with their contexts, as many at a time as fit into memory."""
         for chunk in self.chunks():
-            shown = hits_of([(where, row.get("passages")) for where, row in chunk])
+            asked = [self.docs[str(row["id"])].query_lang for _, row in chunk]
+            shown = hits_of(
+                [(where, lang, row.get("passages")) for (where, row), lang in zip(chunk, asked, strict=True)]
+            )
             yield [self._given(row, hits) for (_, row), hits in zip(chunk, shown, strict=True)]
 
     def _given(self, row: Mapping[str, Any], hits: tuple[Hit, ...] | None) -> GivenRow:

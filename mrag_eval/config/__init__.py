@@ -51,7 +51,7 @@ from mrag_eval.config._measures import (
 )
 from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
-from mrag_eval.config._modes import CONTEXT_PAIR, MODES, Mode, Shown, mode_named, passages_shown, upper_bound
+from mrag_eval.config._modes import CONTEXT_PAIR, MODES, Mode, Shown, mode_named, passages_shown, unlisted, upper_bound
 from mrag_eval.config._overlay import overlaid
 from mrag_eval.config._prompt import Prompt
 from mrag_eval.config._provenance import package_versions, provenance
@@ -162,6 +162,7 @@ __all__ = [
     "system_spec",
     "undotted",
     "unknown_name",
+    "unlisted",
     "unmeasured",
     "upper_bound",
     "validated",

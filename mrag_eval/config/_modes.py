@@ -218,3 +218,10 @@ def passages_shown(retrieval: Mapping[str, Any]) -> Shown:
     if shows == "given" and subset == "none":
         return "nothing"
     return "gold" if shows == "given" and subset == "gold" else shows
+
+
+def unlisted(retrieval: Mapping[str, Any]) -> bool:
+    """Return whether only what a search returns is known of what a ``retrieval`` block, as results hold it, searches:
+    a retriever, or a whole system, of the user's.
+    """
+    return retrieval.get("kind") == "own" or mode_named(retrieval.get("mode")).asks_system

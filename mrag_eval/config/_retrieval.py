@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from mrag_eval.config._block import Block, Device, KeyRule, Languages, Names
 from mrag_eval.config._model import EmbedderName
-from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown
+from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown, unlisted
 from mrag_eval.config._query_vectors import GivenVectors
 from mrag_eval.config._rerank import Rerank
 from mrag_eval.config._retriever import Retriever
@@ -240,6 +240,11 @@ class Retrieval(Block):
     def searches(self) -> bool:
         """Return whether a corpus is searched at all."""
         return self.preset.searches
+
+    @property
+    def unlisted(self) -> bool:
+        """Return whether only what a search returns is known of what it searches."""
+        return unlisted({"mode": self.mode, "kind": self.kind})
 
     @property
     def shows_passages(self) -> bool:

@@ -14,6 +14,7 @@ from mrag_eval.text import sentence_spans
 
 T = TypeVar("T", float, str)
 _UNKNOWN = "no relevant document is known"
+_UNLISTED = "not known: it cannot be listed"
 _NOT_HERE = "mrag-eval controls measures it, a run does not"
 
 
@@ -40,8 +41,8 @@ def ranking_controls(
         if not doc.relevant_ids:
             out[doc.id] = ControlRecord(missing=dict.fromkeys(control_of(names[0]).names, _UNKNOWN))
             continue
-        values = {"held": dict.fromkeys(names, float(doc.findable))}
-        missing = {"passage": _NOT_HERE}
+        values = {} if retrieval.unlisted else {"held": dict.fromkeys(names, float(doc.findable))}
+        missing = {"passage": _NOT_HERE, **({"held": _UNLISTED} if retrieval.unlisted else {})}
         row = found.get(doc.id)
         if relevant is None or row is None:
             missing["random"] = _NOT_HERE
@@ -68,7 +69,9 @@ def _at_random(
     for name in names:
         plain = plain_name(name)
         if plain == SHOWN:
-            out[name] = random_ranking("hit", retrieval.k, items, ranked, max(ranked, 1))
+            # of what is withheld nothing is shown, however it ranks
+            there = 0 if found.withheld else ranked
+            out[name] = random_ranking("hit", retrieval.k, items, there, max(there, 1))
         elif not merged and (measure := RANKING_MEASURE.match(plain.removeprefix(RERANKED))):
             known = max(len(doc.relevant_ids), ranked)
             out[name] = random_ranking(measure[1], int(measure[2]), items, ranked, known)

@@ -88,9 +88,9 @@ def document_of(place: Ranked | Hit, doc: RagDoc) -> str:
 
     Document ids are unique only within a language: page 12 of one Wikipedia is not page 12 of another. If the row knows
     the language of its relevant documents, the name of a document in another language includes that language, so it is
-    never relevant.
+    never relevant. One in a language that is not known ("") is named by its id alone.
     """
-    if not place.doc_id or doc.gold_doc_lang is None or same_language(place.lang, doc.gold_doc_lang):
+    if not (place.doc_id and place.lang) or doc.gold_doc_lang is None or same_language(place.lang, doc.gold_doc_lang):
         return place.doc_id
     return f"{place.lang}:{place.doc_id}"
 

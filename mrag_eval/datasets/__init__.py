@@ -26,7 +26,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._identity import identity_of, read_locally
-from mrag_eval.datasets._jsonl import as_question, read_passages
+from mrag_eval.datasets._jsonl import QUESTION_KEYS, as_question, read_passages
 from mrag_eval.datasets._log_files import log_rows
 from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
@@ -52,6 +52,7 @@ __all__ = [
     "NEUTRAL",
     "NOT_RELEVANT",
     "OWN_LANGUAGES",
+    "QUESTION_KEYS",
     "UNKNOWN",
     "AnnotatedBy",
     "AskedRow",

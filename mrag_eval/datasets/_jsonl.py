@@ -47,7 +47,8 @@ BENCHMARK = Declaration(
 )
 # Bytes of the largest file whose lines are counted beforehand.
 _COUNTED = 64 << 20
-_KEYS = {
+# The keys of a question that are not kept as they are.
+QUESTION_KEYS = {
     "id",
     "query",
     "lang",
@@ -130,7 +131,7 @@ def as_question(row: Mapping[str, Any], where: str) -> RagDoc:
 # every row has the same keys
 @lru_cache(maxsize=1024)
 def _misspelt(key: str) -> str:
-    return close_match(key, _KEYS, cutoff=0.8)
+    return close_match(key, QUESTION_KEYS, cutoff=0.8)
 
 
 def _file(path: Path, key: str) -> Path:
@@ -145,7 +146,7 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
         if wrong in row and right not in row:
             raise DataError(f"{where}: the key '{wrong}' is called '{right}' here")
     require_columns(row, ("id", "query", "lang"), where)
-    for key in row.keys() - _KEYS:
+    for key in row.keys() - QUESTION_KEYS:
         if close := _misspelt(key):
             raise DataError(
                 f"{where}: unknown key '{key}'{close}",
@@ -156,7 +157,7 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
     answers = _texts(row.get("answers") or [], where, "answers")
     if choices is not None and gold is not None and not answers:
         answers = (choices[gold],)
-    extra = {key: value for key, value in row.items() if key not in _KEYS}
+    extra = {key: value for key, value in row.items() if key not in QUESTION_KEYS}
     if choices is not None:
         extra |= option_facts(choices)
     return RagDoc(

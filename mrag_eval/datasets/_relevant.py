@@ -50,13 +50,13 @@ class Held:
 def holder(languages: Mapping[str, Iterable[str]], is_passage: Callable[[str], bool]) -> Callable[[RagDoc, str], bool]:
     """Return whether a row's relevant id is held; ``languages`` are those of the documents by id.
 
-    A document in another language than the row's relevant one is another document
+    A document in another known language than the row's relevant one is another document
     (:func:`mrag_eval.core.document_of`).
     """
 
     def holds(doc: RagDoc, name: str) -> bool:
         gold = doc.gold_doc_lang
-        found = any(gold is None or same_language(lang, gold) for lang in languages.get(name, ()))
+        found = any(not lang or gold is None or same_language(lang, gold) for lang in languages.get(name, ()))
         return found or (not doc.relevant_documents and is_passage(name))
 
     return holds

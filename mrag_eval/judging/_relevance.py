@@ -224,6 +224,6 @@ def by_ngrams(row: Scored, texts: Mapping[str, Passage], labeller: Labeller, own
 
     def holds(passage: Passage) -> bool:
         recall = char_ngram_recall(passage.text, list(answers), n=_N, normalize="unicode", lang=lang)
-        return same_language(passage.lang, lang) and recall >= labeller.block.relevance.threshold
+        return bool(passage.lang) and same_language(passage.lang, lang) and recall >= labeller.block.relevance.threshold
 
     return Labels(labeller.by, ids, frozenset(name for name in ids if holds(texts[name])))

@@ -8,6 +8,7 @@ from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, 
 from mrag_eval.models._kept import NOT_KEPT, KeptReplies
 from mrag_eval.models._ledger import Ledger, total, totals
 from mrag_eval.models._model import AuxModel
+from mrag_eval.models._outputs import completion_reply
 from mrag_eval.models._remedies import LASTING, may_pass, remedy
 from mrag_eval.models._replies import (
     LONGEST_REPLY,
@@ -69,6 +70,7 @@ __all__ = [
     "asked_args",
     "behind_api",
     "build_translator",
+    "completion_reply",
     "evaluated_model",
     "evaluating",
     "generate_parsed",

@@ -12,7 +12,7 @@ from typing import Any
 
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._reply import CUT, Reply, closes_thinking, split_thinking
-from mrag_eval.platform import BROKEN_AGAIN, HttpFault, error_fault, json_answer, redact
+from mrag_eval.platform import BROKEN_AGAIN, HttpFault, error_fault, json_answer, redact, refuse_error
 
 # Ends in lower case, as providers name them: by a filter (with anything after), and by the model itself. Any other end
 # that is no limit broke the reply off.
@@ -56,7 +56,16 @@ def read_replies(lm: Any, body: str, count: int = 1) -> list[Reply]:
 
     A part that cannot be read is a reply with an ``error``. Raises HttpFault if none can be read.
     """
-    outputs = json_answer(body)
+    return _replies(lm, json_answer(body), count)
+
+
+def completion_reply(completion: Mapping[str, Any]) -> Reply:
+    """Return the reply of a chat completion that a system returned, or a log holds; raise HttpFault if it has none."""
+    refuse_error(completion)
+    return _replies(None, completion, 1)[0]
+
+
+def _replies(lm: Any, outputs: Any, count: int) -> list[Reply]:
     found = [_reply_or_fault(lm, outputs, part) for part in _parts(outputs, count)]
     faults = [each for each in found if isinstance(each, HttpFault)]
     if len(faults) == count:
@@ -121,7 +130,7 @@ def _reply_or_fault(lm: Any, outputs: Any, part: _Part | HttpFault) -> Reply | H
     if not (finish or part.written.strip() or part.refusal):
         return malformed("no text in the answer, and no finish reason")
     try:
-        (text,) = lm.parse_generations(part.outputs)
+        (text,) = (part.written,) if lm is None else lm.parse_generations(part.outputs)
     except Exception as err:  # any failure of a provider's parser is a fault of this one response
         return malformed(f"no text in the answer ({type(err).__name__}: {err})")
     text = "" if text is None else text

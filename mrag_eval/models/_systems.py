@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from mrag_eval.config import RAG, ModelBudget, ModelSpec, SystemSpec, system_spe
 from mrag_eval.models._evaluated import ASKED, evaluated
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._model import AuxModel
-from mrag_eval.models._outputs import token_counts
+from mrag_eval.models._outputs import completion_reply, token_counts
 from mrag_eval.models._reply import Call, Reply
 from mrag_eval.platform import (
     BROKEN_AGAIN,
@@ -29,10 +30,11 @@ from mrag_eval.platform import (
     Transport,
     bearer,
     cache_dir,
-    json_answer,
+    json_body,
+    refuse_error,
     shared_store,
 )
-from mrag_eval.systems import Ask, Shape, ask_with, loaded, reply_of, shape_of_reply
+from mrag_eval.systems import Ask, Shape, ask_with, loaded, plain, reply_of, shape_of_reply
 
 _HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
 _BODY: Mapping[str, Any] = {"question": "{question}", "language": "{language}"}
@@ -104,14 +106,18 @@ class RagSystem(AuxModel):
         return body
 
     def _read_body(self, _: Call, text: str) -> Reply:
-        return self._read(json_answer(text))
+        return self._read(json_body(text))
 
     def _read(self, value: Any) -> Reply:
         try:
             found = reply_of(value, self._shape)
         except DataError as fault:
+            refuse_error(plain(value))
             raise HttpFault("shape", fault.message, again=0) from None
+        refuse_error(plain(value), read=True)
         text, contexts = storable(found.answer), storable(found.contexts)
+        if found.completion is not None:
+            return replace(completion_reply(found.completion), contexts=contexts)
         tokens_in, tokens_out = token_counts(found.usage)
         outcome = None if text.strip() else "empty"
         return Reply(text, tokens_in=tokens_in, tokens_out=tokens_out, outcome=outcome, contexts=contexts)

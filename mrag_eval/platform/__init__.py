@@ -44,7 +44,7 @@ from mrag_eval.platform._files import (
 )
 from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module
 from mrag_eval.platform._http import Endpoint, Transport, bearer
-from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
+from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer, json_body, refuse_error
 from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
 from mrag_eval.platform._interrupts import ending_within
 from mrag_eval.platform._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
@@ -172,6 +172,7 @@ __all__ = [
     "is_out_of_memory",
     "is_plain_language",
     "json_answer",
+    "json_body",
     "json_from",
     "json_value",
     "keep_address",
@@ -211,6 +212,7 @@ __all__ = [
     "read_yaml",
     "readable",
     "redact",
+    "refuse_error",
     "regular",
     "remove_ended",
     "repeated_later",

@@ -1,11 +1,11 @@
-"""Body of an HTTP response, decompressed while it is read, up to a bound."""
+"""Body of an HTTP response, decompressed while it is read, up to a bound, and decoded as its server says."""
 
 from __future__ import annotations
 
 import zlib
 from typing import TYPE_CHECKING
 
-from mrag_eval.platform._http_faults import HttpFault
+from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -22,7 +22,8 @@ _BLOCK = 64 << 10
 async def body_text(answer: ClientResponse, longest: int) -> str:
     """Return the text of an answer that its session has not decompressed.
 
-    Raises HttpFault for more than ``longest`` bytes, and for content that cannot be decompressed. Of an error's text
+    Raises HttpFault for more than ``longest`` bytes, for content that cannot be decompressed, and for bytes that are
+    none of the encoding that is declared: UTF-8 without one that is known, as RFC 8259 asks of JSON. Of an error's text
     only the beginning is returned.
     """
     refused = not 200 <= answer.status < 300
@@ -36,7 +37,20 @@ async def body_text(answer: ClientResponse, longest: int) -> str:
             if not refused:
                 raise HttpFault("too_long", f"the answer is longer than {longest >> 20} MiB", again=0)
             break
-    return content[:bound].decode("utf-8", "replace")
+    encoding = _encoding_of(answer.charset)
+    try:
+        return content[:bound].decode(encoding, "replace" if refused else "strict")
+    except UnicodeError:
+        raise HttpFault("malformed", f"the answer has bytes that are no {encoding}", again=BROKEN_AGAIN) from None
+
+
+def _encoding_of(charset: str | None) -> str:
+    """Return the encoding of text that a server declares; UTF-8 if it declares none, or one that is not known."""
+    try:
+        "".encode(charset or "utf-8")
+    except (LookupError, UnicodeError):
+        return "utf-8"
+    return charset or "utf-8"
 
 
 class _Unpacking:

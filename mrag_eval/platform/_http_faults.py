@@ -84,17 +84,31 @@ def json_answer(body: str) -> Any:
 
     Raises HttpFault for anything but JSON, and for an error that the body holds instead of an answer.
     """
+    answer = json_body(body)
+    refuse_error(answer)
+    return answer
+
+
+def json_body(body: str) -> Any:
+    """Return the JSON value of a response, an error as well; raise HttpFault for anything but JSON."""
     try:
-        answer = json_value(body.removeprefix("\ufeff"), lax=True)
+        return json_value(body.removeprefix("\ufeff"), lax=True)
     except JsonFault:
         raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=BROKEN_AGAIN) from None
-    if isinstance(answer, Mapping):
-        if answer.get("error") or answer.get("object") == "error":
-            raise error_fault(answer.get("error") or answer)
-        told = any(answer.get(name) and not isinstance(answer[name], Mapping) for name in _TELLING)
-        if told and not any(name in answer for name in _ANSWERS):
-            raise error_fault(answer)
-    return answer
+
+
+def refuse_error(answer: Any, *, read: bool = False) -> None:
+    """Raise HttpFault for an answer that says it is an error.
+
+    Words such as ``message`` say so only of one in which nothing else is known; ``read`` tells that more was.
+    """
+    if not isinstance(answer, Mapping):
+        return
+    if answer.get("error") or answer.get("object") == "error":
+        raise error_fault(answer.get("error") or answer)
+    told = any(answer.get(name) and not isinstance(answer[name], Mapping) for name in _TELLING)
+    if told and not read and not any(name in answer for name in _ANSWERS):
+        raise error_fault(answer)
 
 
 def error_fault(error: Any) -> HttpFault:

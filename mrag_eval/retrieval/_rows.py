@@ -188,8 +188,8 @@ class TaskRows:
 
         ``own``: only among the benchmark's own passages, as opening an index takes time.
         """
-        if self.blocks.retrieval.corpus == "benchmark":
-            return Relevant.among(self.benchmark.corpus or (), docs)
+        if self.blocks.retrieval.corpus == "benchmark" and self.benchmark.corpus is not None:
+            return Relevant.among(self.benchmark.corpus, docs)
         return None if own or self.taken else self._source.relevant(docs)
 
     def show(self, contexts: Mapping[str, Sequence[Mapping[str, Any]] | None]) -> bool:
@@ -197,7 +197,8 @@ class TaskRows:
 
         Return whether one of them has an id that the benchmark knows; else it is not known which are relevant.
         """
-        hits = [shown or () for shown in hits_of([(f"row '{key}'", listed) for key, listed in contexts.items()])]
+        rows = [(f"row '{key}'", self.docs[key].query_lang, listed) for key, listed in contexts.items()]
+        hits = [shown or () for shown in hits_of(rows)]
         known = {name for passage in self.benchmark.corpus or () for name in (passage.id, passage.doc_id)}
         known |= {name for doc in self.docs.values() for name in doc.relevant_ids}
         comparable = any({hit.id, hit.doc_id} & known for shown in hits for hit in shown)

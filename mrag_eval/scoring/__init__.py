@@ -4,7 +4,7 @@ from mrag_eval.scoring._agents_table import loop_line
 from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
 from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
 from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
-from mrag_eval.scoring._failure_table import bounds_with, failure_line, vote_lines
+from mrag_eval.scoring._failure_table import bounds_with, failure_line, unfound_line, vote_lines
 from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
 from mrag_eval.scoring._likelihood import most_likely, option_texts
 from mrag_eval.scoring._metrics import (
@@ -162,6 +162,7 @@ __all__ = [
     "task_record",
     "tell_metrics",
     "territory_values",
+    "unfound_line",
     "unscored_lines",
     "value_names",
     "vote_lines",

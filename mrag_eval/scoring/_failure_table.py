@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mrag_eval.config import relevance_measures
 from mrag_eval.core import BEFORE, failed_in
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._reasons import UNDEFINED
@@ -81,3 +82,16 @@ def failure_line(scores: TaskScores) -> str:
     ]
     marked = [f"{language} {share.value or 0:.0%}" for language, share in scores.marked_languages.items()]
     return "; ".join([*steps, *([f"languages with many: {', '.join(marked)}"] if marked else [])])
+
+
+def unfound_line(scores: TaskScores) -> str | None:
+    """Return the measures by which no row's search found anything relevant; None if one did, or none was measured.
+
+    Of a retriever whose corpus cannot be listed this is as likely another naming of ids as a search that fails.
+    """
+    found = {name: scores.metrics[name] for name in relevance_measures([*scores.metrics])}
+    rows = max((metric.n for metric in found.values()), default=0)
+    if not rows or any(metric.value for metric in found.values()):
+        return None
+    what = f"in {rows:,} rows the retriever returned no relevant id, and whether it holds any is not known"
+    return f"{', '.join(found)}: {what}: compare its ids with 'relevant_ids'"

@@ -114,9 +114,14 @@ def _answer_languages(rows: Sequence[Scored]) -> list[str]:
 
 
 def context_pair(lang: str, passages: Sequence[Hit]) -> dict[str, str]:
-    """Return a language and that of the passages shown, by key: ``de->en``, ``de->several``; empty without one."""
-    shown = sorted({hit.lang for hit in passages if hit.lang})
-    return {CONTEXT_PAIR: f"{lang}->{shown[0] if len(shown) == 1 else 'several'}"} if shown else {}
+    """Return a language and that of the passages shown, by key: ``de->en``, ``de->several``, ``de->unknown``.
+
+    It is empty without a passage.
+    """
+    if not any(hit.lang or hit.text for hit in passages):
+        return {}
+    shown = sorted({hit.lang for hit in passages if hit.lang}) or ["unknown"]
+    return {CONTEXT_PAIR: f"{lang}->{shown[0] if len(shown) == 1 else 'several'}"}
 
 
 def evidence_pair(grounding: Grounding, passages: Sequence[Hit]) -> str:

@@ -7,7 +7,15 @@ from typing import Literal
 
 from mrag_eval.core import UNSURE_LANGUAGE, Scored, Value, same_language
 from mrag_eval.metrics import Quotes, Source, citation_support, copied_share, held_elsewhere, verbatim_quotes
-from mrag_eval.scoring._reasons import EMPTY, NO_CITATION, NO_PASSAGES, NO_QUOTE, OTHER_LANGUAGE, TOO_SHORT_TO_COPY
+from mrag_eval.scoring._reasons import (
+    EMPTY,
+    NO_CITATION,
+    NO_LANGUAGE,
+    NO_PASSAGES,
+    NO_QUOTE,
+    OTHER_LANGUAGE,
+    TOO_SHORT_TO_COPY,
+)
 
 # Places of quotes besides the passages shown: place, in words, whether more is better.
 OTHER_QUOTES: tuple[tuple[Source, str, bool | None], ...] = (
@@ -93,7 +101,10 @@ def supported(side: Literal["recall", "precision"]) -> Callable[[Sequence[Scored
         if not _texts(row):
             return NO_PASSAGES
         found = citation_support(row.answer, [hit.text for hit in row.passages], lang)
-        if not all(same_language(row.passages[number].lang, lang) for number in found.cited):
+        cited = [row.passages[number].lang for number in found.cited]
+        if not all(cited):
+            return NO_LANGUAGE
+        if not all(same_language(code, lang) for code in cited):
             return OTHER_LANGUAGE
         share = found.recall if side == "recall" else found.precision
         return share if share is not None else EMPTY if not found.statements else NO_CITATION
@@ -106,5 +117,5 @@ def passages_in_language(rows: Sequence[Scored]) -> list[Value]:
     out: list[Value] = []
     for row in rows:
         told = [same_language(hit.lang, row.doc.query_lang) for hit in row.passages if hit.lang]
-        out.append(sum(told) / len(told) if told else NO_PASSAGES)
+        out.append(sum(told) / len(told) if told else _why_none(row, NO_LANGUAGE))
     return where_told(rows, out)

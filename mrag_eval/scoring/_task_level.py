@@ -213,12 +213,12 @@ def _share(count: int, n: int) -> Estimate:
 def citation_tables(records: Sequence[RowRecord], seed: int = 0) -> dict[str, CitationTable] | None:
     """Return the citations by source: inline marks as BordIRlines counts them, and the line of cited documents.
 
-    See BordIRlines, section 4.1. None if no row has citations. ``preference`` is by resource group of the question's
-    language if the rows have one, and by that language.
+    See BordIRlines, section 4.1. None if no row has citations. Rows with a passage in a language that is not known are
+    left out. ``preference`` is by resource group of the question's language if the rows have one, and by that language.
     """
     from mrag_eval.metrics import citation_preferences, citation_rates, parse_citations
 
-    cited = [(r, r.citations) for r in records if r.citations is not None]
+    cited = [(r, r.citations) for r in records if r.citations is not None and all(r.citations.document_langs)]
     if not cited:
         return None
     answers = [parse_citations(part.answer) for _, part in cited]

@@ -2,12 +2,13 @@
 
 from mrag_eval.systems._adapters import Ask, ask_with, loaded
 from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
-from mrag_eval.systems._reply import SystemReply, reply_of
+from mrag_eval.systems._reply import SystemReply, plain, reply_of
 from mrag_eval.systems._shapes import (
     ASKED,
     OWN,
     SHAPES,
     Shape,
+    completion_in,
     in_own_terms,
     recognised,
     shape_of_columns,
@@ -23,9 +24,11 @@ __all__ = [
     "SystemReply",
     "ask_with",
     "checked_passages",
+    "completion_in",
     "hits_of",
     "in_own_terms",
     "loaded",
+    "plain",
     "recognised",
     "reply_of",
     "shape_of_columns",

@@ -53,16 +53,26 @@ _PLACED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def _runnable(chain: Any, key: str | None) -> Ask:
-    """Call a Runnable of LangChain; of a message it returns, the content is the answer."""
+    """Call a Runnable of LangChain; a message that it returns is the chat completion that it was made from."""
     known = chain.get_input_jsonschema().get("properties") or {} if hasattr(chain, "get_input_jsonschema") else {}
     place = key or next((name for name in ("input", *QUESTIONS) if name in known), None)
 
     def ask(question: str, language: str) -> Any:
         told = {name: language for name in _LANGUAGES if name in known}
-        reply = chain.invoke(question if place is None else {place: question, **told})
-        return getattr(reply, "content", reply)
+        return _message(chain.invoke(question if place is None else {place: question, **told}))
 
     return ask
+
+
+def _message(reply: Any) -> Any:
+    """Return a message as the chat completion it was made from, its content if nothing is told; else the reply."""
+    content, told = getattr(reply, "content", reply), getattr(reply, "response_metadata", None)
+    if not told:
+        return content
+    refusal = (getattr(reply, "additional_kwargs", None) or {}).get("refusal")
+    finish = next((told[key] for key in ("finish_reason", "stop_reason") if told.get(key)), "stop")
+    usage = getattr(reply, "usage_metadata", None)
+    return {"choices": [{"message": {"content": content, "refusal": refusal}, "finish_reason": finish}], "usage": usage}
 
 
 def _engine(engine: Any, _: str | None) -> Ask:

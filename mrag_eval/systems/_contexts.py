@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from mrag_eval.core import Hit, is_language, normalize_language
+from mrag_eval.core import Hit, base_language, is_language, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError
 
 _PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
@@ -16,23 +16,57 @@ _LEAST_RECOGNISED = 0.8
 
 
 def told_languages(texts: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Return the language of each text, and why it is not to be relied on; None if it is.
+    """Return the language of each question, and why it is not to be relied on; None if it is.
 
     The bundled detector tells it. It is not relied on for texts of a length at which the detector was measured to
-    recognise too few of the language (:func:`mrag_eval.languages.reliability`), and for those without letters.
+    recognise too few of the language (:func:`mrag_eval.languages.reliability`), for those of whose language it is not
+    sure, and for those without letters, which count as English.
     """
-    from mrag_eval.metrics import default_detector, unreliable
+    return [(code or "en", why and f"the question's language is not given, and {why}") for code, why in _told(texts)]
+
+
+def _told(texts: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Return the detected language of each text, "" for none, and why it is not to be relied on."""
+    from mrag_eval.metrics import default_detector, is_unsure, unreliable
 
     detector = default_detector()
+    shown = [text[:_TOLD_BY] for text in texts]
     out: list[tuple[str, str | None]] = []
-    for text, label in zip(texts, detector.detect([text[:_TOLD_BY] for text in texts]), strict=True):
+    for text, label in zip(shown, detector.detect(shown), strict=True):
         if not any(map(str.isalpha, text)):
-            out.append(("en", "the question has no letters, and its language is not given"))
+            out.append(("", "it has no letters"))
         elif not is_language(label):
-            out.append(("en", "the detector names no language of the question"))
+            out.append(("", "the detector names none"))
         else:
-            why = unreliable(detector, label, len(text), _LEAST_RECOGNISED)
-            out.append((label, why and f"the question's language was detected, and {why}"))
+            unsure = "the detector is not sure of any" if is_unsure(text) else None
+            out.append((label, unreliable(detector, label, len(text), _LEAST_RECOGNISED) or unsure))
+    return out
+
+
+def _told_beside(texts: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the language of each text beside a question in a known one; "" where it is not to be relied on.
+
+    What counts as the question's language does as in ``correct_language``. Where that cannot be told, no language is:
+    only others would be.
+    """
+    from mrag_eval.metrics import correct_language_rate
+
+    if not texts:
+        return []
+    shown, asked = zip(*((text[:_TOLD_BY], lang) for text, lang in texts), strict=True)
+    rate = correct_language_rate(shown, asked, min_chars=None, min_recognised=_LEAST_RECOGNISED, check_script=True)
+    # what is in another language is told by itself
+    others = iter(_told([text for text, right in zip(shown, rate.correct, strict=True) if right is False]))
+    out = []
+    for lang, label, right in zip(asked, rate.detected, rate.correct, strict=True):
+        found, why = next(others) if right is False else (base_language(lang), None)
+        if right is None or label is None or not is_language(label):
+            out.append("")
+        elif same_language(label, lang):
+            # in another script as well
+            out.append(label)
+        else:
+            out.append("" if why else found)
     return out
 
 
@@ -47,7 +81,7 @@ def checked_passages(passages: Any, where: str) -> Sequence[Mapping[str, Any]] |
         if not isinstance(item, Mapping) or not (item.get("id") not in (None, "") or item.get("text")):
             raise DataError(f"{where}, passages[{number}]: expected a dictionary with 'id' or 'text'", _PASSAGE)
         if item.get("score") is not None or item.get("lang"):
-            _hit(item, number + 1, f"{where}, passages[{number}]", {})
+            _hit(item, number + 1, f"{where}, passages[{number}]")
     return listed
 
 
@@ -56,20 +90,23 @@ def text_hash(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def hits_of(rows: Sequence[tuple[str, Sequence[Mapping[str, Any]] | None]]) -> list[tuple[Hit, ...] | None]:
+def hits_of(rows: Sequence[tuple[str, str, Sequence[Mapping[str, Any]] | None]]) -> list[tuple[Hit, ...] | None]:
     """Return the contexts of rows as hits, best first; None for a row that shows none.
 
-    A row is its place, for messages, and its contexts as :func:`checked_passages` returns them. The language of a text
-    that does not say it is detected.
+    A row is its place, for messages, the language of its question, and its contexts as :func:`checked_passages` returns
+    them. The language of a text that does not say it is detected; it is "" where that is not to be relied on.
     """
-    unnamed = (str(item["text"]) for _, listed in rows for item in listed or () if _untold(item))
+    unnamed = ((str(item["text"]), asked) for _, asked, listed in rows for item in listed or () if _untold(item))
     texts = list(dict.fromkeys(unnamed))
-    told = {text: code for text, (code, _) in zip(texts, told_languages(texts), strict=True)}
+    told = dict(zip(texts, _told_beside(texts), strict=True))
     return [
         None
         if listed is None
-        else tuple(_hit(item, rank, f"{where}, passages[{rank - 1}]", told) for rank, item in enumerate(listed, 1))
-        for where, listed in rows
+        else tuple(
+            _hit(item, rank, f"{where}, passages[{rank - 1}]", told.get((str(item.get("text")), asked), ""))
+            for rank, item in enumerate(listed, 1)
+        )
+        for where, asked, listed in rows
     ]
 
 
@@ -78,7 +115,7 @@ def _untold(item: Mapping[str, Any]) -> bool:
     return bool(item.get("text")) and not item.get("lang")
 
 
-def _hit(item: Mapping[str, Any], rank: int, place: str, told: Mapping[str, str]) -> Hit:
+def _hit(item: Mapping[str, Any], rank: int, place: str, told: str = "") -> Hit:
     text, title = str(item.get("text") or ""), str(item.get("title") or "")
     # a text without an id is its own name
     name = f"text-{text_hash(f'{title}{chr(0)}{text}')}" if item.get("id") in (None, "") else str(item["id"])
@@ -88,7 +125,7 @@ def _hit(item: Mapping[str, Any], rank: int, place: str, told: Mapping[str, str]
     except (TypeError, ValueError):
         raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
     try:
-        lang = normalize_language(str(item["lang"])) if item.get("lang") else told.get(text, "")
+        lang = normalize_language(str(item["lang"])) if item.get("lang") else told
     except ConfigError as error:
         raise DataError(f"{place}: 'lang': {error.message}", error.next_step) from None
     return Hit(name, lang, text, score, rank, title, str(item.get("doc_id") or name))

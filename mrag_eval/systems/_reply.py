@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from mrag_eval.platform import DataError
 from mrag_eval.systems._contexts import checked_passages
-from mrag_eval.systems._shapes import OWN, QUESTIONS, Shape, in_own_terms, path_in, recognised
+from mrag_eval.systems._shapes import OWN, QUESTIONS, Shape, completion_in, in_own_terms, path_in, recognised
 
 _PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/systems.md)"
 # What objects call their own dictionary.
@@ -24,11 +24,17 @@ class SystemReply:
         contexts: what the answer was made from, best first: texts, dictionaries or objects of a framework; None if the
             system shows none.
         usage: counts of tokens by the names of providers (``prompt_tokens``, ``completion_tokens``), if it tells any.
+        completion: the chat completion whose text the answer is, which may tell of a refusal instead; None if it is
+            none. :func:`reply_of` fills it in.
     """
 
     answer: str
     contexts: Sequence[Any] | None = None
     usage: Mapping[str, Any] | None = None
+    completion: Mapping[str, Any] | None = field(default=None, kw_only=True)
+
+
+_PLACED = sum(not part.kw_only for part in fields(SystemReply))
 
 
 def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
@@ -44,7 +50,7 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
     """
     if isinstance(value, str):
         return SystemReply(value)
-    if isinstance(value, tuple) and 0 < len(value) <= len(fields(SystemReply)):
+    if isinstance(value, tuple) and 0 < len(value) <= _PLACED:
         value = SystemReply(*value)
     if isinstance(value, SystemReply):
         value = {"reply": value.answer, "passages": value.contexts, "usage": value.usage}
@@ -57,19 +63,21 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
         shape = recognised(row) or recognised({**dict.fromkeys(QUESTIONS, ""), **row})
     if shape is None:
         raise DataError(f"the reply has no shape that is known; its keys: {keys}", _PATHS)
-    for path in shape.needs if shape.passage or shape.encoded else ():
+    completion = completion_in(row, shape)
+    for path in shape.needs if completion is None and (shape.passage or shape.encoded) else ():
         if not path_in(row, path):
             raise DataError(f"the reply has nothing at '{path}'; its keys: {keys}", _PATHS)
     # our own shape's contexts may be plain texts here, too
     found = in_own_terms(row, replace(shape) if shape is OWN else shape, "the reply")
-    if "reply" not in found:
+    if "reply" not in found and completion is None:
         raise DataError(f"the reply has no answer; its keys: {keys}", _PATHS)
     listed = checked_passages(found.get("passages"), "the reply")
     usage = row.get("usage")
     return SystemReply(
-        found["reply"],
+        found.get("reply", ""),
         None if listed is None else [_stored(item) for item in listed],
         usage if isinstance(usage, Mapping) else None,
+        completion=completion,
     )
 
 

@@ -182,9 +182,10 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "OpenAI",
-        ("choices.0.message.content",),
+        ("choices.0.message|choices.0.text",),
         question="question|query",
-        answer="choices.0.message.content",
+        answer="choices.0.message.content|choices.0.text",
+        error="error",
         reference="reference",
         contexts="choices.0.message.context.citations|choices.0.message.contexts|contexts|citations|search_results",
     ),
@@ -333,14 +334,45 @@ _INSIDE = {
 QUESTIONS = _INSIDE["question"]
 
 
+def completion_in(row: Mapping[str, Any], shape: Shape) -> dict[str, Any] | None:
+    """Return the chat completion, its first choice alone, whose text is a row's answer; None if it is no completion's.
+
+    Of an answer that is a part of that text, this part is the text.
+    """
+    for path in shape.paths.get("answer", ()):
+        head, through, inner = path.partition("choices.0.")
+        whole = (value_at(row, head[:-1]) if head else row) if through else None
+        whole = decoded(whole) if isinstance(whole, str) else whole
+        if not isinstance(whole, Mapping):
+            continue
+        if isinstance(whole.get("choices"), str):
+            # a table holds all values as text
+            whole = {key: decoded(value) if isinstance(value, str) else value for key, value in whole.items()}
+        choices = whole.get("choices")
+        if not (isinstance(choices, list) and choices and isinstance(choices[0], Mapping)):
+            continue
+        choice = {**choices[0], "index": 0}
+        if inner not in _WHOLE and (said := value_at(choice, _WHOLE[0])) and isinstance(said, str):
+            if not isinstance(found := value_at(choice, inner), str):
+                return None
+            choice["message"] = {**choice["message"], "content": found}
+        return {**whole, "choices": [choice]}
+    return None
+
+
+_WHOLE = ("message.content", "text")
+
+
 def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequence[str] = ()) -> dict[str, Any]:
     """Return a row of any shape as one of :data:`OWN`; ``kept`` are further keys of it.
 
-    A field that is not there is left out. Raises DataError, naming the row, for what has no text.
+    A field that is not there is left out. Raises DataError, naming the row, for what has no text; the content of a
+    chat completion need not have any.
     """
     if shape is OWN:
         return dict(row)
     out: dict[str, Any] = {}
+    said = completion_in(row, shape)
     for name in ("question", "answer"):
         path, value = shape.found(row, name)
         if name == "answer" and shape.answer_part:
@@ -349,9 +381,9 @@ def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequenc
             text = text_of(value, name, encoded=shape.encoded)
         if isinstance(text, int | float) and not isinstance(text, bool):
             text = str(text)
-        if text is not None and not isinstance(text, str):
+        if text is not None and not isinstance(text, str) and (name == "question" or said is None):
             raise DataError(f"{where}: '{path}' holds no text, found {type(text).__name__}", _COLUMNS)
-        if text is not None:
+        if isinstance(text, str):
             out[OWN.paths[name][0]] = text
     for name in ("id", "lang"):
         if (value := shape.found(row, name)[1]) not in (None, ""):

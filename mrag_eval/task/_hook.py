@@ -78,6 +78,7 @@ from mrag_eval.scoring import (
     support_by,
     task_record,
     territory_values,
+    unfound_line,
     unscored_lines,
     value_names,
     vote_lines,
@@ -442,6 +443,8 @@ class RagTask(HarnessTask):
         for metrics, count, reason in unscored_lines(scores.unscored):
             level = logging.INFO if reason in BY_RULE else logging.WARNING
             log.log(level, "[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
+        if self.blocks.retrieval.unlisted and (suspect := unfound_line(scores)) is not None:
+            log.warning("[%s] %s", self._name, suspect)
         self._say_failures(scores)
         return scores.unscored_share
 

@@ -39,11 +39,12 @@ def serve() -> Iterator[Callable[[bytes, str, int], str]]:
     """Start a server that gives every request this body in this encoding; return its address."""
     servers = []
 
-    def start(body: bytes, encoding: str, status: int = 200) -> str:
+    def start(body: bytes, encoding: str, status: int = 200, kind: str = "application/json") -> str:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["Content-Length"]))
                 self.send_response(status)
+                self.send_header("Content-Type", kind)
                 if encoding:
                     self.send_header("Content-Encoding", "deflate" if encoding == "bare" else encoding)
                 self.end_headers()
@@ -94,6 +95,37 @@ def test_an_answer_in_another_form_is_malformed(serve: Callable[[bytes, str, int
     assert unknown.error == "malformed: the answer is encoded as 'br', which was not asked for"
     ((_, damaged),) = transport(serve(b"no gzip", "gzip", 200), BOUND).arriving(["q"])
     assert damaged.error == "malformed: the answer cannot be decompressed"
+
+
+# What a server declares, the encoding it means, and a text that has bytes of its own there.
+DECLARED = {
+    "": ("utf-8", "日本 é"),
+    "; charset=utf-8": ("utf-8", "日本 é"),
+    "; charset=made-up": ("utf-8", "日本 é"),
+    "; charset=hex": ("utf-8", "日本 é"),
+    '; charset="ISO-8859-1"': ("latin-1", "für é"),
+    "; charset=windows-1252": ("cp1252", "für “é”"),
+    "; charset=GBK": ("gbk", "联通"),
+    "; charset=shift_jis": ("shift_jis", "日本"),
+    "; charset=utf-16": ("utf-16", "日本 é"),
+    "; charset=koi8-r": ("koi8-r", "Варн"),
+}
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+def test_an_answer_is_decoded_as_declared_and_bytes_that_are_none_of_it_are_malformed(
+    serve: Callable[..., str], declared: str
+) -> None:
+    encoding, text = DECLARED[declared]
+    kind = f"application/json{declared}"
+    ((_, read),) = transport(serve(text.encode(encoding), "", 200, kind), BOUND).arriving(["q"])
+    assert (read.answer, read.error) == (text, None)
+    if encoding not in ("latin-1", "koi8-r"):  # in which every byte is a letter
+        ((_, damaged),) = transport(serve(text.encode(encoding) + b"\x81", "", 200, kind), BOUND).arriving(["q"])
+        assert damaged.answer is None
+        assert (damaged.error or "").startswith("malformed: the answer has bytes that are no ")
+    ((_, refused),) = transport(serve(text.encode(encoding) + b"\x81", "", 400, kind), BOUND).arriving(["q"])
+    assert (refused.error or "").startswith("rejected: HTTP 400, " + text)
 
 
 def test_of_an_error_only_the_beginning_is_read(serve: Callable[[bytes, str, int], str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,6 +45,14 @@ def test_at_random_by_hand() -> None:
     # two of four passages, and one more that is not there: 2/4 first, 3 x 2/4 of three, 1 - (2 x 1) / (4 x 3) among two
     found = controls(row("a", "p1", "p2", "gone", absent_ids=("gone",)), CORPUS[:3]).values["random"]
     assert found == {"hit@1": pytest.approx(1 / 2), "recall@3": pytest.approx(1.5 / 3), "shown@k": pytest.approx(5 / 6)}
+
+
+def test_what_is_withheld_from_a_row_is_not_shown_at_random_and_ranks_as_ever() -> None:
+    shown = controls(row("a", "p1"), CORPUS[:3]).values["random"]
+    withheld = controls(row("a", "p1"), CORPUS[:3], replace(BOTH, withheld=True)).values["random"]
+    assert withheld == {**shown, "shown@k": 0.0}
+    assert shown["shown@k"] > 0
+    assert controls(row("a", "p1"), CORPUS[:3], replace(BOTH, withheld=False)).values["random"] == shown
 
 
 def test_a_passage_in_a_language_that_is_not_searched_is_never_found() -> None:

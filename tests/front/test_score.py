@@ -17,6 +17,7 @@ from mrag_eval._front import Results, _survey, log_lines, measured_names, read_l
 from mrag_eval._front._logs import Log, read_qrels
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
+from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems._shapes import OWN, SHAPES, recognised
@@ -123,6 +124,38 @@ def test_answers_with_peoples_labels_are_logs_of_whole_answers_and_contexts(endi
         wanted = [list(CONTEXTS[lang]) for _, lang in whole]
         assert shown == ([[" ".join(texts)] for texts in wanted] if name == "PsiloQA" else wanted)
         assert [str(row["id"]) for row in read] == (["a", "b"] if name == "PsiloQA" else ["7#0", "8#1"])
+
+
+def test_a_chat_completion_of_a_log_is_read_as_that_of_a_model_is(tmp_path: Path) -> None:
+    whole = rows_of(logs.openai)[0]
+    told: dict[str, tuple[Any, str, dict[str, Any]]] = {
+        "refused": (None, "stop", {"refusal": f"I will not say {whole['reference']}"}),
+        "in parts": ([{"type": "refusal", "refusal": "No."}], "stop", {}),
+        "filtered": (None, "content_filter", {}),
+        "broken": (whole["choices"][0]["message"]["content"], "abort", {}),
+        "empty": ("", "stop", {}),
+        "answered": (whole["choices"][0]["message"]["content"], "stop", {}),
+    }
+    rows = [
+        {**whole, "error": None, "id": name, "choices": [{"finish_reason": end, "message": {"content": text, **more}}]}
+        for name, (text, end, more) in told.items()
+    ]
+    rows.append({**rows[-1], "id": "error", "error": {"message": "overloaded"}})
+    for ending in ("jsonl", "csv"):
+        folder = tmp_path / f"out_{ending}"
+        path = write_log(tmp_path / f"log.{ending}", rows)
+        assert "error" not in Log.of(path).unread
+        (read,) = read_results([score(path, ["char3gram_recall"], output=folder).path])
+        samples = read.samples("rows")
+        assert samples is not None
+        records = {one.record.row: one.record for one in read_samples(samples)}
+        outcomes = {name: record.outcome for name, record in records.items() if record.outcome}
+        assert outcomes == {"refused": "refusal", "in parts": "refusal", "empty": "empty"}
+        failed = {name: record.failures[0].reason for name, record in records.items() if record.failures}
+        assert failed == {"filtered": "content_filter", "broken": "broken_off", "error": "server"}
+        assert {name for name, record in records.items() if record.unscored} == failed.keys()
+        (checked,) = verify([folder], tmp_path)
+        assert checked.of("fault") == []
 
 
 def test_contexts_without_ids_are_named_by_their_texts() -> None:
@@ -296,6 +329,53 @@ def test_a_grade_that_is_no_number_is_named(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text('{"q": {"d": "1"}}', encoding="utf-8")
     with pytest.raises(MragError, match="query 'q': a grade is no number"):
         read_qrels(tmp_path / "q.json")
+
+
+def test_contexts_of_which_no_language_is_known_leave_their_row_unscored_and_the_pair_unknown() -> None:
+    texts = {"digits": ["1984: 45"], "english": ["The lighthouse of Varn was built by the council in 1841.", "12 - 13"]}
+    rows = [
+        {"id": name, "query": "Wann war das?", "lang": "de", "reply": "Das war im Jahr 1841.", "passages": passages}
+        for name, passages in ((name, [{"text": text} for text in own]) for name, own in texts.items())
+    ]
+    rows.append({**rows[0], "id": "ids", "passages": [{"id": "x"}]})
+    (read,) = read_results([score(rows, ["passages_in_language"]).path])
+    samples = read.samples("rows")
+    assert samples is not None
+    found = {one.record.row: one.record for one in read_samples(samples)}
+    assert found["digits"].unscored == {"passages_in_language": "the languages of the passages shown are not known"}
+    assert found["english"].values["passages_in_language"] == 0.0
+    assert found["ids"].unscored == {"passages_in_language": "no passage was shown"}
+    pairs = {name: record.cell.get("context_pair") for name, record in found.items()}
+    assert pairs == {"digits": "de->unknown", "english": "de->en", "ids": None}
+
+
+def test_no_metric_needs_the_languages_of_passages() -> None:
+    row = {"id": "a", "query": "Wann war das?", "lang": "de", "answers": ["1841"], "reply": "Das war 1841 [1][2]."}
+    row |= {"relevant_ids": ["d1", "d2"], "gold_doc_lang": "de"}
+    row["passages"] = [{"id": "d1", "text": "1984: 45"}, {"doc_id": "d2", "text": "1841"}, {"id": "d3"}]
+    names = [*METRICS, "citations", "hit@2", "ndcg@3", "shown@k"]
+    measured = []
+    for name in names:
+        try:
+            read_results([score([row], [name], answer="citation" if "citation" in name else "plain").path])
+        except (ConfigError, DataError):  # one that needs a model, or options
+            continue
+        measured.append(name)
+    assert {"passages_in_language", "citations", "hit@2", "shown@k", "verbatim_quote"} <= {*measured}
+    (read,) = read_results([score([row], ["hit@1", "recall@2"]).path])
+    assert {name: one.value for name, one in read.leaves["rows"].scores.metrics.items()} == {"hit@1": 1, "recall@2": 1}
+
+
+@pytest.mark.parametrize("shape", ["mrag-eval", "ragas"])
+def test_a_column_that_is_not_read_is_listed_whatever_the_shape(shape: str) -> None:
+    from mrag_eval.datasets import QUESTION_KEYS
+
+    rows = rows_of(logs.SHAPES[shape])
+    assert Log.of(rows).unread == []
+    more = {"contexts": ["a"], "foo": 3, "response_time": 0.2}
+    assert Log.of([{**row, **more} for row in rows], kept=["foo"]).unread == ["contexts", "response_time"]
+    if shape == "mrag-eval":
+        assert Log.of([{**dict.fromkeys(QUESTION_KEYS), **rows[0]}]).unread == []
 
 
 def test_a_column_breaks_scores_down() -> None:

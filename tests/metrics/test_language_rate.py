@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.core import base_language
+from mrag_eval.core import base_language, normalize_language
 from mrag_eval.metrics import (
     FastTextDetector,
     LanguageDetector,
@@ -363,6 +363,34 @@ def test_languages_that_count_together_are_named() -> None:
     assert counted_together("id") == ("ms",)
     assert counted_together("sr") == ("bs", "hr", "sh")
     assert counted_together("de") == ()
+
+
+# Text in a script of a language for which the detector has a label of its own, and one in another of its scripts.
+OTHER_SCRIPTS = {
+    "pa": (
+        ("Arab", "لاہور پنجاب دا سبھ توں وڈا شہر اے تے ایہہ راوی دے کنڈھے تے وسدا اے۔"),
+        ("Guru", "ਲਾਹੌਰ ਪੰਜਾਬ ਦਾ ਸਭ ਤੋਂ ਵੱਡਾ ਸ਼ਹਿਰ ਹੈ ਅਤੇ ਇਹ ਰਾਵੀ ਦੇ ਕੰਢੇ ਤੇ ਵੱਸਦਾ ਹੈ।"),
+    ),
+    "ku": (
+        ("Arab", "هەولێر پایتەختی هەرێمی کوردستانە و یەکێکە لە کۆنترین شارەکانی جیهان."),
+        ("Latn", "Hewlêr paytexta herêma Kurdistanê ye û yek ji bajarên herî kevn ên cîhanê ye."),
+    ),
+    "az": (
+        ("Arab", "تبریز آذربایجانین ان بؤیوک شهرلریندن بیریدیر و چوخ قدیم تاریخی واردیر."),
+        ("Latn", "Bakı Azərbaycanın paytaxtı və ölkənin ən böyük şəhəridir, Xəzər dənizinin sahilindədir."),
+    ),
+}
+
+
+@pytest.mark.parametrize("language", OTHER_SCRIPTS)
+def test_a_label_of_a_language_in_another_script_counts_as_the_language(language: str) -> None:
+    for script, text in OTHER_SCRIPTS[language]:
+        assert correct_language_rate([text], language, check_script=True).correct == (True,)
+        for demanded, _ in OTHER_SCRIPTS[language]:
+            # a code's usual script is the code without one, which demands none
+            code = normalize_language(f"{language}-{demanded}")
+            rate = correct_language_rate([text], code, check_script=True)
+            assert rate.correct == (demanded == script or code == language,)
 
 
 def test_a_text_without_letters_is_not_shown_to_the_detector() -> None:

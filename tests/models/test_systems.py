@@ -196,6 +196,76 @@ def test_chat_completions_with_contexts_need_no_paths(start: Start) -> None:
     assert server.requests[0][2] == {"model": "varn", "messages": [{"role": "user", "content": QUESTIONS[0][0]}]}
 
 
+def completion(text: Any, finish: str | None = "stop", **message: Any) -> dict[str, Any]:
+    told = {} if finish is None else {"finish_reason": finish}
+    return {"choices": [{"index": 0, **told, "message": {"role": "assistant", "content": text, **message}}]}
+
+
+CITED = {"context": {"citations": [{"content": "one"}]}}
+# chat completions: text, outcome, reason of a failure
+COMPLETIONS: dict[str, tuple[dict[str, Any], str, str | None, str | None]] = {
+    "an answer": (completion("1841"), "1841", None, None),
+    "parts": (completion([{"type": "text", "text": "18"}, {"type": "text", "text": "41"}]), "1841", None, None),
+    "a refusal": (completion(None, refusal="I will not", **CITED), "I will not", "refusal", None),
+    "a refusing part": (completion([{"type": "refusal", "refusal": "No"}]), "No", "refusal", None),
+    "a refusing end": (completion("No", "refusal"), "No", "refusal", None),
+    "thinking that was cut": (completion("", "length", reasoning="hm"), "", "thinking cut", None),
+    "no words": (completion(""), "", "empty", None),
+    "cut at the limit": (completion("18", "length"), "18", None, None),
+    "a filter": (completion(None, "content_filter"), "", None, "content_filter"),
+    "another filter": (completion("18", "SAFETY"), "", None, "content_filter"),
+    "broken off": (completion("18", "abort"), "", None, "broken_off"),
+    "neither text nor end": (completion(None, None), "", None, "malformed"),
+    "an error": ({**completion("18"), "error": {"message": "down"}}, "", None, "server"),
+    "an error in its choice": ({"choices": [{"error": {"code": 429}, "message": {}}]}, "", None, "rate_limit"),
+}
+
+
+@pytest.mark.parametrize("place", ["endpoint", "function", "path", "inner path"])
+@pytest.mark.parametrize("name", COMPLETIONS)
+def test_a_chat_completion_is_read_as_that_of_a_model_is(start: Start, place: str, name: str) -> None:
+    body, text, outcome, reason = COMPLETIONS[name]
+    if place == "endpoint":
+        server = start(lambda asked, n: Answer(body=body))
+        made = system_of(url=server.url, request="openai", model="varn")
+    elif place == "function":
+        made = system_of(lambda question: body, model="s")
+    elif place == "path":
+        made = system_of(lambda question: {"raw": body}, model="s", answer="raw.choices.0.message.content")
+    else:
+        message = body["choices"][0]["message"]
+        if isinstance(words := message.get("content"), str) and words:
+            message = {**message, "content": json.dumps({"said": words, "sure": 1})}
+        body = {**body, "choices": [{**body["choices"][0], "message": message}]}
+        if outcome == "refusal" and isinstance(words, str):
+            text = words
+        made = system_of(lambda question: body, model="s", answer="choices.0.message.content.said")
+    (found,) = made.ask(QUESTIONS[:1])
+    assert (found.text, found.outcome, found.reason) == (text, outcome, reason)
+    if CITED["context"] in body["choices"][0]["message"].values() and place in ("endpoint", "function"):
+        assert found.contexts == [{"text": "one"}]
+
+
+@pytest.mark.parametrize("place", ["endpoint", "function"])
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"answer": "", "contexts": [], "error": "TimeoutError: no answer in 30 s"}, "server"),
+        ({"answer": "Varn", "contexts": [], "error": {"code": "content_filter"}}, "content_filter"),
+        ({"detail": "no index"}, "server"),
+        ({"answer": "Varn", "contexts": [], "error": None, "message": "found in 3 ms"}, None),
+    ],
+)
+def test_an_error_is_a_failure_wherever_the_system_runs(
+    start: Start, place: str, body: dict[str, Any], reason: str | None
+) -> None:
+    server = start(lambda asked, n: Answer(body=body))
+    paths = {"answer": "answer", "contexts": "contexts"}
+    made = system_of(url=server.url, **paths) if place == "endpoint" else system_of(lambda q: body, model="s", **paths)
+    (found,) = made.ask(QUESTIONS[:1])
+    assert (found.reason, found.text) == (reason, "" if reason else "Varn")
+
+
 @pytest.mark.parametrize(
     ("answer", "error"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import mrag_eval
 from mrag_eval.config import Retrieval, validated
 from mrag_eval.platform import ConfigError, DataError, _functions, users_alone
-from mrag_eval.report import compare
+from mrag_eval.report import compare, read_results, read_samples, score_tables, verify
 from tests.task.test_hook import build, knows_everything, run
 from tests.worlds.model_server import Answer, ModelServer
 from tests.worlds.small import BASE, ScriptedLM
@@ -93,6 +94,7 @@ def test_objects_do_as_well_as_mappings_and_parts_have_defaults(tasks: Path) -> 
         ("return ['text']", "malformed"),
         ("return [{'id': 'a', 'lang': 'en'}]", "malformed"),
         ("return [{'id': 'a', 'text': 'x'}]", "malformed"),
+        ("return [{'id': 'a', 'text': '', 'lang': 'en'}]", "malformed"),
         ("return [{'id': 'a', 'text': 'x', 'lang': 'no language'}]", "malformed"),
         ("return [{'id': 'a', 'text': 'x', 'lang': 'en', 'score': float('nan')}]", "malformed"),
         ("return [{'id': 'a', 'text': query, 'lang': 'en'}]", "malformed"),
@@ -112,6 +114,33 @@ def test_a_query_that_fails_leaves_its_row_unscored(body: str, reason: str, task
     assert all("\n" not in f.get("detail", "") for f in failures)
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\n\u3000\t"])
+@pytest.mark.parametrize("of", ["service", "function"])
+def test_an_empty_text_is_a_fault_of_its_query_alone(
+    of: str, blank: str, tasks: Path, start: Callable[..., ModelServer]
+) -> None:
+    # the first queries get no texts; the others get the same passages with them
+    asked: list[str] = []
+
+    def listed(query: str) -> list[dict[str, Any]]:
+        asked.append(query)
+        texts = [f"text {i}" if len(asked) > 4 or i == 0 else blank for i in range(2)]
+        return [{"id": f"d{i}", "text": text, "lang": "en"} for i, text in enumerate(texts)]
+
+    if of == "service":
+        server = start(lambda body, attempt: Answer(body=listed(body["query"])))
+        task_with(tasks, json.dumps({"url": server.url, "max_in_flight": 1}))
+    else:
+        calls = f"calls = []\ndef search(query, lang, k):\n    calls.append(query)\n    blank = {blank!r}\n"
+        passages = "{'id': f'd{i}', 'text': f'text {i}' if len(calls) > 4 or i == 0 else blank, 'lang': 'en'}"
+        task_with(tasks, "!function mine.search", f"{calls}    return [{passages} for i in range(2)]\n")
+    results = run(tasks, "own")
+    failed = [f for sample in results["samples"]["own"] for f in sample["rows"].get("failures", ())]
+    assert [(f["stage"], f["reason"]) for f in failed] == [("search", "malformed")] * 4
+    assert all("the text of passage 'd1' is empty" in f["detail"] for f in failed)
+    assert results["configs"]["own"]["scores"]["unscored"]["hit@2"] == {"search failed (malformed)": 4}
+
+
 def test_more_than_asked_for_is_cut_and_nothing_is_a_result(tasks: Path) -> None:
     many = "[{'id': str(i), 'text': f'text {i}', 'lang': 'en'} for i in range(9)]"
     source = f"def search(query, lang, k):\n    return {many} if lang == 'en' else []\n"
@@ -120,6 +149,51 @@ def test_more_than_asked_for_is_cut_and_nothing_is_a_result(tasks: Path) -> None
     assert [len(row["passages"]) for row in rows] == [2, 0]
     assert len(rows[0]["ranking"]["ids"] if isinstance(rows[0]["ranking"], dict) else rows[0]["ranking"]) == 3
     assert "failures" not in rows[1]
+
+
+@pytest.mark.parametrize("corpus", [False, True])
+def test_an_honest_run_is_verified_with_and_without_the_passages_of_the_benchmark(
+    corpus: bool, tasks: Path, tmp_path: Path
+) -> None:
+    path = task_with(tasks, "!function mine.search")
+    if corpus:
+        data = json.dumps({"benchmark": "jsonl", "path": str(tasks / "questions.jsonl")})
+        with_corpus = json.dumps({**json.loads(data), "corpus": str(tasks / "corpus.jsonl")})
+        path.write_text(path.read_text("utf-8").replace(data, with_corpus), "utf-8")
+        assert with_corpus in path.read_text("utf-8")
+    mrag_eval.evaluate(ScriptedLM(knows_everything), str(path), output=tmp_path / "out", apply_chat_template=False)
+    (checked,) = verify([tmp_path / "out"], tasks)
+    assert checked.of("fault") == []
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_ids_of_which_none_is_ever_relevant_are_named_and_the_corpus_is_not_said_to_hold_them(
+    found: bool, tasks: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [json.loads(line) for line in (tasks / "questions.jsonl").read_text("utf-8").splitlines()]
+    # all ids but one are other ones than the benchmark's
+    known = {row["query"]: row["relevant_ids"][0] for row in rows[:1]} if found else {}
+    source = f"KNOWN = {known!r}\ndef search(query, lang, k):\n"
+    source += "    return [{'id': KNOWN.get(query, 'X' + query[:9]), 'text': query, 'lang': 'en'}]\n"
+    path = task_with(tasks, "!function mine.search", source)
+    with caplog.at_level(logging.WARNING, "lm_eval"):
+        results = mrag_eval.evaluate(
+            ScriptedLM(knows_everything), str(path), output=tmp_path / "out", apply_chat_template=False
+        )
+    (read,) = read_results([results.path])
+    scores = read.leaves["own"].scores
+    assert (scores.metrics["hit@2"].value == 0) is not found
+    said = "in 15 rows the retriever returned no relevant id, and whether it holds any is not known"
+    assert (said in caplog.text) is not found
+    (table, *_) = score_tables([tmp_path / "out"])
+    assert any(said in note for note in table.notes) is not found
+    assert "hit@2" not in scores.controls
+    samples = read.samples("own")
+    assert samples is not None
+    whys = {one.record.controls.missing["held"] for one in read_samples(samples) if one.record.controls is not None}
+    assert whys == {"not known: it cannot be listed"}
+    (checked,) = verify([tmp_path / "out"], tasks)
+    assert checked.of("fault") == []
 
 
 # ------------------------------------------------------------------ services

@@ -72,6 +72,17 @@ def test_a_message_of_a_chain_is_its_content() -> None:
     assert ask_with(chain)("q", "de") == "re: q"
 
 
+def test_a_message_that_tells_of_its_end_is_a_chat_completion() -> None:
+    told = {"response_metadata": {"finish_reason": "content_filter"}, "usage_metadata": {"input_tokens": 3}}
+    said = SimpleNamespace(content="", additional_kwargs={"refusal": "No."}, **told)
+    found = reply_of(ask_with(SimpleNamespace(invoke=lambda given: said))("q", "de"))
+    assert found.usage == {"input_tokens": 3}
+    assert found.completion is not None
+    assert found.completion["choices"] == [
+        {"index": 0, "message": {"content": "", "refusal": "No."}, "finish_reason": "content_filter"}
+    ]
+
+
 class Pipeline:
     """What Haystack's have: the open inputs of its components, and ``run``, which returns what it is asked for."""
 

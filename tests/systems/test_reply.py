@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from mrag_eval.core import same_language
+from mrag_eval.metrics import correct_language_rate
 from mrag_eval.platform import DataError
-from mrag_eval.systems import SHAPES, SystemReply, hits_of, reply_of, shape_of_reply
+from mrag_eval.systems import OWN, SHAPES, SystemReply, completion_in, hits_of, reply_of, shape_of_reply, told_languages
 from tests.worlds import logs
 
 TURN = logs.TURNS[0]
@@ -30,6 +33,20 @@ def test_a_reply_is_read_in_every_shape_of_a_log_without_its_question(name: str)
     found = reply_of(kept)
     assert texts(found) == (TURN.answer, [text for _, text in TURN.contexts])
     assert [one["id"] for one in found.contexts or ()] == [name for name, _ in TURN.contexts]
+
+
+def test_a_completion_is_found_wherever_a_table_keeps_it() -> None:
+    choice = {"index": 0, "message": {"content": "1841", "refusal": None}, "finish_reason": "stop"}
+    whole = {"choices": [choice], "error": None}
+    for row, path in [
+        (whole, "choices.0.message.content"),
+        ({"choices": json.dumps([choice]), "error": "None"}, "choices.0.message.content"),
+        ({"raw": whole}, "raw.choices.0.message.content"),
+        ({"raw": json.dumps(whole)}, "raw.choices.0.message.content"),
+    ]:
+        assert completion_in(row, shape_of_reply({"answer": path})) == whole
+    assert completion_in({"choices": ["a", "b"], "reply": "a"}, OWN) is None
+    assert completion_in({"choices": ["a", "b"]}, shape_of_reply({"answer": "choices.0"})) is None
 
 
 def test_all_other_shapes_are_covered() -> None:
@@ -108,7 +125,8 @@ def test_what_is_missing_is_named_in_one_line(value: Any, columns: Mapping[str, 
 
 def test_contexts_are_named_by_content_and_their_languages_told() -> None:
     text = "Die Bäckerei in Olm verkauft seit vielen Jahren Roggenbrot an alle Bewohner der Stadt."
-    rows: list[Any] = [("a", [{"text": text}]), ("b", [{"text": text}, {"id": "x", "lang": "es"}]), ("c", None)]
+    named = {"id": "x", "lang": "es"}
+    rows: list[Any] = [("a", "de", [{"text": text}]), ("b", "en", [{"text": text}, named]), ("c", "en", None)]
     first, second, none = hits_of(rows)
     assert none is None
     assert first is not None
@@ -116,3 +134,52 @@ def test_contexts_are_named_by_content_and_their_languages_told() -> None:
     assert (first[0].lang, second[1].lang) == ("de", "es")
     assert first[0].id == second[0].id != second[1].id
     assert [hit.rank for hit in second] == [1, 2]
+
+
+# A language of a question, a text beside it, and what is told of the text's language; "" for what is not relied on.
+BESIDE = {
+    # the detector's label is another one that counts as the question's language
+    ("sr", "Beograd je glavni grad Srbije i nalazi se na ušću Save u Dunav."): "sr",
+    ("hr", "Zagreb je glavni grad Hrvatske i leži na rijeci Savi."): "hr",
+    # it is called Italian
+    ("hi", "Dilli Bharat ki rajdhani hai aur yahan bahut log rehte hain, yeh bada shahar hai."): "hi-Latn",
+    ("de", "Dilli Bharat ki rajdhani hai aur yahan bahut log rehte hain, yeh bada shahar hai."): "",
+    # it is called Irish
+    ("yo", "Ìlú Èkó ni ìlú tí ó tóbi jùlọ ní orílẹ̀-èdè Nàìjíríà, ó sì wà ní etí òkun."): "",
+    ("de", "Ìlú Èkó ni ìlú tí ó tóbi jùlọ ní orílẹ̀-èdè Nàìjíríà, ó sì wà ní etí òkun."): "",
+    # texts in the question's language could not be told, so none is
+    ("yo", "The lighthouse of Varn was built by the council of the town in the year 1841."): "",
+    ("ha", "The lighthouse of Varn was built by the council of the town in the year 1841."): "",
+    ("de", "The lighthouse of Varn was built by the council of the town in the year 1841."): "en",
+    ("de", "Den Leuchtturm von Varn baute der Rat der Stadt."): "de",
+    ("zh-Hant", "臺北是中華民國的首都，也是臺灣的政治、經濟與文化中心，擁有許多歷史悠久的建築。"): "zh",
+    ("de", "1984: 45"): "",
+    ("de", "🙂 12345"): "",
+}
+
+
+@pytest.mark.parametrize(("asked", "text"), BESIDE)
+def test_the_language_of_a_context_is_told_as_that_of_an_answer_is(asked: str, text: str) -> None:
+    # what is said of one question is not said of another's
+    others: list[Any] = [("o", lang, [{"text": words}]) for lang, words in BESIDE]
+    *_, found = hits_of([*others, ("a", asked, [{"text": text, "id": "p"}])])
+    assert found is not None
+    assert found[0].lang == BESIDE[asked, text]
+    rate = correct_language_rate([text], asked, min_chars=None, min_recognised=0.8)
+    if rate.correct[0] is None:
+        assert found[0].lang == ""
+    elif found[0].lang:
+        assert same_language(found[0].lang, asked) is rate.correct[0] or "-" in found[0].lang
+    # what the row says itself is taken
+    (given,) = hits_of([("a", asked, [{"text": text, "lang": "sw"}])])
+    assert given is not None
+    assert given[0].lang == "sw"
+
+
+def test_questions_that_the_detector_is_not_sure_of_are_not_relied_on() -> None:
+    yoruba, hindi = (next(text for lang, text in BESIDE if lang == code) for code in ("yo", "hi"))
+    german = "Wann hat der Rat der Stadt den Leuchtturm von Varn gebaut?"
+    told = told_languages([yoruba, hindi, german, "1984?"])
+    assert [why is None for _, why in told] == [False, False, True, False]
+    assert told[2][0] == "de"
+    assert told[3] == ("en", "the question's language is not given, and it has no letters")

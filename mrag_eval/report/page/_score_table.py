@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from mrag_eval.config import unlisted
 from mrag_eval.core import decimal, points
 from mrag_eval.models import UNKNOWN_MODEL, answered_by_others
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
@@ -13,7 +14,7 @@ from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, leaf_scores
 from mrag_eval.report.tables._controls import TaskControls, control_tables
 from mrag_eval.report.tables._losses import loss_table
-from mrag_eval.scoring import direction_lines, failure_line, scale_of, vote_lines
+from mrag_eval.scoring import direction_lines, failure_line, scale_of, unfound_line, vote_lines
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
@@ -48,6 +49,7 @@ def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
         *_notes(found.values()),
         *_unread(shown),
         *_failures(shown),
+        *_unfound(shown),
         *_answered_by_others(shown),
         *_unmeasured(shown),
     )
@@ -117,6 +119,14 @@ def _failures(leaves: Iterable[Leaf]) -> Iterator[str]:
         if scores.outcomes:
             said = ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items())
             yield f"{leaf.run}, {leaf.label}: no answer by the model, counted as wrong: {said}"
+
+
+def _unfound(leaves: Iterable[Leaf]) -> Iterator[str]:
+    """Yield the tasks in which a retriever that cannot be listed returned no relevant id at all."""
+    for leaf in leaves:
+        suspect = unfound_line(leaf.result.scores) if unlisted(leaf.result.config.retrieval) else None
+        if suspect is not None:
+            yield f"{leaf.run}, {leaf.label}: {suspect}"
 
 
 def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[str]:

@@ -111,8 +111,9 @@ def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = Fa
     breakdowns = _breakdowns(here)
     controls = _controls(here, scored, found, computed, language or LanguageRule()) if words_known else None
     records, outcomes = [], []
-    # what a provider said of a reply is in no reply
-    heard = here.leaf.config.setting("answering.transport") in (None, ANSWERED_BY_US)
+    # what a provider said of a reply, to us or in a log, is in no reply
+    asked_here = here.leaf.config.setting("answering.transport") in (None, ANSWERED_BY_US)
+    heard = asked_here or here.leaf.config.setting("replies") == "given"
     for sample, row, (_, answer, outcome), score, shown in zip(samples, scored, read, scores, found, strict=True):
         before = sample.record
         for name in left_out:

@@ -92,10 +92,12 @@ def _read(path: Path, depth: int, language: str | None, _modified: int, _size: i
 class PassageReader:
     """Read lists of another system; a passage of several lists is one object, so that long files fit into memory."""
 
-    def __init__(self, language: str | None, key: str = "run_language") -> None:
-        """``language`` is that of passages that name none, by the key ``key`` of the block."""
+    def __init__(self, language: str | None, key: str = "run_language", *, blank: bool = True) -> None:
+        """``language`` is that of passages that name none, by the key ``key`` of the block. ``blank``: whether a text
+        may be empty.
+        """
         self.repeated = 0
-        self._language, self._key = language, key
+        self._language, self._key, self._blank = language, key, blank
         self._known: dict[str, Passage] = {}
 
     def passage(self, value: Any, where: str) -> Passage:
@@ -107,6 +109,8 @@ class PassageReader:
             raise DataError(f"{where}: a passage has no text", _FORM)
         title = str(value.get("title") or "")
         name = check_id(_name(value, title, text), where)
+        if not (self._blank or text.strip()):
+            raise DataError(f"{where}: the text of passage '{name}' is empty", _FORM)
         if name not in self._known:
             document = value.get("doc_id")
             doc_id = name if document is None else check_id(str(document), where)

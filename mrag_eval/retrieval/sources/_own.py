@@ -134,7 +134,7 @@ class OwnRetriever(Lists):
         super().__init__(setup)
         self._block = block
         self._opened: _Function | _Service | None = None
-        self._reader = PassageReader(block.language, "retriever.language")
+        self._reader = PassageReader(block.language, "retriever.language", blank=False)
         self._read: dict[str, Passage] = {}
 
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
