@@ -1,105 +1,119 @@
 """Errors, files, JSON, YAML, stores, locks, HTTP, secrets and signals: nothing here knows of questions and answers."""
 
-from mrag_eval.platform._address import address_fault, bare_address, check_address, keep_address
-from mrag_eval.platform._attempts import Attempts, Response
-from mrag_eval.platform._claims import Claims
-from mrag_eval.platform._collection import uncollected
-from mrag_eval.platform._devices import DEVICES, known_device, loading_device, placed, present_device
-from mrag_eval.platform._disk import (
-    is_full,
-    is_out_of_memory,
-    mapped_array,
-    read_array,
-    room_on_disk,
-    save_array,
-    save_faiss,
-)
-from mrag_eval.platform._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
-from mrag_eval.platform._errors import (
-    ConfigError,
-    CorpusError,
-    DataError,
-    MetricError,
-    MissingExtraError,
-    MragError,
-    UnwrittenError,
-    close_match,
-    did_you_mean,
-    fault_in,
-    missing_extra,
-    naming,
-    one_of,
-    suggesting,
-)
-from mrag_eval.platform._event_loop import at_once, run_in_thread, run_on_loop
-from mrag_eval.platform._files import (
-    LONGEST_FILE,
-    LONGEST_LINE,
-    lines_of,
-    readable,
-    regular,
-    replaced,
-    whole,
-    write_whole,
-)
-from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module
-from mrag_eval.platform._http import Endpoint, Transport, bearer
-from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
-from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
-from mrag_eval.platform._interrupts import ending_within
-from mrag_eval.platform._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
-from mrag_eval.platform._json_text import (
-    JsonFault,
-    finite,
-    finite_number,
-    json_from,
-    json_value,
-    nested_too_deeply,
-    no_number,
-    without_conflict,
-)
-from mrag_eval.platform._keys import (
-    keep_header,
-    keep_key,
-    keep_pair,
-    keep_secrets_of,
-    key_in,
-    key_variable_of,
-    names_secret,
-)
-from mrag_eval.platform._limited import limited
-from mrag_eval.platform._locking import build_lock
-from mrag_eval.platform._paths import (
-    cache_dir,
-    name_of_model,
-    names_of_models,
-    task_and_date,
-    tasks_folder,
-    user_path,
-    visible_to_harness,
-)
-from mrag_eval.platform._places import content_of_folder, place_by_content
-from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
-from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
-from mrag_eval.platform._secrets import HIDDEN, hidden, hide
-from mrag_eval.platform._sharing import Shares, made_once
-from mrag_eval.platform._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
-from mrag_eval.platform._store import Store, close_stores, content_key, shared_store
-from mrag_eval.platform._trust import (
-    NAMED,
-    is_local,
-    is_plain_language,
-    leads_out,
-    links_out,
-    name_fault,
-    path_fault,
-    users_alone,
-)
-from mrag_eval.platform._user_config import config_path
-from mrag_eval.platform._visible import UNSHOWN, visible
-from mrag_eval.platform._waits import Wait, waits_are_shown
-from mrag_eval.platform._weights import OTHER_FILES, check_weights
-from mrag_eval.platform._yaml import read_yaml
+from typing import TYPE_CHECKING
+
+from mrag_eval.platform._doors import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.platform._address import address_fault, bare_address, check_address, keep_address
+    from mrag_eval.platform._attempts import Attempts, Response
+    from mrag_eval.platform._claims import Claims
+    from mrag_eval.platform._collection import uncollected
+    from mrag_eval.platform._devices import DEVICES, known_device, loading_device, placed, present_device
+    from mrag_eval.platform._disk import (
+        is_full,
+        is_out_of_memory,
+        mapped_array,
+        read_array,
+        room_on_disk,
+        save_array,
+        save_faiss,
+    )
+    from mrag_eval.platform._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
+    from mrag_eval.platform._errors import (
+        ConfigError,
+        CorpusError,
+        DataError,
+        MetricError,
+        MissingExtraError,
+        MragError,
+        UnwrittenError,
+        close_match,
+        did_you_mean,
+        fault_in,
+        missing_extra,
+        naming,
+        one_of,
+        suggesting,
+    )
+    from mrag_eval.platform._event_loop import at_once, run_in_thread, run_on_loop
+    from mrag_eval.platform._files import (
+        LONGEST_FILE,
+        LONGEST_LINE,
+        lines_of,
+        readable,
+        regular,
+        replaced,
+        whole,
+        write_whole,
+    )
+    from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module
+    from mrag_eval.platform._http import Endpoint, Transport, bearer
+    from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer
+    from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
+    from mrag_eval.platform._interrupts import ending_within
+    from mrag_eval.platform._json_records import (
+        OPTIONAL,
+        check_version,
+        from_json,
+        optional_beside,
+        to_json,
+        with_version,
+    )
+    from mrag_eval.platform._json_text import (
+        JsonFault,
+        finite,
+        finite_number,
+        json_from,
+        json_value,
+        nested_too_deeply,
+        no_number,
+        without_conflict,
+    )
+    from mrag_eval.platform._keys import (
+        keep_header,
+        keep_key,
+        keep_pair,
+        keep_secrets_of,
+        key_in,
+        key_variable_of,
+        names_secret,
+    )
+    from mrag_eval.platform._limited import limited
+    from mrag_eval.platform._locking import build_lock
+    from mrag_eval.platform._paths import (
+        cache_dir,
+        name_of_model,
+        names_of_models,
+        task_and_date,
+        tasks_folder,
+        user_path,
+        visible_to_harness,
+    )
+    from mrag_eval.platform._places import content_of_folder, place_by_content
+    from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
+    from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
+    from mrag_eval.platform._secrets import HIDDEN, hidden, hide
+    from mrag_eval.platform._sharing import Shares, made_once
+    from mrag_eval.platform._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
+    from mrag_eval.platform._store import Store, close_stores, content_key, shared_store
+    from mrag_eval.platform._trust import (
+        NAMED,
+        is_local,
+        is_plain_language,
+        leads_out,
+        links_out,
+        name_fault,
+        path_fault,
+        users_alone,
+    )
+    from mrag_eval.platform._user_config import config_path
+    from mrag_eval.platform._visible import UNSHOWN, visible
+    from mrag_eval.platform._waits import Wait, waits_are_shown
+    from mrag_eval.platform._weights import OTHER_FILES, check_weights
+    from mrag_eval.platform._yaml import read_yaml
+else:
+    __getattr__, __dir__ = lazy_door(__name__)
 
 __all__ = [
     "BROKEN_AGAIN",
@@ -183,6 +197,7 @@ __all__ = [
     "key_in",
     "key_variable_of",
     "known_device",
+    "lazy_door",
     "leads_out",
     "limited",
     "lines_of",

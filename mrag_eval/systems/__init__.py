@@ -1,18 +1,25 @@
 """RAG systems that are asked as they are: what they reply, in any shape, and how each kind of them is called."""
 
-from mrag_eval.systems._adapters import Ask, ask_with, loaded
-from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
-from mrag_eval.systems._reply import SystemReply, reply_of
-from mrag_eval.systems._shapes import (
-    ASKED,
-    OWN,
-    SHAPES,
-    Shape,
-    in_own_terms,
-    recognised,
-    shape_of_columns,
-    shape_of_reply,
-)
+from typing import TYPE_CHECKING
+
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.systems._adapters import Ask, ask_with, loaded
+    from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
+    from mrag_eval.systems._reply import SystemReply, reply_of
+    from mrag_eval.systems._shapes import (
+        ASKED,
+        OWN,
+        SHAPES,
+        Shape,
+        in_own_terms,
+        recognised,
+        shape_of_columns,
+        shape_of_reply,
+    )
+else:
+    __getattr__, __dir__ = lazy_door(__name__)
 
 __all__ = [
     "ASKED",
