@@ -23,6 +23,16 @@ def test_importing_loads_no_heavy_library() -> None:
     assert out.stdout.strip() == "[]"
 
 
+def test_a_benchmark_is_loaded_without_the_others() -> None:
+    code = (
+        "import sys; from mrag_eval.datasets import LOADERS; LOADERS['demo']; loaded = {*sys.modules}; "
+        "print(*(name for name in LOADERS if f'mrag_eval.datasets._{name}' in loaded))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # whose rows are read as those of jsonl
+    assert out.stdout.split() == ["demo", "jsonl"]
+
+
 @pytest.mark.parametrize(
     ("block", "expected"),
     [
