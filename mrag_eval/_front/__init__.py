@@ -15,19 +15,3 @@ if TYPE_CHECKING:
     from mrag_eval._front._survey import Survey, grounded_judge, measured_names, read_log
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "Results",
-    "RetrievedRun",
-    "Strategies",
-    "Survey",
-    "evaluate",
-    "grounded_judge",
-    "log_lines",
-    "measured_names",
-    "read_log",
-    "retrieve",
-    "score",
-    "score_lines",
-    "strategies",
-]

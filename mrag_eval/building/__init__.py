@@ -14,14 +14,3 @@ if TYPE_CHECKING:
     from mrag_eval.building.xrag._xrag_settings import read_settings
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "QaBuilt",
-    "build_qa",
-    "build_territories",
-    "build_xrag",
-    "quality_tables",
-    "read_qa_config",
-    "read_settings",
-    "yield_table",
-]

@@ -10,5 +10,3 @@ if TYPE_CHECKING:
     from mrag_eval.controls._task import control_pool, row_controls, task_controls
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = ["ControlPool", "ControlRule", "control_pool", "reply_controls", "row_controls", "task_controls"]

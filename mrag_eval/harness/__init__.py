@@ -8,7 +8,7 @@ room takes seconds; import it inside functions.
 from typing import TYPE_CHECKING
 
 # first: the harness looks for its own models only while none is registered
-import lm_eval.models  # noqa: F401
+import lm_eval.models
 
 from mrag_eval.platform import lazy_door
 
@@ -50,51 +50,3 @@ if TYPE_CHECKING:
     from mrag_eval.harness._under_way import TaskLoading, loading
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "HFLM",
-    "LM",
-    "LOCAL_TYPES",
-    "CachingLM",
-    "HarnessTask",
-    "Instance",
-    "RowResult",
-    "Running",
-    "TaskLoading",
-    "TaskManager",
-    "blank_half_groups",
-    "check_local_weights",
-    "check_model",
-    "check_tasks",
-    "command_line",
-    "config_file_settings",
-    "end_with_1",
-    "evaluate",
-    "group_rules",
-    "group_scores",
-    "is_stock_command",
-    "known_model_types",
-    "listed_tasks",
-    "load_tasks",
-    "loading",
-    "model_class",
-    "model_faults",
-    "model_type_of",
-    "parse_arguments",
-    "read_task_file",
-    "register_model",
-    "register_model_type",
-    "run_parser",
-    "run_settings",
-    "running",
-    "runs_here",
-    "sanitize_model_name",
-    "score_table",
-    "sends_by_http",
-    "setting_types",
-    "setup_logging",
-    "task_keys",
-    "task_manager",
-    "warnings_only",
-    "without_traceback",
-]

@@ -15,23 +15,3 @@ if TYPE_CHECKING:
     from mrag_eval.judging._texts import prompt_texts
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "EXAMPLE",
-    "Case",
-    "JudgingStage",
-    "Panel",
-    "Recount",
-    "Rubric",
-    "Votes",
-    "build_panel",
-    "judged",
-    "kept_votes",
-    "language_check",
-    "named_judges",
-    "prompt_texts",
-    "relevance_rubric",
-    "sufficiency_judged",
-    "sufficiency_rubric",
-    "verdict_rubric",
-]

@@ -32,24 +32,3 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "BANDS",
-    "MEASURED_FROM",
-    "PACKAGE",
-    "READING_VERSION",
-    "RELIABILITY_FILE",
-    "Files",
-    "Language",
-    "Reliability",
-    "Words",
-    "band_of",
-    "changed_languages",
-    "files_of_languages",
-    "in_sentence",
-    "known_languages",
-    "language",
-    "name_in_prompts",
-    "reliabilities",
-    "reliability",
-]

@@ -15,28 +15,3 @@ if TYPE_CHECKING:
     from mrag_eval.planning._tasks import PlannedTask, leaves_of
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "JUDGE_LINE",
-    "PLANNER_LINE",
-    "Cost",
-    "MissingError",
-    "Need",
-    "Observed",
-    "Piece",
-    "Pilot",
-    "Plan",
-    "PlannedTask",
-    "Spent",
-    "check_stock_run",
-    "deviations",
-    "language_support",
-    "leaves_of",
-    "model_need",
-    "plan_for",
-    "shipped",
-    "source_need",
-    "unsupported",
-    "ways",
-    "worth_a_pilot",
-]

@@ -11,22 +11,3 @@ if TYPE_CHECKING:
     from mrag_eval.prompts._system_prompts import SystemPrompt, prompt_languages, system_prompts
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "Budget",
-    "Conversation",
-    "PromptTemplate",
-    "SystemPrompt",
-    "budget_for",
-    "builtin_names",
-    "defuse",
-    "fit",
-    "folded",
-    "knows_system_role",
-    "load_template",
-    "plain_prompt",
-    "prompt_languages",
-    "renderer",
-    "system_prompts",
-    "template_source",
-]

@@ -20,23 +20,3 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = [
-    "ASKED",
-    "OWN",
-    "SHAPES",
-    "Ask",
-    "Shape",
-    "SystemReply",
-    "ask_with",
-    "checked_passages",
-    "hits_of",
-    "in_own_terms",
-    "loaded",
-    "recognised",
-    "reply_of",
-    "shape_of_columns",
-    "shape_of_reply",
-    "text_hash",
-    "told_languages",
-]

@@ -11,5 +11,3 @@ if TYPE_CHECKING:
     from mrag_eval.task._hook import RagTask
 else:
     __getattr__, __dir__ = lazy_door(__name__)
-
-__all__ = ["RagTask"]
