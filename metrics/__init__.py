@@ -1,117 +1,115 @@
 """Metrics: pure functions over plain values, without the harness and without I/O."""
 
-from mrag_eval.metrics._agreement import (
-    LabelF1,
-    balanced_accuracy,
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    label_f1,
-    pairwise_kappas,
-)
-from mrag_eval.metrics._attribution import (
-    ErrorAttribution,
-    conditional_rate,
-    error_attribution,
-)
-from mrag_eval.metrics._char_ngram import (
-    OverlapColumns,
-    char_ngram_f1,
-    char_ngram_precision,
-    char_ngram_recall,
-    char_ngram_recall_batch,
-    char_ngram_scores,
-    char_ngram_scores_batch,
-)
-from mrag_eval.metrics._choices import declines, extract_choice, reads_refusals
-from mrag_eval.metrics._choices_official import (
-    BorderlinesCitation,
-    extract_choice_blend_official,
-    parse_borderlines_citation,
-    parse_borderlines_direct,
-    parse_borderlines_freetext,
-)
-from mrag_eval.metrics._citation_preference import CitationPreference, citation_preferences
-from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
-from mrag_eval.metrics._citation_support import CitationSupport, citation_support, without_citations
-from mrag_eval.metrics._citations import Citations, parse_citations
-from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
-from mrag_eval.metrics._concurrence import (
-    CONCURRENCE_SCALES,
-    ConcurrenceScores,
-    concurrence_intervals,
-    concurrence_scores,
-)
-from mrag_eval.metrics._concurrence_baseline import random_concurrence
-from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
-from mrag_eval.metrics._corrections import benjamini_hochberg, holm
-from mrag_eval.metrics._demanded_scripts import is_unsure
-from mrag_eval.metrics._intervals import (
-    Estimate,
-    Kind,
-    bootstrap_mean,
-    bootstrap_statistic,
-    cluster_interval,
-    interval_for,
-    t_interval,
-    undefined,
-    wilson,
-)
-from mrag_eval.metrics._judge_correction import CorrectedRate, corrected_rate
-from mrag_eval.metrics._language_detection import (
-    FastTextDetector,
-    LanguageDetector,
-    LinguaDetector,
-    ScriptDetector,
-    default_detector,
-    load_detector,
-)
-from mrag_eval.metrics._language_pairs import LanguagePairMatrix, language_pair_matrix
-from mrag_eval.metrics._language_preference import InLanguagePreference, LanguagePreference, in_language_preference
-from mrag_eval.metrics._language_rate import (
-    LanguageBreakdown,
-    LanguageRate,
-    accepts,
-    correct_language_rate,
-    counted_together,
-    detector_for,
-    unknown_to,
-    unreliable,
-)
-from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
-from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
-from mrag_eval.metrics._nomiracl import Presence, nomiracl_reading
-from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
-from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
-from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
-from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
-from mrag_eval.metrics._random_ranking import random_ranking
-from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
-from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
-from mrag_eval.metrics._share_between import share_between
-from mrag_eval.metrics._short_answers import (
-    ShortAnswerScores,
-    VotedAnswer,
-    has_lemma_rule,
-    short_answer_scores,
-)
-from mrag_eval.metrics._spans import span_overlap
-from mrag_eval.metrics._text import (
-    Normalizer,
-    OverlapScores,
-    exact_match,
-    match,
-    normalize_answer,
-    segmented_f1,
-    word_f1,
-    word_precision,
-    word_recall,
-    word_scores,
-    word_tokens,
-)
-from mrag_eval.metrics._unicode_normalizer import UNICODE_VERSION
-from mrag_eval.metrics._verbatim import Quotes, Source, copied_share, held_elsewhere, verbatim_quotes
-from mrag_eval.metrics._yes_no import read_yes_no
+from typing import TYPE_CHECKING
+
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics._agreement import (
+        LabelF1,
+        balanced_accuracy,
+        cohen_kappa,
+        fleiss_kappa,
+        krippendorff_alpha,
+        label_f1,
+        pairwise_kappas,
+    )
+    from mrag_eval.metrics._attribution import ErrorAttribution, conditional_rate, error_attribution
+    from mrag_eval.metrics._char_ngram import (
+        OverlapColumns,
+        char_ngram_f1,
+        char_ngram_precision,
+        char_ngram_recall,
+        char_ngram_recall_batch,
+        char_ngram_scores,
+        char_ngram_scores_batch,
+    )
+    from mrag_eval.metrics._choices import declines, extract_choice, reads_refusals
+    from mrag_eval.metrics._choices_official import (
+        BorderlinesCitation,
+        extract_choice_blend_official,
+        parse_borderlines_citation,
+        parse_borderlines_direct,
+        parse_borderlines_freetext,
+    )
+    from mrag_eval.metrics._citation_preference import CitationPreference, citation_preferences
+    from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
+    from mrag_eval.metrics._citation_support import CitationSupport, citation_support, without_citations
+    from mrag_eval.metrics._citations import Citations, parse_citations
+    from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
+    from mrag_eval.metrics._concurrence import (
+        CONCURRENCE_SCALES,
+        ConcurrenceScores,
+        concurrence_intervals,
+        concurrence_scores,
+    )
+    from mrag_eval.metrics._concurrence_baseline import random_concurrence
+    from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
+    from mrag_eval.metrics._corrections import benjamini_hochberg, holm
+    from mrag_eval.metrics._demanded_scripts import is_unsure
+    from mrag_eval.metrics._intervals import (
+        Estimate,
+        Kind,
+        bootstrap_mean,
+        bootstrap_statistic,
+        cluster_interval,
+        interval_for,
+        t_interval,
+        undefined,
+        wilson,
+    )
+    from mrag_eval.metrics._judge_correction import CorrectedRate, corrected_rate
+    from mrag_eval.metrics._language_detection import (
+        FastTextDetector,
+        LanguageDetector,
+        LinguaDetector,
+        ScriptDetector,
+        default_detector,
+        load_detector,
+    )
+    from mrag_eval.metrics._language_pairs import LanguagePairMatrix, language_pair_matrix
+    from mrag_eval.metrics._language_preference import InLanguagePreference, LanguagePreference, in_language_preference
+    from mrag_eval.metrics._language_rate import (
+        LanguageBreakdown,
+        LanguageRate,
+        accepts,
+        correct_language_rate,
+        counted_together,
+        detector_for,
+        unknown_to,
+        unreliable,
+    )
+    from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
+    from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
+    from mrag_eval.metrics._nomiracl import Presence, nomiracl_reading
+    from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
+    from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
+    from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
+    from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
+    from mrag_eval.metrics._random_ranking import random_ranking
+    from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
+    from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
+    from mrag_eval.metrics._share_between import share_between
+    from mrag_eval.metrics._short_answers import ShortAnswerScores, VotedAnswer, has_lemma_rule, short_answer_scores
+    from mrag_eval.metrics._spans import span_overlap
+    from mrag_eval.metrics._text import (
+        Normalizer,
+        OverlapScores,
+        exact_match,
+        match,
+        normalize_answer,
+        segmented_f1,
+        word_f1,
+        word_precision,
+        word_recall,
+        word_scores,
+        word_tokens,
+    )
+    from mrag_eval.metrics._unicode_normalizer import UNICODE_VERSION
+    from mrag_eval.metrics._verbatim import Quotes, Source, copied_share, held_elsewhere, verbatim_quotes
+    from mrag_eval.metrics._yes_no import read_yes_no
+else:
+    __getattr__, __dir__ = lazy_door(__name__)
 
 __all__ = [
     "CAUSES",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from mrag_eval.core import ANY_LANGUAGE, base_language, is_language, language_name, normalize_language, suggestion
-from mrag_eval.languages import reliability
+from mrag_eval.languages import name_in_prompts, reliability
 from mrag_eval.metrics._demanded_scripts import is_romanised, other_script
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector, default_detector
 from mrag_eval.platform import ConfigError, MetricError
@@ -226,7 +226,7 @@ def unreliable(detector: LanguageDetector, language: str, length: int, bound: fl
     known = None if name is None or bound is None else reliability(name, base_language(language), length)
     if known is None or bound is None or known.share >= bound:
         return None
-    share = f"{int(100 * known.share)}% of {language_name(known.language)} texts"
+    share = f"{int(100 * known.share)}% of {name_in_prompts(known.language)} texts"
     return f"{known.detector} recognises {share} of {known.lengths}"
 
 

@@ -1,26 +1,17 @@
 """The Python interface: evaluate a model, retrieve without one, score replies that are there, read finished runs."""
 
-from mrag_eval._front._evaluate import evaluate
-from mrag_eval._front._log_text import log_lines, score_lines
-from mrag_eval._front._results import Results
-from mrag_eval._front._retrieve import RetrievedRun, retrieve
-from mrag_eval._front._score import score
-from mrag_eval._front._strategies import strategies
-from mrag_eval._front._strategy_verdict import Strategies
-from mrag_eval._front._survey import Survey, grounded_judge, measured_names, read_log
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Results",
-    "RetrievedRun",
-    "Strategies",
-    "Survey",
-    "evaluate",
-    "grounded_judge",
-    "log_lines",
-    "measured_names",
-    "read_log",
-    "retrieve",
-    "score",
-    "score_lines",
-    "strategies",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval._front._evaluate import evaluate
+    from mrag_eval._front._log_text import log_lines, score_lines
+    from mrag_eval._front._results import Results
+    from mrag_eval._front._retrieve import RetrievedRun, retrieve
+    from mrag_eval._front._score import score
+    from mrag_eval._front._strategies import strategies
+    from mrag_eval._front._strategy_verdict import Strategies
+    from mrag_eval._front._survey import Survey, grounded_judge, measured_names, read_log
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

@@ -56,10 +56,10 @@ def report(
     With -o FILE.html, everything is written to one page that needs no network: charts, error sources, judges and
     samples.
     """
-    from mrag_eval.report import read_case, render, report_tables, score_tables, shown_case, write_report
-
     form = form_of(form, output, () if territory is not None else ("html",))
     if form == "html" and output is not None:
+        from mrag_eval.report import write_report
+
         refuse_with(context, "an HTML page", "layout")
         with warned_of_unsupported(results):
             data = write_report(results, output, samples=samples, text=text)
@@ -67,14 +67,28 @@ def report(
         typer.echo(f"{output}: {len(data.leaves)} tasks, {len(data.samples):,} samples, {size:.1f} MB")
         return
     if territory is None:
-        with warned_of_unsupported(results):
-            tables = report_tables(layout, results) if layout else score_tables(results)
-        write_or_print(render(tables, form), output)
+        write_or_print(_tables(results, form, layout), output)
         return
     refuse_with(context, "--territory", "layout", "samples", "text")
+    from mrag_eval.report import read_case, shown_case
+
     if form == "csv":
         raise typer.BadParameter("--territory is printed as md or json", param_hint="--format")
     with warned_of_unsupported(results):
         found = read_case(territory, results)
     shown = json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if form == "json" else shown_case(found)
     write_or_print(shown, output)
+
+
+def _tables(results: list[Path], form: str, layout: str | None) -> str:
+    from mrag_eval.report import render
+
+    with warned_of_unsupported(results):
+        # the papers' tables load more than the scores
+        if layout:
+            from mrag_eval.report import report_tables
+
+            return render(report_tables(layout, results), form)
+        from mrag_eval.report import score_tables
+
+        return render(score_tables(results), form)

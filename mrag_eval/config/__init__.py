@@ -1,69 +1,85 @@
 """Settings that users write, validated."""
 
-from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
-from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
-from mrag_eval.config._file import load_config
-from mrag_eval.config._grounded import Grounded, GroundedByPanel
-from mrag_eval.config._includes import BLOCKS
-from mrag_eval.config._judge import DETECTORS, CorrectLanguage, Judge
-from mrag_eval.config._measurement import (
-    ALL_BUT_THE_MODEL,
-    DECIDING,
-    EVERYTHING,
-    JUDGES,
-    OWN_CONTEXTS,
-    ROLES,
-    SOURCES,
-    UNKNOWN,
-    Differs,
-    Measurement,
-    Role,
-    by_block,
-    by_content,
-    differences,
-    harmless,
-    harmless_keys,
-    is_named,
-    judges_of,
-    names_in,
-    setting_of,
-    shown,
-)
-from mrag_eval.config._measures import (
-    CORRECT,
-    GROUNDED,
-    HOLDS_ANSWER,
-    RANKING_MEASURE,
-    RERANKED,
-    RIGHT_LANGUAGE,
-    SHOWN,
-    SUFFICIENCY,
-    TRANSLATED,
-    check_grounded,
-    check_metrics,
-    following_verdicts,
-    judged_metrics,
-    ranking_measures,
-    relevance_measures,
-    rerank_measures,
-    unmeasured,
-    verdict_metrics,
-)
-from mrag_eval.config._milvus import MilvusCorpus
-from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
-from mrag_eval.config._modes import CONTEXT_PAIR, MODES, Mode, Shown, mode_named, passages_shown, unlisted, upper_bound
-from mrag_eval.config._overlay import overlaid
-from mrag_eval.config._prompt import Prompt
-from mrag_eval.config._provenance import package_versions, provenance
-from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
-from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
-from mrag_eval.config._retriever import Retriever
-from mrag_eval.config._system import RAG, SystemSpec, system_spec
-from mrag_eval.config._task import TaskBlocks, split_config
-from mrag_eval.config._task_yaml import read_task_yaml
-from mrag_eval.config._tasks import Listed, RunTasks, listed_by, listed_in, unknown_name
-from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
-from mrag_eval.config._validation import check_keys, deep_merge, dotted, undotted, validated
+from typing import TYPE_CHECKING
+
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
+    from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
+    from mrag_eval.config._file import load_config
+    from mrag_eval.config._grounded import Grounded, GroundedByPanel
+    from mrag_eval.config._includes import BLOCKS
+    from mrag_eval.config._judge import DETECTORS, CorrectLanguage, Judge
+    from mrag_eval.config._measurement import (
+        ALL_BUT_THE_MODEL,
+        DECIDING,
+        EVERYTHING,
+        JUDGES,
+        OWN_CONTEXTS,
+        ROLES,
+        SOURCES,
+        UNKNOWN,
+        Differs,
+        Measurement,
+        Role,
+        by_block,
+        by_content,
+        differences,
+        harmless,
+        harmless_keys,
+        is_named,
+        judges_of,
+        names_in,
+        setting_of,
+        shown,
+    )
+    from mrag_eval.config._measures import (
+        CORRECT,
+        GROUNDED,
+        HOLDS_ANSWER,
+        RANKING_MEASURE,
+        RERANKED,
+        RIGHT_LANGUAGE,
+        SHOWN,
+        SUFFICIENCY,
+        TRANSLATED,
+        check_grounded,
+        check_metrics,
+        following_verdicts,
+        judged_metrics,
+        ranking_measures,
+        relevance_measures,
+        rerank_measures,
+        unmeasured,
+        verdict_metrics,
+    )
+    from mrag_eval.config._milvus import MilvusCorpus
+    from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
+    from mrag_eval.config._modes import (
+        CONTEXT_PAIR,
+        MODES,
+        Mode,
+        Shown,
+        mode_named,
+        passages_shown,
+        unlisted,
+        upper_bound,
+    )
+    from mrag_eval.config._overlay import overlaid
+    from mrag_eval.config._prompt import Prompt
+    from mrag_eval.config._provenance import package_versions, provenance
+    from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
+    from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
+    from mrag_eval.config._retriever import Retriever
+    from mrag_eval.config._system import RAG, SystemSpec, system_spec
+    from mrag_eval.config._task import TaskBlocks, split_config
+    from mrag_eval.config._task_yaml import read_task_yaml
+    from mrag_eval.config._tasks import Listed, RunTasks, listed_by, listed_in, unknown_name
+    from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
+    from mrag_eval.config._validation import check_keys, deep_merge, dotted, undotted, validated
+else:
+    __getattr__, __dir__ = lazy_door(__name__)
 
 __all__ = [
     "ALL_BUT_THE_MODEL",

@@ -100,7 +100,8 @@ def deepest_cutoff(names: Sequence[str]) -> int:
 def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> None:
     """Raise ConfigError for a name that is neither in ``known`` nor a ranking measure."""
     for metric in names:
-        if metric in known or RANKING_MEASURE.match(metric.removeprefix(RERANKED)):
+        # a name that is not known is looked for among installed packages
+        if RANKING_MEASURE.match(metric.removeprefix(RERANKED)) or metric in known:
             continue
         if metric.startswith("shown@"):
             raise ConfigError(

@@ -16,7 +16,7 @@ from mrag_eval.config._validation import deep_merge
 from mrag_eval.platform import ConfigError, close_match
 
 if TYPE_CHECKING:
-    from mrag_eval.harness import Loading, TaskManager
+    from mrag_eval.harness import TaskLoading, TaskManager
 
 # Keys of a group that are its own; any other is a setting of its tasks.
 _OF_GROUP = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
@@ -108,7 +108,7 @@ def tasks_being_loaded() -> RunTasks | None:
 
 # Each task that is loaded asks for all of them.
 @lru_cache(maxsize=1)
-def _tasks_of(now: Loading) -> RunTasks:
+def _tasks_of(now: TaskLoading) -> RunTasks:
     return RunTasks(now.asked, listed_by(now.manager))
 
 

@@ -103,9 +103,9 @@ def _scored(
         if reply.text is not None:
             said = in_form(reply.text, rule.form) if control in _ANSWERS else reply.text
             answer = parse_answer(said, rule.form)
-            row = Scored(doc, answer.text, tagged=answer.tagged, declined=answer.declined, form=rule.form)
             # a reply in the language of the references needs no translation
-            rows.append(replace(row, translated=answer.text))
+            parts = (doc, answer.text, (), answer.tagged, answer.declined)
+            rows.append(Scored(*parts, form=rule.form, translated=answer.text))
             places.append(place)
     # whatever the length: the classes of lengths show what a least length leaves out
     language = replace(rule.language, min_chars=None)

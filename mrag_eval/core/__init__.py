@@ -1,149 +1,77 @@
 """Records that rooms hand each other, failures among them; languages; numbers and tables as text."""
 
-from mrag_eval.core._failures import BEFORE, OUTCOMES, STAGES, Failure, ModelReply, Stage, TextKind, failed_in, way_to
-from mrag_eval.core._grounding import SUPPORT, Claim, ClaimVerdict, Grounding, Span
-from mrag_eval.core._judgements import Judgement, Vote, why_undecided
-from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
-from mrag_eval.core._languages import (
-    ANY_LANGUAGE,
-    CORAL_POOL,
-    NO_SPACES,
-    RESOURCE_GROUPS,
-    base_language,
-    is_language,
-    iso_639_3,
-    language_name,
-    language_scripts,
-    language_tier,
-    matching_languages,
-    normalize_language,
-    same_language,
-    script_name,
-    suggestion,
-)
-from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
-from mrag_eval.core._passages import (
-    ANSWERABLE,
-    CONTROL,
-    KEPT_LANGS,
-    UNSURE_LANGUAGE,
-    GivenPassage,
-    Hit,
-    Passage,
-    RagDoc,
-    check_id,
-    titled,
-)
-from mrag_eval.core._rankings import (
-    Kept,
-    Ranked,
-    Reranking,
-    Retrieved,
-    Searched,
-    document_of,
-    is_relevant,
-    ranking_dict,
-)
-from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
-from mrag_eval.core._table_text import columns, pipe_table
-from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
-from mrag_eval.core._verdicts import (
-    LABEL_SHARE,
-    VERDICTS,
-    VOTED,
-    YES_NO,
-    Tie,
-    VerdictScale,
-    VerdictValue,
-    as_verdict,
-    majority_of,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ANSWERABLE",
-    "ANY_LANGUAGE",
-    "BEFORE",
-    "CONTROL",
-    "CORAL_POOL",
-    "CRITERIA",
-    "KEPT_LANGS",
-    "LABEL_SHARE",
-    "NO_SPACES",
-    "OUTCOMES",
-    "PAGE",
-    "RESOURCE_GROUPS",
-    "SHARE",
-    "STAGES",
-    "SUPPORT",
-    "UNSURE_LANGUAGE",
-    "VERDICTS",
-    "VOTED",
-    "YES_NO",
-    "AgentUsage",
-    "Claim",
-    "ClaimVerdict",
-    "CriticScores",
-    "Failure",
-    "GivenPassage",
-    "Grounding",
-    "Hit",
-    "Judgement",
-    "Kept",
-    "LabelSource",
-    "Labels",
-    "ModelReply",
-    "Passage",
-    "RagDoc",
-    "Ranked",
-    "Reranking",
-    "Retrieved",
-    "RowScores",
-    "Scale",
-    "Scored",
-    "Searched",
-    "Span",
-    "Stage",
-    "TextKind",
-    "Tie",
-    "Trace",
-    "TracedHit",
-    "TracedQuestion",
-    "TracedRound",
-    "Value",
-    "VerdictScale",
-    "VerdictValue",
-    "Vote",
-    "as_verdict",
-    "base_language",
-    "can_be_score",
-    "check_id",
-    "columns",
-    "decimal",
-    "document_of",
-    "failed_in",
-    "interval_text",
-    "is_language",
-    "is_relevant",
-    "iso_639_3",
-    "labelled_name",
-    "language_name",
-    "language_scripts",
-    "language_tier",
-    "majority_of",
-    "matching_languages",
-    "normalize_language",
-    "not_finite",
-    "p_text",
-    "pipe_table",
-    "plain_name",
-    "points",
-    "ranking_dict",
-    "rounded",
-    "same_language",
-    "score_text",
-    "script_name",
-    "suggestion",
-    "titled",
-    "way_to",
-    "why_undecided",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.core._failures import (
+        BEFORE,
+        OUTCOMES,
+        STAGES,
+        Failure,
+        ModelReply,
+        Stage,
+        TextKind,
+        failed_in,
+        way_to,
+    )
+    from mrag_eval.core._grounding import SUPPORT, Claim, ClaimVerdict, Grounding, Span
+    from mrag_eval.core._judgements import Judgement, Vote, why_undecided
+    from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
+    from mrag_eval.core._languages import (
+        ANY_LANGUAGE,
+        CORAL_POOL,
+        NO_SPACES,
+        RESOURCE_GROUPS,
+        base_language,
+        is_language,
+        iso_639_3,
+        language_name,
+        language_scripts,
+        language_tier,
+        matching_languages,
+        normalize_language,
+        same_language,
+        script_name,
+        suggestion,
+    )
+    from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
+    from mrag_eval.core._passages import (
+        ANSWERABLE,
+        CONTROL,
+        KEPT_LANGS,
+        UNSURE_LANGUAGE,
+        GivenPassage,
+        Hit,
+        Passage,
+        RagDoc,
+        check_id,
+        titled,
+    )
+    from mrag_eval.core._rankings import (
+        Kept,
+        Ranked,
+        Reranking,
+        Retrieved,
+        Searched,
+        document_of,
+        is_relevant,
+        ranking_dict,
+    )
+    from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
+    from mrag_eval.core._table_text import columns, pipe_table
+    from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
+    from mrag_eval.core._verdicts import (
+        LABEL_SHARE,
+        VERDICTS,
+        VOTED,
+        YES_NO,
+        Tie,
+        VerdictScale,
+        VerdictValue,
+        as_verdict,
+        majority_of,
+    )
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

@@ -1,12 +1,12 @@
-"""Registry of all benchmarks: every module of this folder that defines a ``LOADER`` is one."""
+"""Registry of all benchmarks: every module of this folder that defines a ``LOADER`` is one, by the module's name."""
 
 from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,30 @@ from mrag_eval.platform import ConfigError, config_path, did_you_mean, suggestin
 _LIST = "mrag-eval tasks   lists the benchmarks"
 
 
-def _discovered() -> dict[str, LoaderSpec]:
-    names = (module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
-    found = (getattr(import_module(f"{__package__}.{name}"), "LOADER", None) for name in names)
-    loaders = [loader for loader in found if isinstance(loader, LoaderSpec)]
-    return {loader.declaration.name: loader for loader in sorted(loaders, key=lambda loader: loader.declaration.name)}
+class _Loaders(Mapping[str, LoaderSpec]):
+    """The loaders by the names of their benchmarks: ``xquad`` is ``LOADER`` of ``_xquad.py``, then imported."""
+
+    def __getitem__(self, name: str) -> LoaderSpec:
+        if name not in _modules():
+            raise KeyError(name)
+        loader = getattr(import_module(f"{__package__}._{name}"), "LOADER", None)
+        if not isinstance(loader, LoaderSpec):
+            raise KeyError(name)
+        return loader
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in _modules() if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-LOADERS: Mapping[str, LoaderSpec] = _discovered()
+@cache
+def _modules() -> list[str]:
+    return sorted(module.name.removeprefix("_") for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
+
+
+LOADERS: Mapping[str, LoaderSpec] = _Loaders()
 
 
 def declaration_of(data: Mapping[str, Any]) -> Declaration | None:

@@ -5,103 +5,48 @@ the harness is met here first. The model objects that it builds are also used in
 room takes seconds; import it inside functions.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # first: the harness looks for its own models only while none is registered
-import lm_eval.models  # noqa: F401
-from lm_eval.api.instance import Instance
-from lm_eval.api.model import LM, CachingLM
-from lm_eval.api.registry import register_model
-from lm_eval.tasks import TaskManager
-from lm_eval.utils import sanitize_model_name, setup_logging
+import lm_eval.models
 
-from mrag_eval.harness._command import command_line, end_with_1, is_stock_command, without_traceback
-from mrag_eval.harness._groups import group_rules, group_scores
-from mrag_eval.harness._models import (
-    LOCAL_TYPES,
-    check_local_weights,
-    check_model,
-    known_model_types,
-    model_class,
-    model_faults,
-    model_type_of,
-    parse_arguments,
-    register_model_type,
-    runs_here,
-    sends_by_http,
-    warnings_only,
-)
-from mrag_eval.harness._run import (
-    config_file_settings,
-    evaluate,
-    run_parser,
-    run_settings,
-    score_table,
-    setting_types,
-)
-from mrag_eval.harness._running import Running, blank_half_groups, running
-from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
-from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
-from mrag_eval.harness._under_way import TaskLoading, loading
+from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
+    from lm_eval.api.instance import Instance
+    from lm_eval.api.model import LM, CachingLM
+    from lm_eval.api.registry import register_model
     from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
+    from lm_eval.utils import sanitize_model_name, setup_logging
 
-__all__ = [
-    "HFLM",
-    "LM",
-    "LOCAL_TYPES",
-    "CachingLM",
-    "HarnessTask",
-    "Instance",
-    "RowResult",
-    "Running",
-    "TaskLoading",
-    "TaskManager",
-    "blank_half_groups",
-    "check_local_weights",
-    "check_model",
-    "check_tasks",
-    "command_line",
-    "config_file_settings",
-    "end_with_1",
-    "evaluate",
-    "group_rules",
-    "group_scores",
-    "is_stock_command",
-    "known_model_types",
-    "listed_tasks",
-    "load_tasks",
-    "loading",
-    "model_class",
-    "model_faults",
-    "model_type_of",
-    "parse_arguments",
-    "read_task_file",
-    "register_model",
-    "register_model_type",
-    "run_parser",
-    "run_settings",
-    "running",
-    "runs_here",
-    "sanitize_model_name",
-    "score_table",
-    "sends_by_http",
-    "setting_types",
-    "setup_logging",
-    "task_keys",
-    "task_manager",
-    "warnings_only",
-    "without_traceback",
-]
-
-
-def __getattr__(name: str) -> Any:
-    # loads torch
-    if name != "HFLM":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lm_eval.models.huggingface import HFLM
-
-    return HFLM
+    from mrag_eval.harness._command import command_line, end_with_1, is_stock_command, without_traceback
+    from mrag_eval.harness._groups import group_rules, group_scores
+    from mrag_eval.harness._models import (
+        LOCAL_TYPES,
+        check_local_weights,
+        check_model,
+        known_model_types,
+        model_class,
+        model_faults,
+        model_type_of,
+        parse_arguments,
+        register_model_type,
+        runs_here,
+        sends_by_http,
+        warnings_only,
+    )
+    from mrag_eval.harness._run import (
+        config_file_settings,
+        evaluate,
+        run_parser,
+        run_settings,
+        score_table,
+        setting_types,
+    )
+    from mrag_eval.harness._running import Running, blank_half_groups, running
+    from mrag_eval.harness._task import HarnessTask, RowResult, check_tasks
+    from mrag_eval.harness._task_files import listed_tasks, load_tasks, read_task_file, task_keys, task_manager
+    from mrag_eval.harness._under_way import TaskLoading, loading
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

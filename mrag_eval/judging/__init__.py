@@ -1,41 +1,25 @@
 """Judging: panels of models that vote on answers, contexts and passages."""
 
-from mrag_eval.judging._answers import judged, language_check
-from mrag_eval.judging._claims import claims_by, claims_judged
-from mrag_eval.judging._contexts import sufficiency_judged
-from mrag_eval.judging._kept_votes import kept_votes
-from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel, named_judges
-from mrag_eval.judging._recount import Recount, Votes
-from mrag_eval.judging._rubrics import (
-    Case,
-    Rubric,
-    relevance_rubric,
-    sufficiency_rubric,
-    support_rubric,
-    verdict_rubric,
-)
-from mrag_eval.judging._stage import JudgingStage
-from mrag_eval.judging._texts import prompt_texts
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "EXAMPLE",
-    "Case",
-    "JudgingStage",
-    "Panel",
-    "Recount",
-    "Rubric",
-    "Votes",
-    "build_panel",
-    "claims_by",
-    "claims_judged",
-    "judged",
-    "kept_votes",
-    "language_check",
-    "named_judges",
-    "prompt_texts",
-    "relevance_rubric",
-    "sufficiency_judged",
-    "sufficiency_rubric",
-    "support_rubric",
-    "verdict_rubric",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.judging._answers import judged, language_check
+    from mrag_eval.judging._claims import claims_by, claims_judged
+    from mrag_eval.judging._contexts import sufficiency_judged
+    from mrag_eval.judging._kept_votes import kept_votes
+    from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel, named_judges
+    from mrag_eval.judging._recount import Recount, Votes
+    from mrag_eval.judging._rubrics import (
+        Case,
+        Rubric,
+        relevance_rubric,
+        sufficiency_rubric,
+        support_rubric,
+        verdict_rubric,
+    )
+    from mrag_eval.judging._stage import JudgingStage
+    from mrag_eval.judging._texts import prompt_texts
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

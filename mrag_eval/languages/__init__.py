@@ -5,44 +5,30 @@ prompts. Speakers can read and correct it without Python (docs/languages.md). Wh
 folding or the search for word boundaries, is code, in :mod:`mrag_eval.text`.
 """
 
-from mrag_eval.languages._files import (
-    READING_VERSION,
-    Language,
-    Words,
-    changed_languages,
-    in_sentence,
-    known_languages,
-    language,
-    name_in_prompts,
-)
-from mrag_eval.languages._folders import PACKAGE, Files, files_of_languages
-from mrag_eval.languages._reliability import (
-    BANDS,
-    MEASURED_FROM,
-    RELIABILITY_FILE,
-    Reliability,
-    band_of,
-    reliabilities,
-    reliability,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BANDS",
-    "MEASURED_FROM",
-    "PACKAGE",
-    "READING_VERSION",
-    "RELIABILITY_FILE",
-    "Files",
-    "Language",
-    "Reliability",
-    "Words",
-    "band_of",
-    "changed_languages",
-    "files_of_languages",
-    "in_sentence",
-    "known_languages",
-    "language",
-    "name_in_prompts",
-    "reliabilities",
-    "reliability",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.languages._files import (
+        READING_VERSION,
+        Language,
+        Words,
+        changed_languages,
+        in_sentence,
+        known_languages,
+        language,
+        name_in_prompts,
+    )
+    from mrag_eval.languages._folders import PACKAGE, Files, files_of_languages
+    from mrag_eval.languages._reliability import (
+        BANDS,
+        MEASURED_FROM,
+        RELIABILITY_FILE,
+        Reliability,
+        band_of,
+        reliabilities,
+        reliability,
+    )
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

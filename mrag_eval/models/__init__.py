@@ -1,46 +1,53 @@
 """Auxiliary models: judges, planners, critics, rerankers, translators and classifiers."""
 
-from mrag_eval.models._answering import LOCAL as LOCAL_TRANSPORT
-from mrag_eval.models._answering import OURS as ANSWERED_BY_US
-from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering
-from mrag_eval.models._asking import Answered, generate_parsed
-from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating, own_replies
-from mrag_eval.models._kept import NOT_KEPT, KeptReplies
-from mrag_eval.models._ledger import Ledger, total, totals
-from mrag_eval.models._model import AuxModel
-from mrag_eval.models._outputs import completion_reply
-from mrag_eval.models._remedies import LASTING, may_pass, remedy
-from mrag_eval.models._replies import (
-    LONGEST_REPLY,
-    Parsed,
-    Parser,
-    json_objects,
-    parse_json,
-    parse_list,
-    parse_order,
-    parse_tag,
-)
-from mrag_eval.models._reply import Reply
-from mrag_eval.models._shared import get
-from mrag_eval.models._spec import (
-    asked_args,
-    behind_api,
-    identity,
-    key_variable,
-    name_of,
-    named_spec,
-    portable_identity,
-    type_fault,
-)
-from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
-from mrag_eval.models._verdicts import Verdict, parse_verdict_json, parse_verdict_tag
-from mrag_eval.models.grounding._checker import Asked, Checker
-from mrag_eval.models.grounding._load import load_checker
-from mrag_eval.models.harness._registered import register_model_types
-from mrag_eval.models.translate._build import build_translator
-from mrag_eval.models.translate._reply_size import longest_piece
-from mrag_eval.models.translate._table import write_table
-from mrag_eval.models.translate._translator import Translation, Translator, total_counts
+from typing import TYPE_CHECKING
+
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.models._answering import LOCAL as LOCAL_TRANSPORT
+    from mrag_eval.models._answering import OURS as ANSWERED_BY_US
+    from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering
+    from mrag_eval.models._asking import Answered, generate_parsed
+    from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating, own_replies
+    from mrag_eval.models._kept import NOT_KEPT, KeptReplies
+    from mrag_eval.models._ledger import Ledger, total, totals
+    from mrag_eval.models._model import AuxModel
+    from mrag_eval.models._outputs import completion_reply
+    from mrag_eval.models._remedies import LASTING, may_pass, remedy
+    from mrag_eval.models._replies import (
+        LONGEST_REPLY,
+        Parsed,
+        Parser,
+        json_objects,
+        parse_json,
+        parse_list,
+        parse_order,
+        parse_tag,
+    )
+    from mrag_eval.models._reply import Reply
+    from mrag_eval.models._shared import get
+    from mrag_eval.models._spec import (
+        asked_args,
+        behind_api,
+        identity,
+        key_variable,
+        name_of,
+        named_spec,
+        portable_identity,
+        type_fault,
+    )
+    from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
+    from mrag_eval.models._verdicts import Verdict, parse_verdict_json, parse_verdict_tag
+    from mrag_eval.models.grounding._checker import Asked, Checker
+    from mrag_eval.models.grounding._load import load_checker
+    from mrag_eval.models.harness._registered import register_model_types
+    from mrag_eval.models.translate._build import build_translator
+    from mrag_eval.models.translate._reply_size import longest_piece
+    from mrag_eval.models.translate._table import write_table
+    from mrag_eval.models.translate._translator import Translation, Translator, total_counts
+else:
+    __getattr__, __dir__ = lazy_door(__name__)
 
 __all__ = [
     "ANSWERED_BY_US",

@@ -1,35 +1,17 @@
 """Plans of runs: what tasks need on this machine, what provides it, and what a run costs."""
 
-from mrag_eval.planning._data import source_need
-from mrag_eval.planning._estimate import Observed, Pilot, Spent
-from mrag_eval.planning._language_support import Piece, language_support, unsupported
-from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
-from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
-from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
-from mrag_eval.planning._shipped import deviations, shipped
-from mrag_eval.planning._tasks import PlannedTask, leaves_of
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "JUDGE_LINE",
-    "PLANNER_LINE",
-    "Cost",
-    "MissingError",
-    "Need",
-    "Observed",
-    "Piece",
-    "Pilot",
-    "Plan",
-    "PlannedTask",
-    "Spent",
-    "check_stock_run",
-    "deviations",
-    "language_support",
-    "leaves_of",
-    "model_need",
-    "plan_for",
-    "shipped",
-    "source_need",
-    "unsupported",
-    "ways",
-    "worth_a_pilot",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.planning._data import source_need
+    from mrag_eval.planning._estimate import Observed, Pilot, Spent
+    from mrag_eval.planning._language_support import Piece, language_support, unsupported
+    from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
+    from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
+    from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
+    from mrag_eval.planning._shipped import deviations, shipped
+    from mrag_eval.planning._tasks import PlannedTask, leaves_of
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

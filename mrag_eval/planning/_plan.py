@@ -18,7 +18,7 @@ from mrag_eval.planning._tasks import PlannedTask, leaves_of
 from mrag_eval.platform import MragError, cache_dir
 
 if TYPE_CHECKING:
-    from mrag_eval.harness import Loading
+    from mrag_eval.harness import TaskLoading
 
 
 def plan_for(
@@ -79,7 +79,7 @@ def check_stock_run() -> None:
 
 
 @lru_cache(maxsize=1)
-def _check(now: Loading) -> None:
+def _check(now: TaskLoading) -> None:
     plan_for(now.asked, listed_by(now.manager), now.manager.metadata or {}).check()
 
 

@@ -1,243 +1,123 @@
 """Errors, files, JSON, YAML, stores, locks, HTTP, secrets and signals: nothing here knows of questions and answers."""
 
-from mrag_eval.platform._address import address_fault, bare_address, check_address, keep_address
-from mrag_eval.platform._attempts import Attempts, Response
-from mrag_eval.platform._claims import Claims
-from mrag_eval.platform._collection import uncollected
-from mrag_eval.platform._devices import DEVICES, known_device, loading_device, placed, present_device
-from mrag_eval.platform._disk import (
-    is_full,
-    is_out_of_memory,
-    mapped_array,
-    read_array,
-    room_on_disk,
-    save_array,
-    save_faiss,
-)
-from mrag_eval.platform._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
-from mrag_eval.platform._errors import (
-    ConfigError,
-    CorpusError,
-    DataError,
-    MetricError,
-    MissingExtraError,
-    MragError,
-    UnwrittenError,
-    close_match,
-    did_you_mean,
-    fault_in,
-    missing_extra,
-    naming,
-    one_of,
-    suggesting,
-)
-from mrag_eval.platform._event_loop import at_once, run_in_thread, run_on_loop
-from mrag_eval.platform._files import (
-    LONGEST_FILE,
-    LONGEST_LINE,
-    lines_of,
-    readable,
-    regular,
-    replaced,
-    whole,
-    write_whole,
-)
-from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module
-from mrag_eval.platform._http import Endpoint, Transport, bearer
-from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault, error_fault, json_answer, json_body, refuse_error
-from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
-from mrag_eval.platform._interrupts import ending_within
-from mrag_eval.platform._json_records import OPTIONAL, check_version, from_json, optional_beside, to_json, with_version
-from mrag_eval.platform._json_text import (
-    JsonFault,
-    finite,
-    finite_number,
-    json_from,
-    json_value,
-    nested_too_deeply,
-    no_number,
-    without_conflict,
-)
-from mrag_eval.platform._keys import (
-    keep_header,
-    keep_key,
-    keep_pair,
-    keep_secrets_of,
-    key_in,
-    key_variable_of,
-    names_secret,
-)
-from mrag_eval.platform._limited import limited
-from mrag_eval.platform._locking import build_lock
-from mrag_eval.platform._paths import (
-    cache_dir,
-    name_of_model,
-    names_of_models,
-    task_and_date,
-    tasks_folder,
-    user_path,
-    visible_to_harness,
-)
-from mrag_eval.platform._places import content_of_folder, place_by_content
-from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
-from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
-from mrag_eval.platform._secrets import HIDDEN, hidden, hide
-from mrag_eval.platform._sharing import Shares, made_once
-from mrag_eval.platform._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
-from mrag_eval.platform._store import Store, close_stores, content_key, shared_store
-from mrag_eval.platform._trust import (
-    NAMED,
-    is_local,
-    is_plain_language,
-    leads_out,
-    links_out,
-    name_fault,
-    path_fault,
-    users_alone,
-)
-from mrag_eval.platform._user_config import config_path
-from mrag_eval.platform._visible import UNSHOWN, visible
-from mrag_eval.platform._waits import Wait, waits_are_shown
-from mrag_eval.platform._weights import OTHER_FILES, check_weights
-from mrag_eval.platform._yaml import read_yaml
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BROKEN_AGAIN",
-    "DEVICES",
-    "HIDDEN",
-    "LONGEST_FILE",
-    "LONGEST_LINE",
-    "NAMED",
-    "OPTIONAL",
-    "OTHER_FILES",
-    "UNSHOWN",
-    "Attempts",
-    "Claims",
-    "ConfigError",
-    "CorpusError",
-    "DataError",
-    "Endpoint",
-    "FunctionName",
-    "HttpFault",
-    "HubPlace",
-    "JsonFault",
-    "MetricError",
-    "MissingExtraError",
-    "MragError",
-    "OwnFunction",
-    "Response",
-    "RunFiles",
-    "Shares",
-    "SheetRow",
-    "Store",
-    "Transport",
-    "UnwrittenError",
-    "Wait",
-    "address_fault",
-    "at_once",
-    "bare_address",
-    "bearer",
-    "build_lock",
-    "cache_dir",
-    "check_address",
-    "check_file_name",
-    "check_output",
-    "check_output_file",
-    "check_version",
-    "check_weights",
-    "close_match",
-    "close_stores",
-    "config_path",
-    "content_key",
-    "content_of_folder",
-    "csv_cell",
-    "did_you_mean",
-    "ending_within",
-    "entry_point",
-    "error_fault",
-    "escaped",
-    "fault_in",
-    "finite",
-    "finite_number",
-    "from_json",
-    "guarded_screen",
-    "hidden",
-    "hide",
-    "hub_faults",
-    "hub_file",
-    "hub_token",
-    "install_redaction",
-    "is_full",
-    "is_local",
-    "is_out_of_memory",
-    "is_plain_language",
-    "json_answer",
-    "json_body",
-    "json_from",
-    "json_value",
-    "keep_address",
-    "keep_for_repetition",
-    "keep_header",
-    "keep_key",
-    "keep_pair",
-    "keep_secrets_of",
-    "key_in",
-    "key_variable_of",
-    "known_device",
-    "leads_out",
-    "limited",
-    "lines_of",
-    "links_out",
-    "loading_device",
-    "made_once",
-    "mapped_array",
-    "missing_extra",
-    "name_fault",
-    "name_of_model",
-    "names_of_models",
-    "names_secret",
-    "naming",
-    "nested_too_deeply",
-    "no_number",
-    "one_of",
-    "optional_beside",
-    "own_function",
-    "own_module",
-    "path_fault",
-    "place_by_content",
-    "placed",
-    "present_device",
-    "read_array",
-    "read_sheet",
-    "read_yaml",
-    "readable",
-    "redact",
-    "refuse_error",
-    "regular",
-    "remove_ended",
-    "repeated_later",
-    "replaced",
-    "room_on_disk",
-    "run_ended",
-    "run_in_thread",
-    "run_on_loop",
-    "save_array",
-    "save_faiss",
-    "shared_store",
-    "suggesting",
-    "task_and_date",
-    "tasks_folder",
-    "to_json",
-    "uncollected",
-    "unescaped",
-    "user_path",
-    "users_alone",
-    "visible",
-    "visible_to_harness",
-    "waits_are_shown",
-    "whole",
-    "with_version",
-    "without_conflict",
-    "write_sheet",
-    "write_whole",
-]
+from mrag_eval.platform._doors import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.platform._address import address_fault, bare_address, check_address, keep_address
+    from mrag_eval.platform._attempts import Attempts, Response
+    from mrag_eval.platform._claims import Claims
+    from mrag_eval.platform._collection import uncollected
+    from mrag_eval.platform._devices import DEVICES, known_device, loading_device, placed, present_device
+    from mrag_eval.platform._disk import (
+        is_full,
+        is_out_of_memory,
+        mapped_array,
+        read_array,
+        room_on_disk,
+        save_array,
+        save_faiss,
+    )
+    from mrag_eval.platform._ended_runs import keep_for_repetition, remove_ended, repeated_later, run_ended
+    from mrag_eval.platform._errors import (
+        ConfigError,
+        CorpusError,
+        DataError,
+        MetricError,
+        MissingExtraError,
+        MragError,
+        UnwrittenError,
+        close_match,
+        did_you_mean,
+        fault_in,
+        missing_extra,
+        naming,
+        one_of,
+        suggesting,
+    )
+    from mrag_eval.platform._event_loop import at_once, run_in_thread, run_on_loop
+    from mrag_eval.platform._files import (
+        LONGEST_FILE,
+        LONGEST_LINE,
+        lines_of,
+        readable,
+        regular,
+        replaced,
+        whole,
+        write_whole,
+    )
+    from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module
+    from mrag_eval.platform._http import Endpoint, Transport, bearer
+    from mrag_eval.platform._http_faults import (
+        BROKEN_AGAIN,
+        HttpFault,
+        error_fault,
+        json_answer,
+        json_body,
+        refuse_error,
+    )
+    from mrag_eval.platform._hub import HubPlace, hub_faults, hub_file, hub_token
+    from mrag_eval.platform._interrupts import ending_within
+    from mrag_eval.platform._json_records import (
+        OPTIONAL,
+        check_version,
+        from_json,
+        optional_beside,
+        to_json,
+        with_version,
+    )
+    from mrag_eval.platform._json_text import (
+        JsonFault,
+        finite,
+        finite_number,
+        json_from,
+        json_value,
+        nested_too_deeply,
+        no_number,
+        without_conflict,
+    )
+    from mrag_eval.platform._keys import (
+        keep_header,
+        keep_key,
+        keep_pair,
+        keep_secrets_of,
+        key_in,
+        key_variable_of,
+        names_secret,
+    )
+    from mrag_eval.platform._limited import limited
+    from mrag_eval.platform._locking import build_lock
+    from mrag_eval.platform._paths import (
+        cache_dir,
+        name_of_model,
+        names_of_models,
+        task_and_date,
+        tasks_folder,
+        user_path,
+        visible_to_harness,
+    )
+    from mrag_eval.platform._places import content_of_folder, place_by_content
+    from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
+    from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
+    from mrag_eval.platform._secrets import HIDDEN, hidden, hide
+    from mrag_eval.platform._sharing import Shares, made_once
+    from mrag_eval.platform._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
+    from mrag_eval.platform._store import Store, close_stores, content_key, shared_store
+    from mrag_eval.platform._trust import (
+        NAMED,
+        is_local,
+        is_plain_language,
+        leads_out,
+        links_out,
+        name_fault,
+        path_fault,
+        users_alone,
+    )
+    from mrag_eval.platform._user_config import config_path
+    from mrag_eval.platform._visible import UNSHOWN, visible
+    from mrag_eval.platform._waits import Wait, waits_are_shown
+    from mrag_eval.platform._weights import OTHER_FILES, check_weights
+    from mrag_eval.platform._yaml import read_yaml
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

@@ -38,10 +38,10 @@ def to_json(value: Any) -> Any:
         return value
     if is_dataclass(kind):
         out: dict[str, Any] = {}
-        for part in _parts(kind):
-            inner = getattr(value, part.name)
-            if not _left_out(value, part, inner):
-                out[part.name] = to_json(inner)
+        for name, optional in _parts(kind):
+            inner = getattr(value, name)
+            if optional is None or not _left_out(value, optional, inner):
+                out[name] = inner if type(inner) in _PLAIN else to_json(inner)
         return out
     if isinstance(value, Mapping):
         return {key: to_json(inner) for key, inner in value.items()}
@@ -51,15 +51,16 @@ def to_json(value: Any) -> Any:
 
 
 @cache
-def _parts(kind: Any) -> tuple[Field[Any], ...]:
-    return fields(kind)
+def _parts(kind: Any) -> list[tuple[str, Field[Any] | None]]:
+    """Return the names of a record's fields, each with the field itself if it may be omitted."""
+    return [(part.name, part if _KEY in part.metadata else None) for part in fields(kind)]
 
 
 def _left_out(record: Any, part: Field[Any], value: Any) -> bool:
-    rule = part.metadata.get(_KEY)
+    rule = part.metadata[_KEY]
     if isinstance(rule, str):
         return not getattr(record, rule)
-    return bool(rule) and value == (part.default if part.default_factory is MISSING else part.default_factory())
+    return bool(value == (part.default if part.default_factory is MISSING else part.default_factory()))
 
 
 def from_json(kind: type[T], value: Any, where: str, fix: str) -> T:

@@ -1,25 +1,13 @@
 """Prompt templates and their rendering."""
 
-from mrag_eval.prompts._budget import Budget, budget_for, fit
-from mrag_eval.prompts._chat import Conversation, folded, knows_system_role, plain_prompt, renderer
-from mrag_eval.prompts._render import PromptTemplate, builtin_names, defuse, load_template, template_source
-from mrag_eval.prompts._system_prompts import SystemPrompt, prompt_languages, system_prompts
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Budget",
-    "Conversation",
-    "PromptTemplate",
-    "SystemPrompt",
-    "budget_for",
-    "builtin_names",
-    "defuse",
-    "fit",
-    "folded",
-    "knows_system_role",
-    "load_template",
-    "plain_prompt",
-    "prompt_languages",
-    "renderer",
-    "system_prompts",
-    "template_source",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.prompts._budget import Budget, budget_for, fit
+    from mrag_eval.prompts._chat import Conversation, folded, knows_system_role, plain_prompt, renderer
+    from mrag_eval.prompts._render import PromptTemplate, builtin_names, defuse, load_template, template_source
+    from mrag_eval.prompts._system_prompts import SystemPrompt, prompt_languages, system_prompts
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

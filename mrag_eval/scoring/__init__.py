@@ -1,172 +1,80 @@
 """Scoring: values for each row from replies and rankings, and a summary of rows with intervals."""
 
-from mrag_eval.scoring._agents_table import loop_line
-from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
-from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
-from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
-from mrag_eval.scoring._failure_table import bounds_with, failure_line, unfound_line, vote_lines
-from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
-from mrag_eval.scoring._likelihood import most_likely, option_texts
-from mrag_eval.scoring._metrics import (
-    METRICS,
-    OWN,
-    better_side,
-    control_of,
-    direction_lines,
-    measured_on,
-    more_is_better,
-    nearer_zero_is_better,
-    needs_of,
-    read_by_words,
-    scale_of,
-    score_rows,
-    support_by,
-    value_names,
-    words_of,
-)
-from mrag_eval.scoring._own_metrics import METRIC_NAMES, is_loaded, metric, tell_metrics
-from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
-from mrag_eval.scoring._ranking import judged_ids, published_name
-from mrag_eval.scoring._reasons import BY_RULE, DECLINED, EMPTY, NO_ANSWERS, NO_CORRECT, OF_ANOTHER_RATE
-from mrag_eval.scoring._relevance_table import label_line
-from mrag_eval.scoring._reply_values import LanguageRule
-from mrag_eval.scoring._resamples import RESAMPLES
-from mrag_eval.scoring._row_records import (
-    AnswerRecord,
-    ControlRecord,
-    JudgedRecord,
-    LabellingShare,
-    LabelRecord,
-    PanelShare,
-    PromptCounts,
-    RowRecord,
-    TerritoryAnswer,
-    TerritoryQuestion,
-    right_language,
-    sufficiency_record,
-)
-from mrag_eval.scoring._score_records import (
-    MOST_FAILED,
-    MOST_FAILED_IN_LANGUAGE,
-    CitationTable,
-    LabelTable,
-    LanguageTable,
-    LoopTable,
-    MetricControls,
-    MetricScore,
-    PanelTable,
-    TaskScores,
-)
-from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
-from mrag_eval.scoring._support_agreement import LabelledAnswer, LabelledSentence, SupportAgreement, against_labels
-from mrag_eval.scoring._task_level import (
-    ANSWERED,
-    TASK_MEASURES,
-    check_task_scores,
-    concurrence_table,
-    refusal_in,
-    reported_measures,
-    skipped_territories,
-    task_record,
-    territory_values,
-)
-from mrag_eval.scoring._translated import with_translated_answers
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ANSWERED",
-    "BY_RULE",
-    "CONTROLS",
-    "DECLINED",
-    "EMPTY",
-    "EVIDENCE",
-    "KINDS",
-    "LEAST_GAP",
-    "METRICS",
-    "METRIC_NAMES",
-    "MOST_FAILED",
-    "MOST_FAILED_IN_LANGUAGE",
-    "MOST_LOST",
-    "NO_ANSWERS",
-    "NO_CORRECT",
-    "OF_ANOTHER_RATE",
-    "OWN",
-    "RESAMPLES",
-    "TASK_MEASURES",
-    "Answer",
-    "AnswerRecord",
-    "CitationTable",
-    "ControlRecord",
-    "HumanAgreement",
-    "HumanLabel",
-    "JudgedRecord",
-    "LabelRecord",
-    "LabelTable",
-    "LabelledAnswer",
-    "LabelledSentence",
-    "LabellingShare",
-    "LanguageRule",
-    "LanguageTable",
-    "LoopTable",
-    "MetricControls",
-    "MetricScore",
-    "PanelShare",
-    "PanelTable",
-    "PromptCounts",
-    "RowRecord",
-    "SupportAgreement",
-    "TaskScores",
-    "TerritoryAnswer",
-    "TerritoryQuestion",
-    "against_human",
-    "against_labels",
-    "better_side",
-    "bounds_with",
-    "ceilings",
-    "check_task_scores",
-    "concurrence_table",
-    "context_pair",
-    "control_marks",
-    "control_of",
-    "control_table",
-    "direction_lines",
-    "failure_line",
-    "halved_metrics",
-    "is_loaded",
-    "judged_ids",
-    "label_line",
-    "loop_line",
-    "marked_by_controls",
-    "measured_on",
-    "metric",
-    "more_is_better",
-    "most_likely",
-    "nearer_zero_is_better",
-    "needs_of",
-    "option_texts",
-    "outcome_of",
-    "panel_line",
-    "parse_answer",
-    "published_name",
-    "read_by_words",
-    "reference_of",
-    "refusal_in",
-    "reported_measures",
-    "right_language",
-    "row_record",
-    "scale_of",
-    "score_rows",
-    "skipped_territories",
-    "sufficiency_record",
-    "summarize",
-    "support_by",
-    "task_record",
-    "tell_metrics",
-    "territory_values",
-    "unfound_line",
-    "unscored_lines",
-    "value_names",
-    "vote_lines",
-    "with_grounding",
-    "with_translated_answers",
-    "words_of",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.scoring._agents_table import loop_line
+    from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
+    from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
+    from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
+    from mrag_eval.scoring._failure_table import bounds_with, failure_line, unfound_line, vote_lines
+    from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
+    from mrag_eval.scoring._likelihood import most_likely, option_texts
+    from mrag_eval.scoring._metrics import (
+        METRICS,
+        OWN,
+        better_side,
+        control_of,
+        direction_lines,
+        measured_on,
+        more_is_better,
+        nearer_zero_is_better,
+        needs_of,
+        read_by_words,
+        scale_of,
+        score_rows,
+        support_by,
+        value_names,
+        words_of,
+    )
+    from mrag_eval.scoring._own_metrics import METRIC_NAMES, is_loaded, metric, tell_metrics
+    from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
+    from mrag_eval.scoring._ranking import judged_ids, published_name
+    from mrag_eval.scoring._reasons import BY_RULE, DECLINED, EMPTY, NO_ANSWERS, NO_CORRECT, OF_ANOTHER_RATE
+    from mrag_eval.scoring._relevance_table import label_line
+    from mrag_eval.scoring._reply_values import LanguageRule
+    from mrag_eval.scoring._resamples import RESAMPLES
+    from mrag_eval.scoring._row_records import (
+        AnswerRecord,
+        ControlRecord,
+        JudgedRecord,
+        LabellingShare,
+        LabelRecord,
+        PanelShare,
+        PromptCounts,
+        RowRecord,
+        TerritoryAnswer,
+        TerritoryQuestion,
+        right_language,
+        sufficiency_record,
+    )
+    from mrag_eval.scoring._score_records import (
+        MOST_FAILED,
+        MOST_FAILED_IN_LANGUAGE,
+        CitationTable,
+        LabelTable,
+        LanguageTable,
+        LoopTable,
+        MetricControls,
+        MetricScore,
+        PanelTable,
+        TaskScores,
+    )
+    from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
+    from mrag_eval.scoring._support_agreement import LabelledAnswer, LabelledSentence, SupportAgreement, against_labels
+    from mrag_eval.scoring._task_level import (
+        ANSWERED,
+        TASK_MEASURES,
+        check_task_scores,
+        concurrence_table,
+        refusal_in,
+        reported_measures,
+        skipped_territories,
+        task_record,
+        territory_values,
+    )
+    from mrag_eval.scoring._translated import with_translated_answers
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

@@ -1,38 +1,23 @@
 """RAG systems that are asked as they are: what they reply, in any shape, and how each kind of them is called."""
 
-from mrag_eval.systems._adapters import Ask, ask_with, loaded
-from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
-from mrag_eval.systems._reply import SystemReply, plain, reply_of
-from mrag_eval.systems._shapes import (
-    ASKED,
-    OWN,
-    SHAPES,
-    Shape,
-    completion_in,
-    in_own_terms,
-    recognised,
-    shape_of_columns,
-    shape_of_reply,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ASKED",
-    "OWN",
-    "SHAPES",
-    "Ask",
-    "Shape",
-    "SystemReply",
-    "ask_with",
-    "checked_passages",
-    "completion_in",
-    "hits_of",
-    "in_own_terms",
-    "loaded",
-    "plain",
-    "recognised",
-    "reply_of",
-    "shape_of_columns",
-    "shape_of_reply",
-    "text_hash",
-    "told_languages",
-]
+from mrag_eval.platform import lazy_door
+
+if TYPE_CHECKING:
+    from mrag_eval.systems._adapters import Ask, ask_with, loaded
+    from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
+    from mrag_eval.systems._reply import SystemReply, plain, reply_of
+    from mrag_eval.systems._shapes import (
+        ASKED,
+        OWN,
+        SHAPES,
+        Shape,
+        completion_in,
+        in_own_terms,
+        recognised,
+        shape_of_columns,
+        shape_of_reply,
+    )
+else:
+    __getattr__, __dir__ = lazy_door(__name__)

@@ -16,11 +16,21 @@ from mrag_eval.platform import ConfigError, DataError
 
 def test_importing_loads_no_heavy_library() -> None:
     code = (
-        "import sys, mrag_eval.datasets; "
+        "import sys; from mrag_eval.datasets import *; "
         "print(sorted({'lm_eval', 'datasets', 'pyarrow', 'torch', 'huggingface_hub', 'faiss'} & set(sys.modules)))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_a_benchmark_is_loaded_without_the_others() -> None:
+    code = (
+        "import sys; from mrag_eval.datasets import LOADERS; LOADERS['demo']; loaded = {*sys.modules}; "
+        "print(*(name for name in LOADERS if f'mrag_eval.datasets._{name}' in loaded))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # whose rows are read as those of jsonl
+    assert out.stdout.split() == ["demo", "jsonl"]
 
 
 @pytest.mark.parametrize(
