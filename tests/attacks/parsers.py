@@ -10,7 +10,7 @@ from mrag_eval.building.qa._qa_replies import read_checks
 from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
 from mrag_eval.building.territories._territories import _read_name, _read_wording
 from mrag_eval.building.xrag._entities import _read as read_entities
-from mrag_eval.judging._rubrics import Case, relevance_rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.judging._rubrics import Case, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric
 from mrag_eval.metrics import (
     VotedAnswer,
     citation_support,
@@ -85,6 +85,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "building.territories._territories._read_wording": (_read_wording,),
     "building.xrag._entities._read": (read_entities,),
     "judging._rubrics._read_json": (verdict_rubric().parser(CASE), sufficiency_rubric().parser(CASE)),
+    "judging._rubrics._read_support": (support_rubric().parser(CASE),),
     "judging._rubrics._read_tag": (verdict_rubric("equivalence").parser(CASE),),
     "judging._rubrics._read_list": (relevance_rubric().parser(CASE),),
     "models._lenient_json.read_value": (_value,),
