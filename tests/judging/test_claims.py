@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,10 @@ import yaml
 import mrag_eval
 from mrag_eval.config import GROUNDED, Grounded, GroundedByPanel, Judge, listed_in, validated
 from mrag_eval.core import SUPPORT, Failure, Grounding, Hit, RagDoc, Scored, Span, Vote
+from mrag_eval.harness import _command
 from mrag_eval.judging import Case, Panel, claims_judged, support_rubric
 from mrag_eval.judging._claims import recounted, voted_claim
-from mrag_eval.models import Reply
+from mrag_eval.models import LASTING, Reply
 from mrag_eval.planning import plan_for
 from mrag_eval.platform import ConfigError, MragError, from_json, to_json
 from mrag_eval.report import compare, gate, read_results, read_rules, read_samples, verify
@@ -434,6 +436,49 @@ def test_a_log_is_checked_by_the_panel_with_everything_in_flight(judges: Any, tm
         mrag_eval.score(rows, ["match_unicode", "grounded"], grounded="panel", hash_texts=True)
     (again,) = verify([results.path], Path(mrag_eval.__file__).parent.parent / "tasks")
     assert not [one for one in again.findings if one.kind == "fault"]
+
+
+@pytest.mark.parametrize("program", ["mrag-eval", "mine.py"])
+@pytest.mark.parametrize("dead", range(4))
+def test_a_judge_of_a_log_whose_votes_all_failed_ends_the_command_with_1(
+    judges: Any,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    dead: int,
+    program: str,
+) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(_command, "exit_with_1_at_the_end", lambda: ended.append("1"))
+    monkeypatch.setattr(sys, "argv", [f"/usr/bin/{program}", "score", "log.jsonl", "--grounded", "panel"])
+    judges(*[failing()] * dead, *[supports] * (3 - dead))
+    # an answer that the log lacks fails the row, and nobody can be asked for it again
+    rows = [*logs.rows_of(logs.own), {**logs.rows_of(logs.own)[0], "id": "none", "reply": None}]
+    results = mrag_eval.score(rows, ["grounded"], grounded="panel", output=tmp_path / "out")
+    assert ended == ["1"] * (dead > 0 and program == "mrag-eval")
+    scores = read_results([results.path])[0].leaves["rows"].scores
+    assert [judge.model for judge in scores.silent_judges] == [f"m{n}" for n in range(dead)]
+    said = [record for record in caplog.records if "failed votes on claims" in record.getMessage()]
+    assert [record.levelname for record in said] == ["ERROR"] * (dead > 0)
+    again = {"mrag-eval": "mrag-eval score log.jsonl --grounded panel", "mine.py": "the same call"}[program]
+    for record in said:
+        assert record.getMessage().endswith(f"this repeats the rest: {again}")
+        assert "answer of" not in record.getMessage()
+
+
+def test_replies_about_a_log_that_cannot_be_read_are_kept_and_the_command_says_so(
+    judges: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = judges(supports, lambda p: supports(p) if "<claim>" in p and "Olm" not in p else "no comment")
+    sent = []
+    for name in "ab":
+        caplog.clear()
+        mrag_eval.score(logs.rows_of(logs.own), ["grounded"], grounded="panel", output=tmp_path / name)
+        (said,) = [record.getMessage() for record in caplog.records if "failed: grounding" in record.getMessage()]
+        assert "unreadable" in said
+        assert said.endswith(LASTING)
+        sent.append([len(server.requests) for server in servers])
+    assert sent[0] == sent[1]
 
 
 # ------------------------------------------------------------------ XQuAD
