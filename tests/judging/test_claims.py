@@ -195,7 +195,8 @@ def test_nobody_is_asked_about_an_answer_without_a_claim(answer: str) -> None:
 
 
 def test_a_template_must_have_the_code_behind_both_keys(tmp_path: Path) -> None:
-    own = '"label_{{ code }}": "supported", "passage_{{ code }}": 1 {{ claim }} {{ answer }} {{ query }}'
+    shown = '{{ claim }} {{ listed(passages, "<p_#>", "</p_#>") }} '
+    own = shown + '"label_{{ code }}": "supported", "passage_{{ code }}": 1'
     ways = (
         (own, True),
         (own.replace("{{ code }}", "{{code}}"), True),
