@@ -99,7 +99,8 @@ def score(
         breakdowns: columns by which scores are broken down as well.
         hash_texts: write hashes in place of all texts of the rows.
         grounded: what tells whether contexts support the answers: a classifier, by hub name or folder, ``panel`` for
-            the judges of mrag.yaml, or the block ``judge.grounded`` of a task.
+            the judges of mrag.yaml, or the block ``judge.grounded`` of a task, also as JSON. Beside ``by: panel`` it
+            may have ``panel``, ``repeats`` and ``tie`` of a ``judge`` block.
 
     Raises:
         ConfigError: for a metric that is unknown or needs a model, and for ``panel`` without judges.

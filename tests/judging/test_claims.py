@@ -439,6 +439,50 @@ def test_a_log_is_checked_by_the_panel_with_everything_in_flight(judges: Any, tm
     assert not [one for one in again.findings if one.kind == "fault"]
 
 
+def test_a_log_names_the_settings_of_its_panel_in_one_block(judges: Any, tmp_path: Path) -> None:
+    servers = judges(supports, says("not_found"))
+    own = tmp_path / "own.jinja"
+    asks = 'MINE {"label_{{ code }}": "supported", "contradicted" or "not_found", "passage_{{ code }}": 1}'
+    shown = '{{ listed(passages, "<passage_#>", "Language: x\n</passage_#>") }}<claim>\n{{ claim }}\n</claim>'
+    own.write_text(f"{{% block user %}}{shown}\n{asks}{{% endblock %}}", "utf-8")
+    passage = {"id": "p", "lang": "en", "text": "It was built in 1841."}
+    rows = [{"query": "When?", "lang": "en", "reply": "It was built in 1841.", "passages": [passage]}]
+
+    def scored(grounded: Any) -> Any:
+        results = mrag_eval.score(rows, ["grounded"], grounded=grounded, output=tmp_path / "out")
+        (checked_again,) = verify([results.path], Path(mrag_eval.__file__).parent.parent / "tasks")
+        assert not [one for one in checked_again.findings if one.kind == "fault"]
+        return read_results([results.path])[0].leaves["rows"].scores
+
+    plain = scored("panel")
+    assert plain.metrics["grounded"].value == 0
+    for block, values in (
+        ({"tie": "incorrect"}, plain.metrics["grounded"]),
+        ({"tie": "abstain"}, None),
+        ({"panel": ["j0"]}, 1),
+        ({"panel": ["j1"], "repeats": 2}, 0),
+        ({"prompt": str(own)}, 0),
+    ):
+        for given in ({"by": "panel", **block}, json.dumps({"by": "panel", **block})):
+            scores = scored(given)
+            found = scores.metrics.get("grounded")
+            assert (None if found is None else found.value) == getattr(values, "value", values)
+            assert scores.claims is not None
+            assert len(scores.claims.judges) == (1 if block.get("panel") == ["j0"] else 2)
+    assert any("MINE" in json.dumps(body) for _, _, body in servers[0].requests)
+    for wrong, fault in (
+        ('{"by": "panel"', "--grounded: .* is not JSON"),
+        ({"by": "panel", "tie": "abstian"}, "tie"),
+        ({"by": "panel", "repeats": 0}, "repeats"),
+        ({"model": "m", "tie": "abstain"}, "tie"),
+        ({"by": "panel", "scale": [0, 1]}, "scale"),
+        (5, "grounded"),
+    ):
+        with pytest.raises(ConfigError, match=fault) as error:
+            scored(wrong)
+        assert "\n" not in error.value.message
+
+
 @pytest.mark.parametrize("program", ["mrag-eval", "mine.py"])
 @pytest.mark.parametrize("dead", range(4))
 def test_a_judge_of_a_log_whose_votes_all_failed_ends_the_command_with_1(
