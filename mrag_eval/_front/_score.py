@@ -99,7 +99,8 @@ def score(
         breakdowns: columns by which scores are broken down as well.
         hash_texts: write hashes in place of all texts of the rows.
         grounded: what tells whether contexts support the answers: a classifier, by hub name or folder, ``panel`` for
-            the judges of mrag.yaml, or the block ``judge.grounded`` of a task.
+            the judges of mrag.yaml, or the block ``judge.grounded`` of a task, also as JSON. Beside ``by: panel`` it
+            may have ``panel``, ``repeats`` and ``tie`` of a ``judge`` block.
 
     Raises:
         ConfigError: for a metric that is unknown or needs a model, and for ``panel`` without judges.
@@ -110,7 +111,7 @@ def score(
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
     from mrag_eval.judging import EXAMPLE, build_panel
     from mrag_eval.models import load_checker
-    from mrag_eval.scoring import check_task_scores, summarize
+    from mrag_eval.scoring import check_task_scores, summarize, tell_failures
 
     if isinstance(rows, Survey):
         found = rows
@@ -146,6 +147,10 @@ def score(
         files.write({}, {task: lines})
         scores = summarize(lines.records, seed)
     files.write(_content(lines, scores), {})
+    if panel is not None:
+        # of an answer that the log does not have nothing can be asked again
+        asked = {step: why for step, why in scores.failures.items() if step == "grounding"}
+        tell_failures(replace(scores, failures=asked), task)
     return Results(files.results)
 
 

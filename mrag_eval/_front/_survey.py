@@ -12,7 +12,7 @@ from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
-from mrag_eval.platform import ConfigError, DataError, Wait
+from mrag_eval.platform import ConfigError, DataError, Wait, json_value
 from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
 
 if TYPE_CHECKING:
@@ -240,12 +240,28 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
 
 # The name of the judges, in place of a classifier.
 PANEL = "panel"
+# What a block that names the panel may say of it.
+_OF_PANEL = ("panel", "repeats", "tie")
 
 
 def grounded_judge(grounded: str | Block | None) -> Judge:
-    """Return the block of judges with what tells support: ``panel``, a classifier by name or folder, or a block."""
-    named = {"by": "panel"} if grounded == PANEL else {"model": grounded}
-    return validated(Judge, {"grounded": named if isinstance(grounded, str) else grounded}, "score")
+    """Return the block of judges with what tells support: ``panel``, a classifier by name or folder, or a block.
+
+    A block may be written as JSON. Beside ``by: panel`` it may have what a ``judge`` block says of the panel.
+    """
+    if isinstance(grounded, str) and grounded.lstrip().startswith("{"):
+        try:
+            grounded = dict(json_value(grounded))
+        except ValueError as error:
+            example = """e.g. '{"by": "panel", "tie": "abstain"}'"""
+            raise ConfigError(f"--grounded: {grounded} is not JSON ({error})", example) from None
+    if isinstance(grounded, str):
+        grounded = {"by": PANEL} if grounded == PANEL else {"model": grounded}
+    of_panel = {}
+    if isinstance(grounded, Mapping) and grounded.get("by") == PANEL:
+        of_panel = {key: grounded[key] for key in _OF_PANEL if key in grounded}
+        grounded = {key: value for key, value in grounded.items() if key not in of_panel}
+    return validated(Judge, {"grounded": grounded, **of_panel}, "score")
 
 
 def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Judge | None = None) -> list[str]:

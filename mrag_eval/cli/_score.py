@@ -59,8 +59,8 @@ def score(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Tell whether contexts support answers: a classifier (a hub name or a folder), or panel, the judges "
-            "of mrag.yaml.",
+            help="Tell whether contexts support answers: a classifier (a hub name or a folder), panel (the judges of "
+            """mrag.yaml), or JSON with their settings, such as '{"by": "panel", "tie": "abstain"}'.""",
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="The system's name in reports. The default is the file's.")] = None,

@@ -30,6 +30,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from mrag_eval.core import SUPPORT, YES_NO, Hit, Passage, RagDoc, VerdictScale
 from mrag_eval.judging._quotations import Quotations
+from mrag_eval.languages import known_languages
 from mrag_eval.models import Parsed, Parser, Verdict, parse_json, parse_list, parse_verdict_json, parse_verdict_tag
 from mrag_eval.platform import ConfigError, content_key
 from mrag_eval.prompts import PromptTemplate, builtin_names, load_template
@@ -45,8 +46,9 @@ _NO_VERDICTS = {
 }
 # The key of the passage that decides a claim.
 _PASSAGE = "passage"
-# The variable of a request's code, as a template may write it, and the number of its hexadecimal digits.
-_CODE, _DIGITS = re.compile(r"\{\{-?\s*code\s*-?\}\}"), 8
+# The number of hexadecimal digits of a request's code, and what stands for one until the code is known: a template may
+# show something only where there is one.
+_DIGITS, _ANY_CODE = 8, "c0dec0de"
 # A digit of another script, and signs that are neither letters nor digits.
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _OTHER = bytes(n for n in range(128) if not chr(n).isalnum())
@@ -104,27 +106,37 @@ class Rubric(Generic[T]):
     """A judge's task: the prompt, and the reader of its replies. Other judges differ in these two only.
 
     ``gives`` names the variables of the prompt beyond those of every template; with ``code`` among them, a template
-    may show the code of a request. Raises ConfigError for a template with another variable.
+    may show the code of a request. ``judges`` are those that it must show, as the verdict is about them. Raises
+    ConfigError for a template with another variable, and for one that shows nothing of one of these.
     """
 
     template: PromptTemplate
     read: Reader[T]
     gives: tuple[str, ...]
+    judges: tuple[str, ...]
 
     def __post_init__(self) -> None:
         self.template.check_variables(self.gives)
+        turns = partial(_turns, self.template, self.gives)
+        for name in self.judges:
+            if not any(turns(case) != turns(_other(case, name)) for case in _probes()):
+                raise ConfigError(
+                    f"prompt template {self.template.name}: it does not show '{name}', about which the judge is asked",
+                    "write it into the template; docs/extend.md has the variables",
+                )
 
     def request(self, case: Case) -> tuple[list[dict[str, str]], Parser[T]]:
         """Return the messages about a case, and the reader of the replies, which never raises, whatever the reply.
 
         Text shared by all cases comes first in the messages, so that providers can reuse it, the sample last.
         """
-        turns = self._turns(case)
+        turns = _turns(self.template, self.gives, case)
         if "code" not in self.template.variables:
             quotations = Quotations(case.texts(self.template.variables))
             return turns, lambda reply: self.read(reply, case, quotations, "")
         code = _code(self.template.sha256, turns)
-        return self._turns(case, code), lambda reply: self.read(reply, case, Quotations(()), f"_{code}")
+        turns = _turns(self.template, self.gives, case, code)
+        return turns, lambda reply: self.read(reply, case, Quotations(()), f"_{code}")
 
     def conversation(self, case: Case) -> list[dict[str, str]]:
         """Return the messages of :meth:`request`."""
@@ -134,14 +146,28 @@ class Rubric(Generic[T]):
         """Return the reader of :meth:`request`."""
         return self.request(case)[1]
 
-    def _turns(self, case: Case, code: str = "") -> list[dict[str, str]]:
-        doc = {"query": case.query, "query_lang": case.query_lang, "choices": case.choices, "extra": case.extra}
-        texts: dict[str, str | tuple[str, ...]] = {
-            name: code if name == "code" else getattr(case, name) for name in self.gives
-        }
-        system, user = self.template.render(doc, case.passages, texts)
-        turns = [{"role": "system", "content": system}] if system else []
-        return [*turns, {"role": "user", "content": user}]
+
+def _turns(template: PromptTemplate, gives: Collection[str], case: Case, code: str = _ANY_CODE) -> list[dict[str, str]]:
+    doc = {"query": case.query, "query_lang": case.query_lang, "choices": case.choices, "extra": case.extra}
+    texts: dict[str, str | tuple[str, ...]] = {name: code if name == "code" else getattr(case, name) for name in gives}
+    system, user = template.render(doc, case.passages, texts)
+    turns = [{"role": "system", "content": system}] if system else []
+    return [*turns, {"role": "user", "content": user}]
+
+
+def _probes() -> Iterator[Case]:
+    """Return a row with all that a template may show, in every language, as a template may have a text for each."""
+    passage = {"text": "some text here", "lang": "en", "title": "title", "date": "1841"}
+    shown: dict[str, Any] = {"passages": (passage,) * 99, "country": "Varn", "choices": ("choice",) * 26}
+    for language in ("en", *known_languages()):
+        yield Case("probe", "question", language, ("golden",), "answer", claim="claim", **shown)
+
+
+def _other(case: Case, variable: str) -> Case:
+    """Return a probe with other texts, as many and as long, in a variable that a judge may be asked about."""
+    passages = tuple({**passage, "text": "the other text", "title": "other"} for passage in case.passages)
+    others: dict[str, Any] = {"answer": "rewans", "claim": "other", "passages": passages}
+    return replace(case, **{variable: others[variable]})
 
 
 def _code(template: str, turns: Sequence[Mapping[str, str]]) -> str:
@@ -177,10 +203,11 @@ def verdict_rubric(
             f"judge.prompt: '{prompt}' {_NO_VERDICTS[prompt]} and gives no verdict on an answer",
             f"use {', '.join(verdict_prompts())} or the path of your own template",
         )
+    gives = ("golden_answers", "answer", "code")
     named: dict[ReplyForm, str] = {"json": f'"{scale.key}"', "tag": f"<{scale.tag}>"}
-    asked = [form for form, name in named.items() if _asks(template, name)]
+    asked = [form for form, name in named.items() if _asks(template, gives, name)]
     form = reply or (asked or ["json"])[0]
-    _check_code(template, named[form])
+    _check_code(template, gives, named[form])
     if scale.kind != "yes/no" and form not in asked:
         raise ConfigError(
             f"judge.scale: the prompt '{prompt}' does not ask for {named[form]}, in which a verdict of {scale.words} "
@@ -197,12 +224,12 @@ def verdict_rubric(
         read: Reader[Verdict] = partial(_read_tag, words=words, scale=scale)
     else:
         read = partial(_read_json, key=scale.key, words=words, scale=scale)
-    return Rubric(template, read, ("golden_answers", "answer", "code"))
+    return Rubric(template, read, gives, judges=("answer",))
 
 
 def relevance_rubric(prompt: str = "relevance") -> Rubric[list[int]]:
     """Return the rubric of passages that contain the answer, by number from 1 (Cross-Lingual Cost, Prompt A.3)."""
-    return Rubric(load_template(prompt, role="judge"), _read_list, ("golden_answers",))
+    return Rubric(load_template(prompt, role="judge"), _read_list, ("golden_answers",), judges=("passages",))
 
 
 def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
@@ -210,10 +237,10 @@ def sufficiency_rubric(prompt: str = "sufficiency") -> Rubric[Verdict]:
 
     Variables of a user's template, in addition to those of every prompt: ``country``, which may be empty, and ``code``.
     """
-    template = load_template(prompt, role="judge")
-    _check_code(template, '"sufficient"')
+    template, gives = load_template(prompt, role="judge"), ("country", "code")
+    _check_code(template, gives, '"sufficient"')
     read = partial(_read_json, key="sufficient", words="neither 'yes' nor 'no'")
-    return Rubric(template, read, ("country", "code"))
+    return Rubric(template, read, gives, judges=("passages",))
 
 
 def support_rubric(prompt: str = "support") -> Rubric[Verdict]:
@@ -222,23 +249,24 @@ def support_rubric(prompt: str = "support") -> Rubric[Verdict]:
     Variables of a template, in addition to those of every prompt: ``answer``, ``claim`` and ``code``, which it must
     have behind both of its keys. Raises ConfigError for one that does not.
     """
-    template = load_template(prompt, role="judge")
-    if "code" not in template.variables or not all(_asks(template, f'"{key}"') for key in (SUPPORT.key, _PASSAGE)):
+    template, gives = load_template(prompt, role="judge"), ("answer", "claim", "code")
+    keys = (f'"{SUPPORT.key}"', f'"{_PASSAGE}"')
+    if "code" not in template.variables or not all(_asks(template, gives, key) for key in keys):
         raise ConfigError(
             f"judge.grounded.prompt: '{prompt}' does not ask for the label of a claim and the passage that decides it",
             f'write "{SUPPORT.key}_{{{{ code }}}}" and "{_PASSAGE}_{{{{ code }}}}" as the keys of its JSON',
         )
-    return Rubric(template, _read_support, ("answer", "claim", "code"))
+    return Rubric(template, _read_support, gives, judges=("claim", "passages"))
 
 
-def _asks(template: PromptTemplate, name: str) -> bool:
-    """Return whether a template has a name in quotes or brackets; one that shows its code must have it in the name."""
-    mark = "_{{ code }}" if "code" in template.variables else ""
-    return f"{name[:-1]}{mark}{name[-1]}" in _CODE.sub("{{ code }}", template.source)
+def _asks(template: PromptTemplate, gives: Collection[str], name: str) -> bool:
+    """Return whether a prompt has a name in quotes or brackets; one that shows its code must have it in the name."""
+    asked = f"{name[:-1]}_{_ANY_CODE}{name[-1]}" if "code" in template.variables else name
+    return any(asked in turn["content"] for case in _probes() for turn in _turns(template, gives, case))
 
 
-def _check_code(template: PromptTemplate, name: str) -> None:
-    if "code" in template.variables and not _asks(template, name):
+def _check_code(template: PromptTemplate, gives: Collection[str], name: str) -> None:
+    if "code" in template.variables and not _asks(template, gives, name):
         raise ConfigError(
             f"prompt template {template.name}: it shows the code of a request, but asks for no verdict under it",
             f"write {name[:-1]}_{{{{ code }}}}{name[-1]} in place of {name}",

@@ -9,7 +9,14 @@ if TYPE_CHECKING:
     from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
     from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
     from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
-    from mrag_eval.scoring._failure_table import bounds_with, failure_line, unfound_line, vote_lines
+    from mrag_eval.scoring._failure_table import (
+        bounds_with,
+        failed_for_good,
+        failure_line,
+        tell_failures,
+        unfound_line,
+        vote_lines,
+    )
     from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
     from mrag_eval.scoring._likelihood import most_likely, option_texts
     from mrag_eval.scoring._metrics import (

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrag_eval.config import relevance_measures
-from mrag_eval.core import BEFORE, failed_in
+from mrag_eval.core import BEFORE, failed_in, way_to
+from mrag_eval.models import LASTING, may_pass
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._reasons import UNDEFINED
 from mrag_eval.scoring._row_records import RowRecord
 from mrag_eval.scoring._score_records import FailureCounts, LanguageFailures, TaskScores
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
@@ -82,6 +87,40 @@ def failure_line(scores: TaskScores) -> str:
     ]
     marked = [f"{language} {share.value or 0:.0%}" for language, share in scores.marked_languages.items()]
     return "; ".join([*steps, *([f"languages with many: {', '.join(marked)}"] if marked else [])])
+
+
+def failed_for_good(scores: TaskScores) -> bool:
+    """Return whether the same call has nothing more to get: what failed, if anything did, fails in the same way."""
+    failures = [*scores.failures.values(), *(judge.abstained for judge in scores.silent_judges)]
+    return not any(may_pass(reason) for reasons in failures for reason in reasons)
+
+
+def tell_failures(scores: TaskScores, task: str, ahead: str | None = None) -> None:
+    """Log a line with the command that repeats only what failed; ``ahead`` is the one that translates documents.
+
+    Let the command fail if a step failed for all rows, or all votes of a judge.
+    """
+    silent = scores.silent_judges
+    if not scores.failures and not silent:
+        return
+    from mrag_eval.harness import command_line, end_with_1
+
+    again = command_line() or "the same call"
+    if ahead and scores.failures.keys() & way_to("translation of documents"):
+        again = f"{ahead} && {again}"
+    next_step = LASTING if failed_for_good(scores) else f"what succeeded is kept; this repeats the rest: {again}"
+    everywhere = scores.failed_everywhere is not None
+    parts = [*([failure_line(scores)] if scores.failures else []), *(vote_lines(scores) if silent else [])]
+    log.log(
+        logging.ERROR if everywhere or silent else logging.WARNING,
+        "[%s] failed%s: %s; %s",
+        task,
+        " in every row" if everywhere else "",
+        "; ".join(parts),
+        next_step,
+    )
+    if everywhere or silent:
+        end_with_1()
 
 
 def unfound_line(scores: TaskScores) -> str | None:

@@ -23,17 +23,11 @@ from mrag_eval.config import (
     verdict_metrics,
 )
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
-from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in, way_to
+from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in
 from mrag_eval.datasets import Benchmark, data_of_config
-from mrag_eval.harness import (
-    HarnessTask,
-    RowResult,
-    command_line,
-    end_with_1,
-    without_traceback,
-)
+from mrag_eval.harness import HarnessTask, RowResult, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
-from mrag_eval.models import LASTING, Checker, answering, load_checker, may_pass
+from mrag_eval.models import Checker, answering, load_checker
 from mrag_eval.planning import check_stock_run, unsupported
 from mrag_eval.platform import ConfigError, DataError, install_redaction, keep_secrets_of, naming, to_json
 from mrag_eval.prompts import (
@@ -57,7 +51,7 @@ from mrag_eval.scoring import (
     RowRecord,
     TaskScores,
     check_task_scores,
-    failure_line,
+    failed_for_good,
     halved_metrics,
     label_line,
     loop_line,
@@ -77,11 +71,11 @@ from mrag_eval.scoring import (
     summarize,
     support_by,
     task_record,
+    tell_failures,
     territory_values,
     unfound_line,
     unscored_lines,
     value_names,
-    vote_lines,
     with_grounding,
 )
 from mrag_eval.task._measured import measured
@@ -146,9 +140,7 @@ class RagTask(HarnessTask):
 
     @property
     def complete(self) -> bool:
-        scores = TaskScores() if self._summary is None else self._summary
-        failures = [*scores.failures.values(), *(judge.abstained for judge in scores.silent_judges)]
-        return not any(may_pass(reason) for reasons in failures for reason in reasons)
+        return self._summary is None or failed_for_good(self._summary)
 
     # ------------------------------------------------------------------ rows
 
@@ -445,33 +437,8 @@ class RagTask(HarnessTask):
             log.log(level, "[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
         if self.blocks.retrieval.unlisted and (suspect := unfound_line(scores)) is not None:
             log.warning("[%s] %s", self._name, suspect)
-        self._say_failures(scores)
+        tell_failures(scores, self._name, self._supply.retrieve_again)
         return scores.unscored_share
-
-    def _say_failures(self, scores: TaskScores) -> None:
-        """Log a line with the command that repeats only what failed.
-
-        Let the command fail if a step failed for all rows, or all votes of a judge.
-        """
-        silent = scores.silent_judges
-        if not scores.failures and not silent:
-            return
-        again = command_line() or "the same call"
-        if self._supply.retrieve_again and scores.failures.keys() & way_to("translation of documents"):
-            again = f"{self._supply.retrieve_again} && {again}"
-        next_step = LASTING if self.complete else f"what succeeded is kept; this repeats the rest: {again}"
-        everywhere = scores.failed_everywhere is not None
-        parts = [*([failure_line(scores)] if scores.failures else []), *(vote_lines(scores) if silent else [])]
-        log.log(
-            logging.ERROR if everywhere or silent else logging.WARNING,
-            "[%s] failed%s: %s; %s",
-            self._name,
-            " in every row" if everywhere else "",
-            "; ".join(parts),
-            next_step,
-        )
-        if everywhere or silent:
-            end_with_1()
 
     def task_score_names(self) -> dict[str, bool | None]:
         return reported_measures(self.blocks.metrics)

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,10 @@ import yaml
 import mrag_eval
 from mrag_eval.config import GROUNDED, Grounded, GroundedByPanel, Judge, listed_in, validated
 from mrag_eval.core import SUPPORT, Failure, Grounding, Hit, RagDoc, Scored, Span, Vote
+from mrag_eval.harness import _command
 from mrag_eval.judging import Case, Panel, claims_judged, support_rubric
 from mrag_eval.judging._claims import recounted, voted_claim
-from mrag_eval.models import Reply
+from mrag_eval.models import LASTING, Reply
 from mrag_eval.planning import plan_for
 from mrag_eval.platform import ConfigError, MragError, from_json, to_json
 from mrag_eval.report import compare, gate, read_results, read_rules, read_samples, verify
@@ -193,7 +195,8 @@ def test_nobody_is_asked_about_an_answer_without_a_claim(answer: str) -> None:
 
 
 def test_a_template_must_have_the_code_behind_both_keys(tmp_path: Path) -> None:
-    own = '"label_{{ code }}": "supported", "passage_{{ code }}": 1 {{ claim }} {{ answer }} {{ query }}'
+    shown = '{{ claim }} {{ listed(passages, "<p_#>", "</p_#>") }} '
+    own = shown + '"label_{{ code }}": "supported", "passage_{{ code }}": 1'
     ways = (
         (own, True),
         (own.replace("{{ code }}", "{{code}}"), True),
@@ -434,6 +437,93 @@ def test_a_log_is_checked_by_the_panel_with_everything_in_flight(judges: Any, tm
         mrag_eval.score(rows, ["match_unicode", "grounded"], grounded="panel", hash_texts=True)
     (again,) = verify([results.path], Path(mrag_eval.__file__).parent.parent / "tasks")
     assert not [one for one in again.findings if one.kind == "fault"]
+
+
+def test_a_log_names_the_settings_of_its_panel_in_one_block(judges: Any, tmp_path: Path) -> None:
+    servers = judges(supports, says("not_found"))
+    own = tmp_path / "own.jinja"
+    asks = 'MINE {"label_{{ code }}": "supported", "contradicted" or "not_found", "passage_{{ code }}": 1}'
+    shown = '{{ listed(passages, "<passage_#>", "Language: x\n</passage_#>") }}<claim>\n{{ claim }}\n</claim>'
+    own.write_text(f"{{% block user %}}{shown}\n{asks}{{% endblock %}}", "utf-8")
+    passage = {"id": "p", "lang": "en", "text": "It was built in 1841."}
+    rows = [{"query": "When?", "lang": "en", "reply": "It was built in 1841.", "passages": [passage]}]
+
+    def scored(grounded: Any) -> Any:
+        results = mrag_eval.score(rows, ["grounded"], grounded=grounded, output=tmp_path / "out")
+        (checked_again,) = verify([results.path], Path(mrag_eval.__file__).parent.parent / "tasks")
+        assert not [one for one in checked_again.findings if one.kind == "fault"]
+        return read_results([results.path])[0].leaves["rows"].scores
+
+    plain = scored("panel")
+    assert plain.metrics["grounded"].value == 0
+    for block, values in (
+        ({"tie": "incorrect"}, plain.metrics["grounded"]),
+        ({"tie": "abstain"}, None),
+        ({"panel": ["j0"]}, 1),
+        ({"panel": ["j1"], "repeats": 2}, 0),
+        ({"prompt": str(own)}, 0),
+    ):
+        for given in ({"by": "panel", **block}, json.dumps({"by": "panel", **block})):
+            scores = scored(given)
+            found = scores.metrics.get("grounded")
+            assert (None if found is None else found.value) == getattr(values, "value", values)
+            assert scores.claims is not None
+            assert len(scores.claims.judges) == (1 if block.get("panel") == ["j0"] else 2)
+    assert any("MINE" in json.dumps(body) for _, _, body in servers[0].requests)
+    for wrong, fault in (
+        ('{"by": "panel"', "--grounded: .* is not JSON"),
+        ({"by": "panel", "tie": "abstian"}, "tie"),
+        ({"by": "panel", "repeats": 0}, "repeats"),
+        ({"model": "m", "tie": "abstain"}, "tie"),
+        ({"by": "panel", "scale": [0, 1]}, "scale"),
+        (5, "grounded"),
+    ):
+        with pytest.raises(ConfigError, match=fault) as error:
+            scored(wrong)
+        assert "\n" not in error.value.message
+
+
+@pytest.mark.parametrize("program", ["mrag-eval", "mine.py"])
+@pytest.mark.parametrize("dead", range(4))
+def test_a_judge_of_a_log_whose_votes_all_failed_ends_the_command_with_1(
+    judges: Any,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    dead: int,
+    program: str,
+) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(_command, "exit_with_1_at_the_end", lambda: ended.append("1"))
+    monkeypatch.setattr(sys, "argv", [f"/usr/bin/{program}", "score", "log.jsonl", "--grounded", "panel"])
+    judges(*[failing()] * dead, *[supports] * (3 - dead))
+    # an answer that the log lacks fails the row, and nobody can be asked for it again
+    rows = [*logs.rows_of(logs.own), {**logs.rows_of(logs.own)[0], "id": "none", "reply": None}]
+    results = mrag_eval.score(rows, ["grounded"], grounded="panel", output=tmp_path / "out")
+    assert ended == ["1"] * (dead > 0 and program == "mrag-eval")
+    scores = read_results([results.path])[0].leaves["rows"].scores
+    assert [judge.model for judge in scores.silent_judges] == [f"m{n}" for n in range(dead)]
+    said = [record for record in caplog.records if "failed votes on claims" in record.getMessage()]
+    assert [record.levelname for record in said] == ["ERROR"] * (dead > 0)
+    again = {"mrag-eval": "mrag-eval score log.jsonl --grounded panel", "mine.py": "the same call"}[program]
+    for record in said:
+        assert record.getMessage().endswith(f"this repeats the rest: {again}")
+        assert "answer of" not in record.getMessage()
+
+
+def test_replies_about_a_log_that_cannot_be_read_are_kept_and_the_command_says_so(
+    judges: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = judges(supports, lambda p: supports(p) if "<claim>" in p and "Olm" not in p else "no comment")
+    sent = []
+    for name in "ab":
+        caplog.clear()
+        mrag_eval.score(logs.rows_of(logs.own), ["grounded"], grounded="panel", output=tmp_path / name)
+        (said,) = [record.getMessage() for record in caplog.records if "failed: grounding" in record.getMessage()]
+        assert "unreadable" in said
+        assert said.endswith(LASTING)
+        sent.append([len(server.requests) for server in servers])
+    assert sent[0] == sent[1]
 
 
 # ------------------------------------------------------------------ XQuAD
