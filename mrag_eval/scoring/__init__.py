@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
     from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
     from mrag_eval.scoring._failure_table import bounds_with, failure_line, unfound_line, vote_lines
-    from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
+    from mrag_eval.scoring._grounding import EVIDENCE, context_pair, placed, with_grounding
     from mrag_eval.scoring._likelihood import most_likely, option_texts
     from mrag_eval.scoring._metrics import (
         METRICS,
