@@ -6,7 +6,7 @@ import gzip
 import itertools
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -419,6 +419,28 @@ def test_other_judges_or_another_prompt_are_another_metric(tasks: Path, tmp_path
     for changed, why in ((other, "grounded is another metric"), (more, "judges")):
         (check,) = gate([first], [changed], read_rules(rules)).checks
         assert why in str(check.reason)
+
+
+@pytest.mark.parametrize("kept", [("grounded",), ("grounded", "wrong_supported"), ()], ids=len)
+def test_a_metric_that_one_run_lacks_is_not_another_metric(
+    tasks: Path, tmp_path: Path, judges: Any, kept: Sequence[str]
+) -> None:
+    judges(supports, supports, supports)
+    first = ran(tasks, tmp_path / "a")
+    judges(supports, supports)
+    second = ran(tasks, tmp_path / "b", metrics=("match", *kept))
+    gone = [name for name in GROUNDED if name not in kept]
+    for one, other, where in ((first, second, "second"), (second, first, "first")):
+        found = compare([one], [other], differs=["judges"])
+        changed = [note.split("'")[1] for note in found.notes if "another metric" in note]
+        assert changed == sorted(kept)
+        (lacking,) = (note for note in found.notes if "no value" in note)
+        assert lacking.startswith(f"claims: no value in the {where} run for {', '.join(gone)}")
+        # who votes, in a line for each metric that both have
+        differs = next(iter(found.differs.values()), {})
+        own = {f"metric:{name}.judges" for name in kept}
+        assert {*differs} == {*own, *({"judges"} if kept else ())}
+        assert len({*differs.values()}) <= 1
 
 
 def test_without_a_judge_a_run_leaves_out_what_the_panel_tells(
