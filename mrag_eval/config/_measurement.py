@@ -252,7 +252,7 @@ def differences(
         same = content_key(mine.get(key)) == content_key(theirs.get(key))
         if not same and not is_named(key, (*idle, *allowed)):
             values = (record.get(key, (role, None))[1] for record in (a, b))
-            found.append(Differs(role, key, *values))
+            found.append(Differs(role, key, *map(_numbered, values) if key == JUDGES else values))
     return found
 
 
@@ -265,7 +265,12 @@ def _with_votes(record: Measurement, other: Measurement) -> Measurement:
 def _seats(record: Measurement, metric: str) -> list[str]:
     """Return the judges that are recorded for one metric, sorted."""
     found = record.instrument.get(metric)
-    return sorted(found.get(JUDGES) or ()) if isinstance(found, Mapping) and metric != JUDGES else []
+    return _numbered(sorted(found.get(JUDGES) or ())) if isinstance(found, Mapping) and metric != JUDGES else []
+
+
+def _numbered(judges: Any) -> Any:
+    """Return the names of judges as tables name their seats: ``a#1`` beside ``a#2``."""
+    return [f"{name}#1" if f"{name}#2" in judges else name for name in judges] if judges else judges
 
 
 def by_block(found: Sequence[Differs]) -> list[Differs]:
