@@ -109,7 +109,7 @@ class _Design:
         variance = self.shares**2 / rows * (borrowed * pooled + free * by_label) / (borrowed + free)
         both = labelled.sum(axis=0) + rest
         total = float(both @ both + (variance - own).sum())
-        uncertain = float((variance**2 / np.minimum(free + borrowed, most)).sum())
+        uncertain = float((variance**2 / np.clip(free + borrowed, None, max(most, 1))).sum())
         return max(total, 0.0), min(total**2 / uncertain, most) if uncertain > 0 else most
 
 

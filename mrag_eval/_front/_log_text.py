@@ -29,7 +29,7 @@ def log_lines(found: Survey, names: Sequence[str], *, asked: bool) -> list[str]:
 def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[str, str]]:
     log, rows = found.log, len(found.docs)
     mapped = ", ".join(f"{path} → {name}" for name, path in log.mapping.items() if path != name)
-    yield log.name, f"{rows:,} rows, the shape of {log.shape.name}" + (f": {mapped}" if mapped else "")
+    yield log.name, f"{_rows(rows)}, the shape of {log.shape.name}" + (f": {mapped}" if mapped else "")
     if log.unread:
         yield "not read", ", ".join(log.unread)
     langs = Counter(doc.query_lang for doc in found.docs.values())
@@ -41,13 +41,17 @@ def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[s
         yield "", f"{n:,} not relied on: {why}"
     for what, said in (("answer", "no answer: unscored, and counted"), ("context", "no context")):
         if 0 < (n := rows - found.counts[what]) < rows:
-            yield "", f"{n:,} rows have {said}"
+            yield "", f"{_rows(n)} {'has' if n == 1 else 'have'} {said}"
     if found.benchmark is not None:
-        yield "references", f"of {found.benchmark}: {found.counts['joined']:,} of {rows:,} rows by their id"
+        yield "references", f"of {found.benchmark}: {found.counts['joined']:,} of {_rows(rows)} by their id"
     yield "scored", ", ".join(names)
     if not asked:
         left = [f"{', '.join(metrics)}: no {missing}" for missing, metrics in found.default_metrics()[1].items()]
         yield "left out", " · ".join([*left, _JUDGED])
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} {'row' if n == 1 else 'rows'}"
 
 
 def score_lines(results: Results) -> list[str]:
@@ -58,7 +62,7 @@ def score_lines(results: Results) -> list[str]:
         scores, lines = leaf.scores, []
         for name in dict.fromkeys([*scores.metrics, *scores.unscored]):
             found, scale = scores.metrics.get(name), scale_of(name)
-            left = Counter(scores.unscored.get(name, {})).most_common(2)
+            left = Counter(scores.unscored.get(name, {})).most_common()
             value = "" if found is None else score_text(found.value, found.low, found.high, scale=scale.factor)
             lines.append(
                 (name, value, f"n={0 if found is None else found.n:,}", "; ".join(f"{n:,} {why}" for why, n in left))

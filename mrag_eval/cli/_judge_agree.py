@@ -81,7 +81,7 @@ def _of_panel(found: HumanAgreement) -> Iterator[str]:
     yield _rows(f"{found.rows} judged and labelled", {**counts, "without a majority": found.split})
     what = {"yes/no": " correct", "ordered": " mean grade", "labels": ""}[found.scale.kind]
     yield f"humans     {says(found.human_correct, found.human_labels)}{what}"
-    kind = ("Fleiss' kappa", "rows that all") if found.scale == YES_NO else ("Krippendorff's alpha", "rows that two")
+    kind = ("Fleiss' kappa", "row", "all") if found.scale == YES_NO else ("Krippendorff's alpha", "row", "two")
     yield from _between(found.annotators, found.between_people, *kind)
     raters = {"panel": found.panel, **found.judges}
     lines = [("", "kappa", "agreement", says_what(found.scale), "n")]
@@ -106,12 +106,12 @@ def _of_panel(found: HumanAgreement) -> Iterator[str]:
 
 def _of_checker(found: SupportAgreement) -> Iterator[str]:
     named = ", ".join([*found.unmatched[:_MOST], *["..."][: len(found.unmatched) - _MOST]])
-    sentences = f", {found.sentences} sentences" if found.human_supported is not None else ""
+    sentences = f", {_counted(found.sentences, 'sentence')}" if found.human_supported is not None else ""
     counts = {**found.left_out, f"unmatched ({named})": len(found.unmatched)}
     yield _rows(f"{found.rows} checked and labelled{sentences}", counts)
     if found.human_supported is not None:
         yield f"humans     {percent(found.human_supported)} supported"
-    yield from _between(found.annotators, found.between_people, "Fleiss' kappa", "sentences that all")
+    yield from _between(found.annotators, found.between_people, "Fleiss' kappa", "sentence", "all")
     (first, *_) = found.by_language.values()
     lines = [("", *(name.replace("_", " ") for name in first), "n")]
     for cell, of in found.by_language.items():
@@ -127,10 +127,14 @@ def _rows(compared: str, counts: Mapping[str, int]) -> str:
     return f"rows       {compared}" + (f" · {left_out}" if left_out else "")
 
 
-def _between(annotators: int, people: Estimate | None, name: str, who: str) -> Iterator[str]:
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _between(annotators: int, people: Estimate | None, name: str, noun: str, who: str) -> Iterator[str]:
     """Yield the agreement of several annotators."""
     if people is not None:
-        yield f"annotators {annotators}, {name} {number(people)} ({people.n} {who} labelled)"
+        yield f"annotators {annotators}, {name} {number(people)} ({_counted(people.n, noun)} that {who} labelled)"
 
 
 def _without_interval(measure: str, found: Mapping[str, Estimate]) -> Iterator[str]:

@@ -220,8 +220,9 @@ def differences(
     """Return every key of these roles in which two records differ, sorted by key, harmless ones left out.
 
     ``allowed`` names keys, or blocks of them, that may differ (``retrieval``, ``retrieval.mode``, ``all``). An
-    instrument that only one of them used is not compared: the settings say why the other needs none. A record that is
-    missing differs from every other in the key :data:`UNKNOWN`.
+    instrument that only one of them used is not compared: the settings say why the other needs none. Of a metric that
+    other judges decide, their names are compared. A record that is missing differs from every other in the key
+    :data:`UNKNOWN`.
     """
     if EVERYTHING in allowed:
         return []
@@ -237,23 +238,39 @@ def differences(
     idle = first.idle if second.idle else ()
     # the settings of judges are compared if they are the same judges
     other_judges = a.get(JUDGES) != b.get(JUDGES)
-    found = []
+    found: list[Differs] = []
     for key in sorted({*mine, *theirs}):
         role, _ = a.get(key) or b[key]
         block = key.partition(".")[0]
         if role == "instrument" and (block in alone or (other_judges and block == JUDGES != key)):
             continue
+        seats = _seats(first, block), _seats(second, block)
+        if all(seats) and seats[0] != seats[1] and key.startswith(named := f"{block}.{JUDGES}"):
+            if not is_named(named, allowed) and named not in {one.key for one in found}:
+                found.append(Differs(role, named, *seats))
+            continue
         same = content_key(mine.get(key)) == content_key(theirs.get(key))
         if not same and not is_named(key, (*idle, *allowed)):
             values = (record.get(key, (role, None))[1] for record in (a, b))
-            found.append(Differs(role, key, *values))
+            found.append(Differs(role, key, *map(_numbered, values) if key == JUDGES else values))
     return found
 
 
 def _with_votes(record: Measurement, other: Measurement) -> Measurement:
-    """Return a record that names the judges of each metric for which ``other`` names some: those of its whole task."""
-    told = [key for key, value in other.instrument.items() if isinstance(value, Mapping) and JUDGES in value]
+    """Return a record that names who votes on each metric for which ``other`` names them: those of its whole task."""
+    told = [key for key, value in other.instrument.items() if _seats(other, key) and value.keys() == other.votes.keys()]
     return record.adding("instrument", {key: record.instrument.get(key) or record.votes for key in told})
+
+
+def _seats(record: Measurement, metric: str) -> list[str]:
+    """Return the judges that are recorded for one metric, sorted."""
+    found = record.instrument.get(metric)
+    return _numbered(sorted(found.get(JUDGES) or ())) if isinstance(found, Mapping) and metric != JUDGES else []
+
+
+def _numbered(judges: Any) -> Any:
+    """Return the names of judges as tables name their seats: ``a#1`` beside ``a#2``."""
+    return [f"{name}#1" if f"{name}#2" in judges else name for name in judges] if judges else judges
 
 
 def by_block(found: Sequence[Differs]) -> list[Differs]:

@@ -48,6 +48,11 @@ class Claim(Span):
     votes: Mapping[str, Vote] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
+    def supported(self) -> bool | None:
+        """Return whether the passages support it; None if a panel did not decide."""
+        return None if self.verdict is None else self.verdict == "supported"
+
+    @property
     def judgement(self) -> Judgement:
         """Return the panel's judgement of the claim."""
         _, outcome = SUPPORT.vote([vote.verdict for vote in self.votes.values()])
@@ -63,13 +68,15 @@ class Grounding:
 
     @property
     def supported(self) -> float | None:
-        """Return the share of claims that are supported; None without a claim."""
-        return sum(claim.verdict == "supported" for claim in self.claims) / len(self.claims) if self.claims else None
+        """Return the share of claims that are supported; None without a claim, or if one of them is undecided."""
+        if not self.claims or self.undecided:
+            return None
+        return sum(claim.supported is True for claim in self.claims) / len(self.claims)
 
     @property
     def undecided(self) -> tuple[Judgement, ...]:
         """Return the judgements that gave their claims no verdict."""
-        return tuple(claim.judgement for claim in self.claims if claim.verdict is None)
+        return tuple(claim.judgement for claim in self.claims if claim.supported is None)
 
     @property
     def failures(self) -> tuple[Failure, ...]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from mrag_eval.config import JUDGES, GroundedByPanel, Judge, judges_of
-from mrag_eval.core import SUPPORT, Claim, ClaimVerdict, Grounding, Scored, Span, Tie, Vote
+from mrag_eval.core import SUPPORT, Claim, ClaimVerdict, Grounding, Hit, Scored, Span, Tie, Vote
 from mrag_eval.judging._panel import Panel
 from mrag_eval.judging._rubrics import Case, Rubric, support_rubric
 from mrag_eval.models import Asked, Ledger, Verdict
-from mrag_eval.scoring import PanelShare, with_grounding
+from mrag_eval.scoring import PanelShare, placed, with_grounding
 
 
 @dataclass
@@ -83,12 +83,23 @@ def voted_claim(claim: Span, votes: Mapping[str, Vote], tie: Tie) -> Claim:
     return Claim(claim.start, claim.end, found, support, passage, unsupported=unsupported, votes=votes)
 
 
-def recounted(grounding: Grounding, tie: Tie) -> Grounding:
-    """Return the claims of an answer with the verdicts that their recorded votes make; others as they are."""
+def recounted(grounding: Grounding, tie: Tie, shown: Sequence[Hit]) -> Grounding:
+    """Return the claims of an answer with the verdicts that their recorded votes make, and the passages they name.
 
-    def again(claim: Claim) -> Claim:
-        found = voted_claim(claim, claim.votes, tie)
-        same = found.passage == claim.passage
-        return replace(found, id=claim.id if same else "", lang=claim.lang if same else "")
+    A vote for a passage that was not ``shown`` is none. Claims without votes keep their verdict.
+    """
+    claims = (
+        voted_claim(one, {seat: _as_read(vote, len(shown)) for seat, vote in one.votes.items()}, tie)
+        if one.votes
+        else one
+        for one in grounding.claims
+    )
+    return placed(replace(grounding, claims=tuple(claims)), shown)
 
-    return replace(grounding, claims=tuple(again(one) if one.votes else one for one in grounding.claims))
+
+def _as_read(vote: Vote, shown: int) -> Vote:
+    """Return a recorded vote as a reply with its verdict and passage is read."""
+    if vote.verdict in (None, "not_found"):
+        return replace(vote, passage=None)
+    named = vote.passage is not None and 0 < vote.passage <= shown
+    return vote if named else Vote(None, vote.justification, "unreadable")

@@ -57,7 +57,9 @@ class Recount:
             failures += () if found is None else found.failures
         failures += [] if labels is None else _failures(labels, said.failures)
         row = replace(row, judgement=judgement, sufficiency=sufficiency, labels=labels, failures=tuple(failures))
-        return row if row.grounding is None else replace(row, grounding=recounted(row.grounding, self.block.tie))
+        if row.grounding is None:
+            return row
+        return replace(row, grounding=recounted(row.grounding, self.block.tie, row.passages))
 
     def repeats(self, row: Scored, labels: LabelRecord) -> bool:
         """Return whether the labels of a ranking follow from what is known here."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         unfound_line,
         vote_lines,
     )
-    from mrag_eval.scoring._grounding import EVIDENCE, context_pair, with_grounding
+    from mrag_eval.scoring._grounding import EVIDENCE, context_pair, placed, with_grounding
     from mrag_eval.scoring._likelihood import most_likely, option_texts
     from mrag_eval.scoring._metrics import (
         METRICS,

@@ -77,21 +77,21 @@ def with_grounding(
             out[i] = replace(rows[i], failures=(*rows[i].failures, failure))
         else:
             found = {"lang": lang, "claims": ()} if key is None else {**known[key], "lang": lang}
-            placed = _placed(from_json(Grounding, found, "the cache", "delete it"), rows[i])
-            out[i] = replace(rows[i], grounding=placed, failures=(*rows[i].failures, *placed.failures))
+            checked = placed(from_json(Grounding, found, "the cache", "delete it"), rows[i].passages)
+            out[i] = replace(rows[i], grounding=checked, failures=(*rows[i].failures, *checked.failures))
     return out
 
 
-def _placed(found: Grounding, row: Scored) -> Grounding:
-    """Return the claims with id and language of the passages that decided them."""
+def placed(found: Grounding, passages: Sequence[Hit]) -> Grounding:
+    """Return the claims with id and language of the passages shown that decided them; none decided by another."""
 
-    def placed(claim: Claim) -> Claim:
-        if claim.passage is None:
-            return claim
-        hit = row.passages[claim.passage - 1]
-        return replace(claim, id=hit.id, lang=hit.lang)
+    def own(claim: Claim) -> Claim:
+        number = claim.passage
+        if number is None or not 0 < number <= len(passages):
+            return replace(claim, passage=None, id="", lang="")
+        return replace(claim, id=passages[number - 1].id, lang=passages[number - 1].lang)
 
-    return replace(found, claims=tuple(map(placed, found.claims)))
+    return replace(found, claims=tuple(map(own, found.claims)))
 
 
 def _why_not(row: Scored) -> str | None:

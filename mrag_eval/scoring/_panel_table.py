@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -218,6 +218,13 @@ def agreement_of_all(
     return krippendorff_alpha(ratings, order=scale.order, n_resamples=RESAMPLES, seed=seed)
 
 
+def panel_of(seats: Collection[str]) -> str:
+    """Return the size of a panel in words: its judges, and the votes of each if it has several."""
+    judges = {seat.partition("#")[0] for seat in seats}
+    each = len(seats) // max(len(judges), 1)
+    return f"a panel of {len(judges)}" + (f", {each} votes each" if each > 1 else "")
+
+
 def panel_line(table: PanelTable, what: str = "answers") -> str:
     """Return the panel in one line: size, number of items (``what``) judged, outcomes of the votes, cost."""
     outcomes = table.outcomes
@@ -231,7 +238,7 @@ def panel_line(table: PanelTable, what: str = "answers") -> str:
     votes = [f"{decided:,} unanimous or majority{median}", f"{ties:,} {'tie' if ties == 1 else 'ties'}", unjudged]
     settled = [f"{outcomes[kind]:,} {kind}" for kind in ("declined", "empty", "no reference") if outcomes.get(kind)]
     parts = [
-        f"judged by a panel of {table.size}",
+        f"judged by {panel_of(table.judges)}",
         f"{asked:,} {what}",
         ", ".join(votes),
         *([f"not asked: {', '.join(settled)}"] if settled else []),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 from mrag_eval.models import total, totals
+from mrag_eval.scoring._panel_table import panel_of
 from mrag_eval.scoring._row_records import RowRecord
 from mrag_eval.scoring._score_records import LabelTable
 
@@ -49,7 +50,6 @@ def label_line(table: LabelTable) -> str:
             how = f"guessed by {table.n}-grams (at least {table.threshold:g} of the answer's"
             how += ", translated)" if table.by == "translated" else ")"
         return f"relevance of {rows} {how}{found}" + (f" · {left}" if left else "")
-    judges = len(table.judges or {})
-    who = "one judge" if judges == 1 else f"a panel of {judges}"
+    who = "one judge" if len(table.judges or {}) == 1 else panel_of(table.judges or {})
     cost = total((table.ledger or {}).values()).line()
     return f"relevance of {rows} labelled by {who}{found}" + (f" · {left}" if left else "") + f" · {cost}"

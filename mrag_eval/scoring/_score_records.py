@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mrag_eval.config import CORRECT, GROUNDED, SUFFICIENCY, verdict_metrics
 from mrag_eval.core import YES_NO, VerdictScale, can_be_score, not_finite
 from mrag_eval.metrics import CitationRates, ErrorAttribution, Estimate, LanguageCitations
 from mrag_eval.models import Ledger
@@ -291,8 +292,8 @@ class PanelTable:
 
     @property
     def models(self) -> list[str]:
-        """Return the models of the seats that judged, by name: of those with a vote, if any of theirs failed."""
-        return [judge.model or seat for seat, judge in self.judges.items() if not judge.silent]
+        """Return the models of the seats that judged, each once: of those with a vote, if any of theirs failed."""
+        return [*dict.fromkeys(judge.model or seat for seat, judge in self.judges.items() if not judge.silent)]
 
     @property
     def failed_votes(self) -> str | None:
@@ -466,6 +467,20 @@ class TaskScores:
         """Return the tables of the panels by what they judged."""
         found = {"answers": self.judge, "contexts": self.sufficiency, "claims": self.claims}
         return {what: table for what, table in found.items() if table is not None}
+
+    def deciding(self, metric: str) -> dict[str, PanelTable]:
+        """Return the tables of the panels that decide a metric, by what they judged: of claims before those of answers.
+
+        A metric of claims is decided by the panel of answers as well, if a verdict says which answers are right.
+        """
+        right = next((name for name in CORRECT if name in {**self.metrics, **self.unscored}), "")
+        of_answers = verdict_metrics([metric, right] if metric in GROUNDED[1:] else [metric])
+        asked = {"claims": metric in GROUNDED, "contexts": metric == SUFFICIENCY, "answers": bool(of_answers)}
+        return {what: self.panels[what] for what, decides in asked.items() if decides and what in self.panels}
+
+    def judges(self, metric: str) -> list[str]:
+        """Return the models of the judges that decide a metric, each once."""
+        return [*dict.fromkeys(model for table in self.deciding(metric).values() for model in table.models)]
 
     @property
     def silent_judges(self) -> list[JudgeColumn]:

@@ -45,8 +45,8 @@ class SupportAgreement:
             ``balanced_accuracy``, ``kappa``, ``agreement`` and ``says_supported`` (the checker's share) of sentences,
             ``span_f1`` and ``iou`` of spans. Sentences of one answer are resampled together.
         left_out: what is not compared, and how often: answers that the checker read and nobody labelled, labelled ones
-            of which it says nothing, and sentences that no claim reaches, of which most annotators cannot tell, or on
-            which they have no majority.
+            of which it says nothing, sentences that no claim reaches, of which most annotators cannot tell, or on which
+            they have no majority, and sentences with a claim that a panel left undecided (of spans, such answers).
         unmatched: ids of labels without an answer.
         sentences: sentences that were compared; 0 where people labelled spans.
         annotators: labels of a sentence, at the most.
@@ -64,6 +64,8 @@ class SupportAgreement:
     human_supported: Estimate | None = field(default=None, metadata=OPTIONAL)
 
 
+# What has a claim that a panel left undecided.
+_NO_VERDICT = "without a verdict"
 # An answer with what the checker and what people say of it.
 _Both = tuple[RowRecord, Grounding, LabelledAnswer]
 # The row of a sentence, and whether the checker and people call it supported.
@@ -75,8 +77,8 @@ def against_labels(
 ) -> SupportAgreement:
     """Compare the claims of answers with people's labels (row id -> labels, all of sentences or all of spans).
 
-    A sentence is supported if every claim that has a letter or a digit of it is. Of several annotators' labels that of
-    more than half counts.
+    A sentence is supported if every claim that has a letter or a digit of it is. It is left out if one of them is
+    undecided; of spans, the answer is. Of several annotators' labels that of more than half counts.
     """
     known = {record.row: record for record in records}
     both = [
@@ -99,18 +101,21 @@ def _of_spans(both: Sequence[_Both], seed: int) -> SupportAgreement:
     from mrag_eval.metrics import span_overlap
 
     overlaps = []
-    for _, found, answer in both:
-        wrong = [claim for claim in found.claims if claim.verdict != "supported"]
+    decided = [one for one in both if not one[1].undecided]
+    for _, found, answer in decided:
+        wrong = [claim for claim in found.claims if claim.supported is False]
         # a claim of which no part is named counts as a whole
         ours = [(part.start, part.end) for claim in wrong for part in claim.unsupported or (claim,)]
         overlaps.append(span_overlap(ours, [(span.start, span.end) for span in answer.spans]))
-    rows = [record for record, _, _ in both]
+    rows = [record for record, _, _ in decided]
+    left_out = {_NO_VERDICT: len(both) - len(decided)}
 
     def mean(where: Sequence[int], measure: int) -> Estimate:
         return share_of_rows([rows[i] for i in where], [overlaps[i][measure] for i in where], seed)
 
     cells = language_cells(rows).items()
-    return SupportAgreement(len(rows), {cell: {"span_f1": mean(at, 0), "iou": mean(at, 1)} for cell, at in cells})
+    measured = {cell: {"span_f1": mean(at, 0), "iou": mean(at, 1)} for cell, at in cells}
+    return SupportAgreement(len(rows), measured, left_out)
 
 
 def _of_sentences(both: Sequence[_Both], seed: int) -> SupportAgreement:
@@ -119,12 +124,14 @@ def _of_sentences(both: Sequence[_Both], seed: int) -> SupportAgreement:
     labelled = [(record, found, answer.text, one) for record, found, answer in both for one in answer.sentences or ()]
     for record, found, text, sentence in labelled:
         human = majority_of(sentence.labels)
-        says = [claim.verdict == "supported" for claim in found.claims if _share_a_letter(claim, sentence, text)]
+        says = [claim.supported for claim in found.claims if _share_a_letter(claim, sentence, text)]
         if human is None:
             most = 2 * sentence.labels.count(None) > len(sentence.labels)
             left_out["challenging to determine" if most else "without a majority"] += 1
         elif not says:
             left_out["in no claim"] += 1
+        elif None in says:
+            left_out[_NO_VERDICT] += 1
         else:
             compared.append((record, all(says), human))
     annotators = max((len(one.labels) for *_, one in labelled), default=1)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval import MragError, score
-from mrag_eval._front import Results, _survey, log_lines, measured_names, read_log
+from mrag_eval._front import Results, _survey, log_lines, measured_names, read_log, score_lines
 from mrag_eval._front._logs import Log, read_qrels
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
@@ -21,6 +21,7 @@ from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems._shapes import OWN, SHAPES, recognised
+from tests.report.runs import write_run
 from tests.worlds import logs
 from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa
 from tests.worlds.logs import COLUMNS, TURNS, Turn, rows_of, write_log
@@ -188,6 +189,25 @@ def test_question_answer_and_plain_contexts_are_enough() -> None:
     assert "shown@k, hit@5, mrr@10, ndcg@10: no relevant_ids" in said
     assert "acc: no choices" in said
     assert "judge_correct, context_sufficiency: no judge" in said
+
+
+@pytest.mark.parametrize("lacking", range(3))
+def test_rows_that_lack_something_are_counted_in_words(lacking: int) -> None:
+    rows = [{"query": "Where is Varn?", "reply": "On the coast.", "passages": [{"text": "Varn."}]} for _ in range(4)]
+    survey = read_log([{**row, **({"passages": []} if n < lacking else {})} for n, row in enumerate(rows)])
+    said = "\n".join(log_lines(survey, ["refused"], asked=True))
+    assert ("row has no context" in said, "rows have no context" in said) == (lacking == 1, lacking == 2)
+
+
+@pytest.mark.parametrize("reasons", range(5))
+def test_every_row_without_a_score_has_its_reason(reasons: int, tmp_path: Path) -> None:
+    left = {f"reason {n}": n + 1 for n in range(reasons)}
+    cell = {"value": 0.5, "low": 0.2, "high": 0.8, "n": 3}
+    scores = {"rows": 3 + sum(left.values()), "metrics": {"match": cell}, "unscored": {"match": left}}
+    folder = write_run(tmp_path, {"log": [{"row": "r", "cell": {}, "values": {}}]}, config={"scores": scores})
+    (line,) = score_lines(Results(next(folder.rglob("results_*.json"))))
+    assert [f"{n} {why}" in line for why, n in left.items()] == [True] * reasons
+    assert line.count("reason") == reasons
 
 
 def test_a_language_that_is_not_relied_on_leaves_its_metrics_unscored() -> None:

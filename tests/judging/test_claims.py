@@ -7,7 +7,7 @@ import itertools
 import json
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,8 +160,10 @@ def test_votes_make_a_verdict_and_a_passage_whatever_the_order_of_the_judges(
             assert found.passage == passage
             cast = [label for label, _ in said if label is not None]
             assert found.support == pytest.approx(cast.count("supported") / len(cast) if cast else 0)
-            grounding = Grounding("de", (replace(found, id="p", lang="de"),))
-            assert recounted(grounding, tie) == grounding  # type: ignore[arg-type]
+            shown = [Hit(f"p{number}", "de", "x", 1.0, number) for number in (1, 2, 3)]
+            own = {} if passage is None else {"id": f"p{passage}", "lang": "de"}
+            grounding = Grounding("de", (replace(found, **own),))
+            assert recounted(grounding, tie, shown) == grounding  # type: ignore[arg-type]
             assert from_json(Grounding, to_json(grounding), "a record", "") == grounding
 
 
@@ -331,18 +333,57 @@ def test_a_run_is_checked_by_its_panel_and_verified_from_its_votes(
     (checked_again,) = verify([out], tasks)
     assert checked_again.findings == ()
     sent = [len(server.requests) for server in servers]
-    # another verdict of a claim than its votes make is found
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    (one,) = [key for key in lines[0] if isinstance(lines[0][key], dict) and "grounding" in lines[0][key]]
-    for line in lines:
-        for claim in line[one]["grounding"]["claims"]:
-            claim["verdict"] = "contradicted"
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
-    (planted,) = verify([out], tasks)
-    assert any("grounding" in finding.text or "claim" in finding.text for finding in planted.findings)
     # what was said is kept: the same again asks nobody
     ran(tasks, tmp_path / "again")
     assert [len(server.requests) for server in servers] == sent
+
+
+def of_votes(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    """Return what changes all votes on a claim and, if it names the passage, the claim with them."""
+
+    def changed(claim: dict[str, Any]) -> None:
+        for vote in claim["votes"].values():
+            vote.update(changes)
+        if "passage" in changes:
+            claim["passage"] = changes["passage"]
+
+    return changed
+
+
+FORGED: Mapping[str, Callable[[dict[str, Any]], Any]] = {
+    "verdict": lambda claim: claim.update(verdict="contradicted"),
+    "support": lambda claim: claim.update(support=0.5),
+    "passage": lambda claim: claim.update(passage=claim["passage"] % 2 + 1),
+    "id": lambda claim: claim.update(id="nobody"),
+    "lang": lambda claim: claim.update(lang="fr"),
+    "unsupported": lambda claim: claim.update(unsupported=[{"start": 0, "end": 1}]),
+    **{f"every passage {number}": of_votes(passage=number) for number in (99, 3, 0, -1, None)},
+    "a passage for what is not found": of_votes(verdict="not_found"),
+}
+
+
+def test_a_claim_that_does_not_follow_from_its_votes_and_passages_is_a_fault(
+    tasks: Path, tmp_path: Path, judges: Any
+) -> None:
+    judges(supports, supports)
+    out = ran(tasks, tmp_path / "out")
+    path = next(out.rglob("samples_claims_*.jsonl"))
+    text = path.read_text("utf-8")
+    for what, forge in FORGED.items():
+        lines = [json.loads(line) for line in text.splitlines()]
+        for line in lines:
+            for claim in line["rows"]["grounding"]["claims"]:
+                forge(claim)
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
+        (planted,) = verify([out], tasks)
+        faults = [finding.text for finding in planted.of("fault")]
+        assert any(fault.startswith("grounding.claims.") for fault in faults), what
+        # what the votes decide does not follow from the reply
+        assert not [fault for fault in faults if "by its reply" in fault], what
+        of_rows = [fault for fault in faults if " rows, first " in fault and fault.startswith(("grounding", *GROUNDED))]
+        assert all("by its votes" in fault for fault in of_rows), what
+        assert [line for line in planted.unchecked if "claims" in line and "classifier" in line] == []
+        assert [line for line in planted.unchecked if "claims" in line and "judges" in line]
 
 
 def test_equal_rows_are_asked_about_once_and_each_has_its_votes(judges: Any, tmp_path: Path) -> None:
@@ -381,6 +422,28 @@ def test_other_judges_or_another_prompt_are_another_metric(tasks: Path, tmp_path
     for changed, why in ((other, "grounded is another metric"), (more, "judges")):
         (check,) = gate([first], [changed], read_rules(rules)).checks
         assert why in str(check.reason)
+
+
+@pytest.mark.parametrize("kept", [("grounded",), ("grounded", "wrong_supported"), ()], ids=len)
+def test_a_metric_that_one_run_lacks_is_not_another_metric(
+    tasks: Path, tmp_path: Path, judges: Any, kept: Sequence[str]
+) -> None:
+    judges(supports, supports, supports)
+    first = ran(tasks, tmp_path / "a")
+    judges(supports, supports)
+    second = ran(tasks, tmp_path / "b", metrics=("match", *kept))
+    gone = [name for name in GROUNDED if name not in kept]
+    for one, other, where in ((first, second, "second"), (second, first, "first")):
+        found = compare([one], [other], differs=["judges"])
+        changed = [note.split("'")[1] for note in found.notes if "another metric" in note]
+        assert changed == sorted(kept)
+        (lacking,) = (note for note in found.notes if "no value" in note)
+        assert lacking.startswith(f"claims: no value in the {where} run for {', '.join(gone)}")
+        # who votes, in a line for each metric that both have
+        differs = next(iter(found.differs.values()), {})
+        own = {f"metric:{name}.judges" for name in kept}
+        assert {*differs} == {*own, *({"judges"} if kept else ())}
+        assert len({*differs.values()}) <= 1
 
 
 def test_without_a_judge_a_run_leaves_out_what_the_panel_tells(

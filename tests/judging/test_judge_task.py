@@ -19,6 +19,7 @@ from mrag_eval.models import Ledger
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import METRICS, PanelTable, panel_line, score_rows
 from mrag_eval.scoring._panel_table import family
+from mrag_eval.scoring._score_records import JudgeColumn
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.judges import ScriptedJudge, always, exact, failing, verdict
 from tests.worlds.small import BASE, ScriptedLM, write_task
@@ -458,6 +459,7 @@ def test_the_line_about_a_panel_names_every_outcome() -> None:
         size=3,
         outcomes={"unanimous": 200, "majority": 91, "tie": 6, "unjudged": 3, "declined": 4, "empty": 1},
         abstained={"timeout": 7},
+        judges=dict.fromkeys("abc", JudgeColumn()),
         ledger={"a": Ledger(calls=897, retries=4)},
         language_check="language by lingua",
     )

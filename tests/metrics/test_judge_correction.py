@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -271,3 +273,16 @@ def test_verdicts_add_nothing_in_a_language_in_which_every_row_has_a_label() -> 
     labels = [1.0, 0.0, None, None, None, None, 1.0, 1.0, 1.0, 0.0]
     found = corrected_rate(verdicts, labels, strata=["a"] * 6 + ["b"] * 4, tuning=1.0)
     assert found.prediction_powered.value == pytest.approx(0.15)
+
+
+def test_no_design_of_few_labels_divides_by_nothing() -> None:
+    """Every labelling of up to four rows, in one stratum or two, of single rows or pairs."""
+    for n in range(1, 5):
+        verdicts = [float(i % 2) for i in range(n)]
+        for labels in itertools.product((None, 0.0, 1.0), repeat=n):
+            for strata, groups in itertools.product((None, "aabb"[:n], "abab"[:n]), (None, "xxyy"[:n])):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    found = corrected_rate(verdicts, labels, strata=strata, groups=groups)
+                assert found.prediction_powered.low is None
+                assert found.labelled == n - labels.count(None)

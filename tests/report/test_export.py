@@ -417,20 +417,25 @@ def test_judges_are_named_where_they_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", EXPORTS)
-@pytest.mark.parametrize("about", ["judge", "sufficiency"])
-def test_the_votes_that_failed_are_in_every_format_and_the_text_report(form: str, about: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("about", "metric"),
+    [("judge", "judged_accuracy"), ("sufficiency", "context_sufficiency"), ("claims", "grounded")],
+)
+def test_the_votes_that_failed_are_in_every_format_and_the_text_report(
+    form: str, about: str, metric: str, tmp_path: Path
+) -> None:
     dead = {"model": "acme/dead", "correct": cell(None, 0), "abstained": {"connection": 3, "stopped": 1}}
     judges = {"alive": {"model": "acme/alive", "correct": cell(1.0, 4)}, "gone": dead}
-    run = write_run(tmp_path / "run", scores={about: {"judges": judges}})
+    run = write_run(tmp_path / "run", scores={about: {"judges": judges}, "metrics": {metric: cell(0.5)}})
     (tmp_path / "out").mkdir()
     made = EXPORTS[form].file
     where = tmp_path / "out" if made is None else tmp_path / "out" / made
-    files = export([run], form, Options(output=where, metrics=("match",))).files
+    files = export([run], form, Options(output=where, metrics=("match", metric))).files
     text = " ".join(" ".join(file.read_text("utf-8").split()) for file in files)
     assert "gone 4 of 4 (3 connection, 1 stopped)" in text
     assert "no judge of this run: gone" in text
     assert "acme/dead" not in text
-    assert ("acme/alive" in text) == (about == "judge" and form != "latex")
+    assert ("acme/alive" in text) == (form != "latex")
     assert "gone 4 of 4 (3 connection, 1 stopped)" in render(score_tables([run]))
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mrag_eval.config import CORRECT, GROUNDED
 from mrag_eval.platform import DataError, to_json
 from mrag_eval.report import compare, flips, load_results, read_case, read_results, score_table
 from mrag_eval.report.files._scores import COLUMNS
-from mrag_eval.scoring import RowRecord, summarize
+from mrag_eval.report.page._gather import page_data
+from mrag_eval.report.page.sections._runs import _run_points
+from mrag_eval.scoring import METRICS, RowRecord, summarize
 from tests.report.runs import row, write_full_run, write_run
 
 
@@ -32,9 +36,47 @@ def test_a_row_for_each_run_task_metric_and_cell(runs: Path) -> None:
     chosen = frame[(frame.model == "some-model") & (frame.name == "qa_one") & (frame.metric == "match")]
     whole = chosen[chosen.dimension == ""].iloc[0]
     assert (whole.value, whole.low, whole.high, whole.n) == (0.3, 0.2, 0.5, 23)
-    assert (whole["mode"], whole.benchmark, whole.passages, whole.judges) == ("all", "x", "5", "m, n")
+    assert (whole["mode"], whole.benchmark, whole.passages) == ("all", "x", "5")
     assert (whole.unscored, whole.unscored_rows) == ("1 row unscored (the row has no reference answer)", 1)
     assert not whole.lower_is_better
+
+
+PANELS = {"judge": ("a", "b"), "sufficiency": ("s",), "claims": ("b", "c")}
+DECIDING: Mapping[str, tuple[str, ...]] = {
+    "judged_accuracy": ("judge",),
+    "judge_correct": ("judge",),
+    "judge_grade": ("judge",),
+    "judge_label.good": ("judge",),
+    "context_sufficiency": ("sufficiency",),
+    "grounded": ("claims",),
+    **dict.fromkeys(GROUNDED[1:], ("claims", "judge")),
+}
+
+
+@pytest.mark.parametrize("right", ["match", "judge_correct"])
+@pytest.mark.parametrize("panels", [*chain.from_iterable(combinations(PANELS, n) for n in range(len(PANELS) + 1))])
+def test_the_judges_beside_a_metric_are_those_that_decide_it_each_once(
+    panels: Sequence[str], right: str, tmp_path: Path
+) -> None:
+    """Of every metric there is, whichever panels a run had; seats of one model are one judge."""
+    other = [*METRICS.keys() - {*DECIDING, *CORRECT, "judge_label"}]
+    names = [*(name for name in DECIDING if name not in CORRECT), right, *other]
+    cell = {"value": 0.5, "low": 0.2, "high": 0.8, "n": 9}
+    tables = {
+        kind: {"judges": {f"{m}#{n}": {"model": m, "correct": cell} for m in PANELS[kind] for n in (1, 2)}}
+        for kind in panels
+    }
+    scores = {"rows": 9, "metrics": dict.fromkeys(names, cell), **tables}
+    run = write_run(tmp_path / "out", {"qa": [row(i) for i in range(9)]}, config={"scores": scores})
+    beside = {metric: own.judges for metric, own in load_results(run).set_index("metric").iterrows()}
+    assert beside.keys() == {*names}
+    for name, said in beside.items():
+        of = [kind for kind in DECIDING.get(name, ()) if kind in panels]
+        if name in GROUNDED and right == "match":
+            of = [kind for kind in of if kind == "claims"]
+        assert said == (", ".join(dict.fromkeys(m for kind in of for m in PANELS[kind])) or None), name
+    (listed,) = _run_points(page_data([run]))
+    assert {*listed["judges"].split(", ")} == ({m for kind in panels for m in PANELS[kind]} or {"none"})
 
 
 def test_unscored_rows_and_groups_are_shown_with_what_they_mean(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from mrag_eval.core import Claim, Span
 from mrag_eval.metrics import fleiss_kappa
 from mrag_eval.models import Asked
 from mrag_eval.platform import DataError
-from mrag_eval.report import agreement, of_whole_answers, read_samples, support_agreement
+from mrag_eval.report import agreement, of_whole_answers, read_samples, support_agreement, write_pooled_sheet
 from tests.worlds.classifiers import Holds
 from tests.worlds.labelled import NO, OPEN, SENTENCES, YES, memerag, psiloqa
 from tests.worlds.logs import write_log
@@ -222,6 +222,16 @@ def test_spans_are_compared_by_character_as_scikit_learn_does(tmp_path: Path, mo
     assert by_lang["en"] == [(1.0, 1.0), (1.0, 1.0), (0.0, 0.0)]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_sentence_is_no_sentences(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [memerag("m", "en", [[YES, NO, YES], [NO, NO, YES]][:count])]
+    samples = scored(write(tmp_path, "log.jsonl", rows), tmp_path / "out", Holds(), monkeypatch)
+    said = cli(samples, "--human", tmp_path / "log.jsonl")
+    noun = "1 sentence" if count == 1 else "2 sentences"
+    assert f"1 checked and labelled, {noun}\n" in said
+    assert f"({noun} that all labelled)" in said
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -247,6 +257,7 @@ BAD: Mapping[str, tuple[Sequence[Any], str]] = {
     "no id": ([_M, {key: value for key, value in _M.items() if key != "query_id"}], "line 2: it has no id"),
     "no answer": ([_P, {**_P, "id": "q", "llm_answer": None}], "line 2: it has no answer"),
     "no sentence": ([_M, {**changed(_M, 1, sentence=None), "query_id": 2}], "line 2: 'answer' holds no text"),
+    "a sentence of nothing": ([{**_M, "answer": [{**_M["answer"][0], "sentence": None}]}], "line 1: 'answer' holds no"),
     "no label": ([changed(_M, 2, factuality=None)], r"line 1, answer\[2\]: factuality is None"),
     "an unknown label": ([changed(_M, 1, factuality="Maybe")], r"line 1, answer\[1\]: factuality is 'Maybe'"),
     "one of several": ([changed(_M, 0, factuality=[YES, 3])], r"line 1, answer\[0\]: factuality is 3"),
@@ -281,6 +292,8 @@ def test_bad_labels_are_one_line_with_file_and_line(name: str, tmp_path: Path, m
     assert caught.value.message.startswith(str(path))
     # what is no JSON object is told as in any file
     assert caught.value.next_step or name == "no row"
+    # a step that the command has
+    assert "--columns" not in str(caught.value.next_step)
 
 
 def test_runs_without_claims_and_sheets_beside_answers_are_refused(
@@ -308,5 +321,12 @@ def test_the_ending_tells_labels_of_whole_answers_from_sheets(ending: str) -> No
 def test_sheets_of_labels_are_read_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = scored(write(tmp_path, "log.jsonl", [_M]), tmp_path / "out", Holds(), monkeypatch)
     (tmp_path / "people.csv").write_text("id,label\nm,correct\n", "utf-8")
-    with pytest.raises(DataError, match="no panel judged these answers"):
-        agreement([samples], [tmp_path / "people.csv"])
+    said = "the claims of these answers were checked, and no panel judged the answers as a whole"
+    for asks in (
+        lambda: agreement([samples], [tmp_path / "people.csv"]),
+        lambda: write_pooled_sheet([samples], tmp_path / "sheet.csv"),
+    ):
+        with pytest.raises(DataError, match=said) as caught:
+            asks()
+        assert "--human FILE.jsonl" in str(caught.value.next_step)
+        assert "judge answers" in str(caught.value.next_step)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from mrag_eval.core import Claim, Grounding, Span
-from mrag_eval.scoring import LabelledAnswer, LabelledSentence, RowRecord, SupportAgreement, against_labels
+from mrag_eval.config import GROUNDED
+from mrag_eval.core import SUPPORT, Claim, Grounding, Hit, RagDoc, Scored, Span, Vote
+from mrag_eval.judging._claims import voted_claim
+from mrag_eval.scoring import LabelledAnswer, LabelledSentence, RowRecord, SupportAgreement, against_labels, score_rows
 
 # words of five letters, so that places are easy to tell
 TEXT = "aaaaa bbbbb. ccccc ddddd. (eeeee)"
@@ -130,3 +132,39 @@ def test_languages_are_told_apart_and_taken_together() -> None:
         "all": (pytest.approx(1 / 3), 3), "de": (1.0, 1), "hi": (0.0, 2),
     }  # fmt: skip
     assert [*found] == ["all", "de", "hi"]
+
+
+VOTES = {None: ("supported", "contradicted"), **{verdict: (verdict, verdict) for verdict in SUPPORT.levels}}
+
+
+@pytest.mark.parametrize("first", VOTES)
+@pytest.mark.parametrize("second", VOTES)
+def test_a_claim_without_a_verdict_is_no_claim_that_is_not_supported(first: str | None, second: str | None) -> None:
+    claims = tuple(
+        voted_claim(Span(*ends), {f"j{n}": Vote(vote) for n, vote in enumerate(VOTES[verdict])}, "abstain")
+        for ends, verdict in (((0, 5), first), ((6, 12), second), ((13, 25), "supported"))
+    )
+    grounding, told = Grounding("de", claims), None not in (first, second)
+    right = first == second == "supported"
+    assert [claim.verdict for claim in claims] == [first, second, "supported"]
+    assert grounding.supported == ((1 + [first, second].count("supported")) / 3 if told else None)
+
+    # in the metrics
+    doc = RagDoc("r", "Was?", "de", answers=("aaaaa",))
+    scored = Scored(doc, TEXT, passages=(Hit("p", "de", TEXT, 1.0, 1),), grounding=grounding)
+    (score,) = score_rows([scored], ["match", *GROUNDED], searched=False)
+    assert {*GROUNDED} & {*(score.values if told else score.unscored)} == {*GROUNDED}
+    if told:
+        assert (score.values["right_supported"], score.values["right_unsupported"]) == (right, not right)
+
+    # beside people's labels of sentences: the sentence alone is left out, and of spans: the answer
+    row = RowRecord("r", {"query_lang": "de"}, {}, grounding=grounding)
+    found = one(row, sentences((A, [T]), (B, [T])))
+    assert (found.sentences, found.left_out) == ((2, {}) if told else (1, {"without a verdict": 1}))
+    assert agreement(found) == ((right + 1) / 2 if told else 1.0)
+    labels = {"r": LabelledAnswer(TEXT, spans=(Span(0, 12),)), "clean": LabelledAnswer(TEXT)}
+    spans = against_labels([row, record("clean", (0, 12, T))], labels)
+    assert (spans.rows, spans.left_out) == ((2, {}) if told else (1, {"without a verdict": 1}))
+    assert spans.by_language["de"]["iou"].n == spans.rows
+    if not told:
+        assert spans.by_language["de"]["iou"].value == 1.0

@@ -71,9 +71,30 @@ def test_a_run_measures_support_by_language_pair_and_evidence(tasks: Path, tmp_p
             assert [(hit.rank, hit.lang) for hit in hits] == ([(claim.passage, claim.lang)] if claim.passage else [])
     (checked,) = verify([out], tasks)
     assert checked.findings == ()
-    assert any("which claims of an answer are supported" in line for line in checked.unchecked)
+    (line,) = (line for line in checked.unchecked if "which claims of an answer are supported" in line)
+    assert "judge" not in line
     table = score_table([out])
     assert {*GROUNDED} <= {*table.columns}
+
+
+def test_a_claim_names_the_passages_that_were_shown(tasks: Path, tmp_path: Path, folder: Path) -> None:
+    out = ran(tasks, tmp_path / "out", folder)
+    path = next(out.rglob("samples_grounded_*.jsonl"))
+    text = path.read_text("utf-8")
+    for key, value in (("passage", 99), ("passage", 0), ("id", "nobody"), ("lang", "fr")):
+        lines = [json.loads(line) for line in text.splitlines()]
+        changed = 0
+        for line in lines:
+            for claim in line["rows"]["grounding"]["claims"]:
+                if claim.get("passage"):
+                    claim[key] = value
+                    changed += 1
+        assert changed
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
+        (checked,) = verify([out], tasks)
+        faults = [finding.text for finding in checked.of("fault")]
+        assert [fault for fault in faults if fault.startswith(f"grounding.claims.{key} of ")], (key, value)
+        assert not [fault for fault in faults if "by its reply" in fault]
 
 
 def test_another_classifier_leaves_out_its_metrics_alone(tasks: Path, tmp_path: Path, folder: Path) -> None:

@@ -36,14 +36,16 @@ from mrag_eval.config import (
     split_config,
 )
 from mrag_eval.datasets import LOADERS, validate_data
-from mrag_eval.judging import prompt_texts
+from mrag_eval.judging import Panel, prompt_texts
 from mrag_eval.models import portable_identity
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import tasks_folder
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.scoring import METRIC_NAMES
+from mrag_eval.scoring._panel_table import panel_of
 from tests.task.test_hook import build
 from tests.task.test_hook import run as run_small
+from tests.worlds.judges import ScriptedJudge, supports
 from tests.worlds.measured import PUBLISHED
 from tests.worlds.small import BASE, ScriptedLM, write_task
 
@@ -414,6 +416,22 @@ def test_judges_without_a_name_are_told_apart_by_their_address() -> None:
 
     assert keys(judge("a"), judge("b")) == {"judges.local-chat-completions.args.base_url"}
     assert keys(judge("a", model="m"), judge("b", model="m")) == set()
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@pytest.mark.parametrize("metric", [False, True])
+def test_seats_have_one_name_wherever_they_are_named(repeats: int, metric: bool) -> None:
+    def judged(*names: str) -> tuple[Measurement, list[str]]:
+        specs = {name: ModelSpec(model="openai-chat-completions", model_args={"model": name}) for name in names}
+        panel = Panel({name: ScriptedJudge(supports) for name in names}, repeats)  # type: ignore[misc]
+        seats = {seat: portable_identity(specs[seat.partition("#")[0]]) for seat in panel.seats}
+        own = {"judges": judges_of(seats)}
+        return Measurement("t", instrument={"metric:grounded": own} if metric else own), sorted(panel.seats)
+
+    (first, mine), (second, theirs) = judged("a", "b", "c"), judged("a", "b")
+    (found,) = differences(first, second)
+    assert (found.first, found.second) == (mine, theirs)
+    assert panel_of(mine) == "a panel of 3" + (f", {repeats} votes each" if repeats > 1 else "")
 
 
 def test_a_place_is_what_it_holds(tmp_path: Path) -> None:

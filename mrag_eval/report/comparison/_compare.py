@@ -86,7 +86,7 @@ class PairedRows:
     """The rows that both runs of a task contain, row by row, and the numbers of rows in only one run.
 
     ``part`` says how many of the task's rows were run, if not all. ``failed`` counts the failures of all rows of each
-    run, by language. ``changed`` are the metrics of the user's that are not the same in both, and have no values here.
+    run, by language. ``changed`` are metrics of both that something else computes in each; they have no values here.
     ``tasks`` has the task of each row if the score is the plain mean of several tasks' scores; else it is empty.
     """
 
@@ -294,6 +294,7 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
     unlike = unlike_settings(first, second, differs)
     # a metric that something else computes is another metric, and changes no other
     changed = {found.key.partition(".")[0].removeprefix(OWN) for found in unlike if found.key.startswith(OWN)}
+    changed &= _valued(first) & _valued(second)
     unlike = [found for found in unlike if not found.key.startswith(OWN)]
     if unlike and unlike[0].key == UNKNOWN:
         run = next(run for run in (first, second) if run.measurement is None)
@@ -322,6 +323,11 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
         (FailedRows.of(first.rows.values()), FailedRows.of(second.rows.values())),
         tuple(sorted(changed)),
     )
+
+
+def _valued(run: SampleSet) -> set[str]:
+    """Return the metrics that a row of a run has a value of."""
+    return {name for row in run.rows.values() for name in row.values}
 
 
 def _without(row: ScoredRow, metrics: Collection[str]) -> ScoredRow:

@@ -100,7 +100,7 @@ def _settings_line(score: Score) -> str:
         f"IR mode {shown['retrieval_mode']}" if "retrieval_mode" in shown else "",
         _passages(shown["passages"]) if "passages" in shown else "",
         shown.get("embedder", shown.get("index", "")),
-        f"judged by {shown['judges']}" if "judges" in shown else "",
+        f"judged by {score.judges}" if score.judges else "",
         shown.get("failed_votes", ""),
         f"mean over {len(shown['tasks'].split(', '))} tasks" if "tasks" in shown else "",
         f"mrag-eval {shown['mrag_eval_version']}",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from mrag_eval.config import GROUNDED, SHOWN, SUFFICIENCY, judged_metrics
+from mrag_eval.config import SHOWN
 from mrag_eval.core import plain_name
 from mrag_eval.platform import replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
@@ -26,6 +26,8 @@ from mrag_eval.scoring import RESAMPLES, direction_lines
 
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
+# What settings and templates are called by, of a panel by what it judges.
+_KINDS = {"answers": "judge", "contexts": "sufficiency", "claims": "claims"}
 # Units in the words of the schema.
 _UNITS = {"share": "proportion"}
 # What must be told of every model, where nothing is known.
@@ -220,10 +222,10 @@ def _metric(task: ExportedTask, score: Score) -> dict[str, Any]:
     if score.lowest is not None and score.highest is not None:
         # the schema has no continuous score without both ends
         out |= {"score_type": "continuous", "min_score": score.lowest, "max_score": score.highest}
-    kind = "sufficiency" if name == SUFFICIENCY else "claims" if name in GROUNDED else "judge"
-    panel = None if task.leaf is None else getattr(task.leaf.scores, kind)
-    if panel is not None and panel.models and (kind == "claims" or judged_metrics([name])):
-        judge = task.config.judge
+    deciding = {} if task.leaf is None else task.leaf.scores.deciding(name)
+    what = next(iter(deciding), "")
+    if what and (panel := deciding[what]).models:
+        judge, kind = task.config.judge, _KINDS[what]
         block = judge if kind == "judge" else judge.get("grounded" if kind == "claims" else kind) or {}
         text = task.config.setting(f"measurement.setting.texts.{kind}")
         out["llm_scoring"] = {

@@ -94,7 +94,7 @@ def _uncertainty(score: Score) -> dict[str, Any]:
     found: dict[str, Any] = {"n": score.n, "low": score.low, "high": score.high, "interval": score.method}
     if score.low is None:
         found["stderr"] = score.stderr
-    found |= {"unit": score.unit, "better": score.better, **score.averaged}
+    found |= {"unit": score.unit, "better": score.better, "judges": score.judges, **score.averaged}
     if score.unscored_reasons:
         found["unscored"] = dict(score.unscored_reasons)
     found |= score.withheld

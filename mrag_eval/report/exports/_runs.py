@@ -323,7 +323,7 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
     ``parts`` are the figures of its tasks. An interval of ours is added if the samples give the same mean.
     """
     reported, rows = file.reported(name), _rows(name, file)
-    columns = task_columns(file, name) | _shared(parts) | {"tasks": ", ".join(file.tasks_of(name))}
+    columns = task_columns(file, name) | {"tasks": ", ".join(file.tasks_of(name))}
     scores = []
     for key, value in reported.items():
         metric = key.removesuffix(",none")
@@ -339,7 +339,7 @@ def _group(name: str, file: ResultFile, parts: Sequence[Score], metrics: Sequenc
             own["stderr"] = float(stderr) if isinstance(stderr, int | float) else None
             own["n"] = sum(part.n or 0 for part in found)
             own["no_headline"] = next((f"{p.name}: {p.no_headline}" for p in found if p.no_headline is not None), None)
-        scores.append(figure(columns, metric, unscored, **own))
+        scores.append(figure(columns | _shared(found), metric, unscored, **own))
     return _ordered(scores, metrics or [part.metric for part in parts])
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Types that keep missing values apart from numbers; every other column holds objects.
 _TYPES = {"float | None": "Float64", "int | None": "Int64", "bool | None": "boolean"}
 # Columns that describe how a task was run, in the order of exports.
-_SETTINGS = ("part", "mrag_eval_version", "retrieval_mode", "passages", "index", "embedder", "index_content", "judges",
+_SETTINGS = ("part", "mrag_eval_version", "retrieval_mode", "passages", "index", "embedder", "index_content",
              "failed_votes", "prompt", "task_version", "fingerprint", "tasks")  # fmt: skip
 
 
@@ -34,9 +34,10 @@ class Score:
     with all unread choices wrong or right. ``groups`` and ``design_effect`` as in
     :class:`~mrag_eval.metrics.Estimate`.
     ``lower_is_better`` is the metric's, None if neither less nor more is better. ``stderr`` is the harness's, for
-    groups without an interval. ``tasks`` are those of a group, ``mean`` says which mean of them its value is, and
-    ``weights`` what each of them weighs in it: ``rag_de 100, rag_ar 90``. ``part`` says how many of the rows were run,
-    if not all. ``passages`` is their number in a prompt, or which they are if it differs by row.
+    groups without an interval. ``judges`` are those that decide the metric, each once. ``tasks`` are those of a group,
+    ``mean`` says which mean of them its value is, and ``weights`` what each of them weighs in it: ``rag_de 100,
+    rag_ar 90``. ``part`` says how many of the rows were run, if not all. ``passages`` is their number in a prompt, or
+    which they are if it differs by row.
     ``no_headline`` says why the figure is no headline and has no rank (an upper bound, or many rows failed); else None.
     """
 
@@ -112,7 +113,7 @@ class Score:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return how the task was run, as texts: mode, passages, index, embedder, judges, fingerprint, version."""
+        """Return how the task was run, as texts: mode, passages, index, embedder, fingerprint, version."""
         return {key: value for key in _SETTINGS if (value := getattr(self, key)) is not None}
 
 
@@ -125,8 +126,9 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
 
     ``label`` tells the task apart from the same task under other settings.
     """
-    task = task_columns(file, leaf.task, label) | _settings(leaf) | {"part": file.part(leaf.task)}
+    run = task_columns(file, leaf.task, label) | _settings(leaf) | {"part": file.part(leaf.task)}
     for metric in dict.fromkeys((*leaf.metrics, *leaf.unscored)):
+        task = run | {"judges": _judges(leaf, metric)}
         score, reasons = leaf.metrics.get(metric), leaf.unscored.get(metric) or {}
         if score is None:
             yield figure(task, metric, reasons, value=None, n=0, reason="; ".join(reasons))
@@ -138,6 +140,7 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
                 cases = {} if ends is None else {"worst_case": ends[0], "best_case": ends[1]}
                 yield figure(task, metric, {}, dimension=dimension, cell=cell, **cases, **_estimate(part))
     for metric, by_language in leaf.scores.controls.items():
+        task = run | {"judges": _judges(leaf, metric)}
         for language, own in by_language.items():
             for name, part in own.found.items():
                 yield figure(task, metric, {}, dimension="control", cell=f"{language}, {name}", **_estimate(part))
@@ -160,8 +163,13 @@ def task_columns(file: ResultFile, name: str, label: str | None = None) -> dict[
     }
 
 
+def _judges(leaf: LeafResult, metric: str) -> str | None:
+    """Return the judges that decide a metric; None if none does."""
+    return ", ".join(leaf.scores.judges(metric)) or None
+
+
 def _settings(leaf: LeafResult) -> dict[str, Any]:
-    config, judge = leaf.config, leaf.scores.judge
+    config = leaf.config
     texts = {
         "languages": ", ".join(leaf.scores.query_langs),
         "retrieval_mode": config.mode,
@@ -169,7 +177,6 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
         "index": ", ".join(filter(None, (config.index.get("kind"), config.starter))),
         "embedder": config.index.get("embedder"),
         "index_content": config.index_content,
-        "judges": ", ".join(judge.models) if judge is not None else "",
         "failed_votes": "; ".join(vote_lines(leaf.scores)),
         "prompt": config.prompt,
         "task_version": config.version,

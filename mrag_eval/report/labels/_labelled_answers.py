@@ -50,7 +50,10 @@ def read_labelled_answers(paths: Sequence[Path]) -> dict[str, tuple[str, Labelle
             if shape is not first:
                 what = f"the columns of {shape.name}, after those of {first.name}"
                 raise DataError(f"{where}: {what}", "name files of one layout")
-            own = in_own_terms(row, shape, where)
+            try:
+                own = in_own_terms(row, shape, where)
+            except DataError as error:
+                raise DataError(error.message, _FIX) from None
             key = str(own.get("id", ""))
             if not key or "reply" not in own:
                 raise DataError(f"{where}: it has no {'answer' if key else 'id'}", _FIX)

@@ -142,21 +142,30 @@ def _is_judged(sample: Sample) -> bool:
     return sample.record.judge is not None and bool(sample.record.judge.votes)
 
 
+def _unjudged(path: Path, samples: Iterable[Sample]) -> DataError:
+    """Return the error of answers that no panel judged as a whole."""
+    judge = f"mrag-eval judge answers {path}   judges them"
+    if all(sample.record.grounding is None for sample in samples):
+        return DataError(f"{path}: no panel judged these answers", judge)
+    return DataError(
+        f"{path}: the claims of these answers were checked, and no panel judged the answers as a whole",
+        f"--human FILE.jsonl of sentences or spans, without --write, compares the claims; {judge}",
+    )
+
+
 def pooled_answers(
-    paths: Sequence[Path],
-    compared: Callable[[Sample], bool] = _is_judged,
-    lack: str = "no panel judged these answers",
-    fix: str = "mrag-eval judge answers {path}   judges them",
+    paths: Sequence[Path], compared: Callable[[Sample], bool] = _is_judged, lack: str = "", fix: str = ""
 ) -> dict[str, tuple[str, Sample]]:
     """Return every answer with its row id, by its name: the row id in one run, ``run: row id`` in several.
 
-    Raises DataError with ``lack`` and ``fix`` for a run without an answer that can be ``compared``.
+    Raises DataError for a run without an answer that can be ``compared``, with ``lack`` and ``fix``: by default that no
+    panel judged the answers.
     """
     found: dict[str, tuple[str, Sample]] = {}
     for path, run in zip(paths, _runs(paths), strict=True):
         samples = read_samples(path)
         if not any(map(compared, samples)):
-            raise DataError(f"{path}: {lack}", fix.format(path=path))
+            raise DataError(f"{path}: {lack}", fix) if lack else _unjudged(path, samples)
         for sample in samples:
             row = sample.record.row
             found[f"{run}: {row}" if len(paths) > 1 else row] = row, sample

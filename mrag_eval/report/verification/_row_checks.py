@@ -21,6 +21,7 @@ _KEYS = {"schema_version", *(part.name for part in fields(RowRecord))}
 _BY = {
     "judge": "by its votes",
     "sufficiency": "by its votes",
+    "sufficiency_votes": "by its votes",
     "relevance": "by its votes",
     "retrieved": "by its ranking",
     "kept": "by its ranking",
@@ -147,16 +148,23 @@ def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowR
                 continue
             if name == "judge" and one is not None and other is not None and one.verdict != other.verdict:
                 against_votes.append(before.row)
-            by = _BY.get(name, "by its reply")
+            by = _of_claims(before) if name == "grounding" else _BY.get(name, "by its reply")
             of(by).compare(before.row, to_json(one), to_json(other), name)
         for name in {**before.values, **before.unscored, **record.values, **record.unscored}:
-            by = "by its ranking" if "@" in name else "by its reply"
+            voted = here.leaf.scores.deciding(name)
+            by = "by its votes" if voted else "by its ranking" if "@" in name else "by its reply"
             of(by).compare(before.row, _of_row(before, name), _of_row(record, name), name)
     if against_votes:
         text = f"{counted(len(against_votes), 'verdict')} against the votes, first on '{against_votes[0]}'"
         yield Finding(task, "fault", text)
     for differing in gathered.values():
         yield from differing.findings()
+
+
+def _of_claims(record: RowRecord) -> str:
+    """Return what decides the claims of an answer; what a classifier says of them is taken as recorded."""
+    voted = record.grounding is not None and any(claim.votes for claim in record.grounding.claims)
+    return "by its votes and passages" if voted else "by its passages"
 
 
 def _of_row(record: RowRecord, name: str) -> float | str | None:

@@ -191,8 +191,13 @@ UNCHECKED = (
         ("rows.answer_translated",),
     ),
     Unchecked(
-        "which claims of an answer are supported: no classifier or judge is asked again",
-        lambda run: run.has("grounding"),
+        "which claims of an answer are supported: no classifier is asked again",
+        lambda run: run.has("grounding") and not run.has("claims_panel"),
+        ("rows.grounding",),
+    ),
+    Unchecked(
+        "which claims an answer makes, and the votes of judges on them: no judge is asked again",
+        lambda run: run.has("claims_panel"),
         ("rows.grounding",),
     ),
     Unchecked(

@@ -23,7 +23,7 @@ def _run_points(data: PageData) -> list[Point]:
         entry["rows"] += scores.rows
         entry["shortened"] += (scores.prompts.shortened or 0) if scores.prompts is not None else 0
         entry["benchmarks"][leaf.benchmark] = None
-        entry["judges"] |= dict.fromkeys(scores.judge.models if scores.judge is not None else ())
+        entry["judges"] |= dict.fromkeys(model for table in scores.panels.values() for model in table.models)
     return [
         entry
         | {"rows": f"{entry['rows']:,}", "shortened": f"{entry['shortened']:,}"}
