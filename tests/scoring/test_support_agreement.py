@@ -9,7 +9,10 @@ import pytest
 from mrag_eval.config import GROUNDED
 from mrag_eval.core import SUPPORT, Claim, Grounding, Hit, RagDoc, Scored, Span, Vote
 from mrag_eval.judging._claims import voted_claim
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.page._samples import _support
 from mrag_eval.scoring import LabelledAnswer, LabelledSentence, RowRecord, SupportAgreement, against_labels, score_rows
+from mrag_eval.scoring._grounding import evidence_pair
 
 # words of five letters, so that places are easy to tell
 TEXT = "aaaaa bbbbb. ccccc ddddd. (eeeee)"
@@ -156,6 +159,12 @@ def test_a_claim_without_a_verdict_is_no_claim_that_is_not_supported(first: str 
     assert {*GROUNDED} & {*(score.values if told else score.unscored)} == {*GROUNDED}
     if told:
         assert (score.values["right_supported"], score.values["right_unsupported"]) == (right, not right)
+
+    # in the languages of the row, and on the page
+    assert evidence_pair(grounding, scored.passages) == "de->de"
+    shown = _support(Sample(RowRecord("r", {}, {}, grounding=grounding), {"filtered_resps": [TEXT]}), hashed=False)
+    assert [verdict for verdict, *_ in shown["claims"]] == [first or "undecided", second or "undecided", "supported"]
+    assert len(shown["unsupported"]) == 2 - [first, second].count("supported") - [first, second].count(None)
 
     # beside people's labels of sentences: the sentence alone is left out, and of spans: the answer
     row = RowRecord("r", {"query_lang": "de"}, {}, grounding=grounding)
