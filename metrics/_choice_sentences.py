@@ -84,6 +84,13 @@ class Sentence:
         """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
         return _CLOSED.fullmatch(self.text[mention.end : mention.end + 40]) is not None
 
+    def ends_on_other(self, index: int) -> bool:
+        """Return whether it ends the reply on another option, and is not the last line of a list of options."""
+        claim = self.claim()
+        if claim is None or not claim.label or claim.index == index or not self.closed_by(claim):
+            return False
+        return not (opens_line(self.text, claim.start) and any(map(str.isalpha, self.text[claim.start + 1 :])))
+
     def stated(self) -> tuple[int, int | None]:
         """Return the position and the option of its last statement, which may be several options: "The answer is B"."""
         live = [m for m in self.mentions if not m.out]
@@ -152,14 +159,9 @@ class PreparedReply:
 
     def ends_otherwise(self, position: int, index: int) -> bool:
         """Return whether the reply ends on another option than the one stated at a position, in a later sentence."""
-        if not self._found or self._found[0][0] <= position:
-            return False
-        last = self._sentence(*self._found[0])
-        claim = last.claim()
-        if claim is None or not claim.label or claim.index == index or not last.closed_by(claim):
-            return False
-        # the last line of a list of options
-        return not (opens_line(self.text, claim.start) and any(map(str.isalpha, self.text[claim.start + 1 :])))
+        return (
+            bool(self._found) and self._found[0][0] > position and self._sentence(*self._found[0]).ends_on_other(index)
+        )
 
     def sentences(self) -> list[Sentence]:
         """Return the sentences that name options, in their order."""

@@ -47,10 +47,10 @@ def extract_choice(
     """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
     The first of these that says something decides: the reply as a whole, if it is a label or an option's text; the last
-    structured form or statement (``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``, ``B is correct``), and None
-    if the reply then ends on the label of another option (``Answer: A. No, B.``); a list with marks (✅, ❌); a label
-    that opens the reply; elimination; the only option in the last sentence that names one, else in the first, unless
-    the reply declines.
+    structured form or statement (``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``, ``B is correct``); a list
+    with marks (✅, ❌); a label that opens the reply; elimination; the only option in the last sentence that names one,
+    else in the first, unless the reply declines. A reply that states an option, or opens with one, and ends on the label
+    of another (``Answer: A. No, B.``) gives None.
 
     Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
     count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
@@ -145,7 +145,8 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     yield _marked(text, mentions, n)
     if _recites(text, mentions, n):
         return
-    yield _leading(text, mentions)
+    leading = _leading(text, mentions)
+    yield SEVERAL if leading is not None and len(sentences) > 1 and sentences[-1].ends_on_other(leading) else leading
     yield _eliminated(sentences, mentions, n)
     if not _refuses(reply, mentions):
         yield _by_place(sentences, mentions, n)

@@ -240,7 +240,7 @@ def _texts(row: Mapping[str, Any]) -> Iterator[str]:
 
 # The name of the judges, in place of a classifier.
 PANEL = "panel"
-# What a block that names the panel may say of it.
+# Keys of the panel that a block may have beside ``by: panel``.
 _OF_PANEL = ("panel", "repeats", "tie")
 
 

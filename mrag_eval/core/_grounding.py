@@ -1,4 +1,4 @@
-"""What a classifier or a panel finds of an answer beside the passages shown: its claims, each with a verdict."""
+"""Claims of an answer, and what a classifier or a panel says of each beside the passages shown."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def voted_claim(claim: Span, votes: Mapping[str, Vote], tie: Tie) -> Claim:
 def recounted(grounding: Grounding, tie: Tie, shown: Sequence[Hit]) -> Grounding:
     """Return the claims of an answer with the verdicts that their recorded votes make, and the passages they name.
 
-    A vote for a passage that was not ``shown`` is none. Claims without votes keep their verdict.
+    Votes for passages that were not ``shown`` do not count. Claims without votes keep their verdict.
     """
     claims = (
         voted_claim(one, {seat: _as_read(vote, len(shown)) for seat, vote in one.votes.items()}, tie)

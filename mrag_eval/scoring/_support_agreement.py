@@ -64,7 +64,7 @@ class SupportAgreement:
     human_supported: Estimate | None = field(default=None, metadata=OPTIONAL)
 
 
-# What has a claim that a panel left undecided.
+# The reason of a sentence or an answer with a claim that a panel left undecided.
 _NO_VERDICT = "without a verdict"
 # An answer with what the checker and what people say of it.
 _Both = tuple[RowRecord, Grounding, LabelledAnswer]

@@ -97,7 +97,7 @@ def test_an_answer_in_another_form_is_malformed(serve: Callable[[bytes, str, int
     assert damaged.error == "malformed: the answer cannot be decompressed"
 
 
-# What a server declares, the encoding it means, and a text that has bytes of its own there.
+# The charset that a server declares, its encoding, and a text that this encoding writes in other bytes than UTF-8.
 DECLARED = {
     "": ("utf-8", "日本 é"),
     "; charset=utf-8": ("utf-8", "日本 é"),

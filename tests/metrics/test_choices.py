@@ -341,6 +341,8 @@ CORRECTIONS = [
     ("en", '{"answer_choice": "A"}\nNo, it is B.'),
     ("en", "\\boxed{A}\n\n**B**"),
     ("en", "Answer: A. Hmm, (B) eggs."),
+    ("en", "(A) bread. Actually, (B) eggs."),
+    ("en", "A) bread\nB"),
     ("de", "Die Antwort ist A. Moment, es ist doch B."),
     ("es", "La respuesta es A. Perdón, es B."),
     ("fr", "La réponse est A. Non, en fait c'est B."),

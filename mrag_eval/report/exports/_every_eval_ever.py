@@ -26,7 +26,7 @@ from mrag_eval.scoring import RESAMPLES, direction_lines
 
 SCHEMA = "0.3.0"
 COLLECTION = "mrag_eval"
-# What settings and templates are called by, of a panel by what it judges.
+# The names of a panel's settings and templates, by what it judges.
 _KINDS = {"answers": "judge", "contexts": "sufficiency", "claims": "claims"}
 # Units in the words of the schema.
 _UNITS = {"share": "proportion"}

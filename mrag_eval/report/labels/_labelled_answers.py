@@ -13,7 +13,7 @@ from mrag_eval.scoring import LabelledAnswer, LabelledSentence
 from mrag_eval.systems import Shape, in_own_terms, recognised
 
 _ENDINGS = (".jsonl", ".json", ".parquet", ".pq")
-# What people call a sentence: supported, not supported, or neither.
+# Labels of sentences: supported, not supported, or neither.
 _FACTUALITY = {"Supported": True, "Not Supported": False, "Challenging to determine": None}
 _FIX = "name the file as its authors published it (docs/judges.md)"
 
