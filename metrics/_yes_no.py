@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
 from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
 from mrag_eval.platform import MetricError
-from mrag_eval.text import marks
+from mrag_eval.text import marks, sentence_spans
 
 # Marks around a reply and between its words.
 _MARKS = re.compile(r"[\s*_`\"'“”‘’«»<>\[\](){}$|~#\-–—=→:.,;!?¡¿。、，！；：؟،؛។۔።፣፤፡।॥…]*")
 _LONGEST = 400
 # Words that may stand between an announcement and what it announces.
 _FEW = 2
+# "Sí, es la capital. ¿No?"
+_QUESTION = re.compile("[?؟፧]")
 _WORD = re.compile(rf"[\w{marks()}]+")
 
 
 def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
     """Return whether a reply says yes (True) or no (False); None if it says neither, both, or that it does not know.
 
-    The reply has to begin with the word, or with an announcement such as ``The answer is``. Words are whole words:
-    ``예술`` is no yes, ``Eiffel`` no no. The words of English count in every language, since models often reply in it.
+    The reply has to begin with the word, or with an announcement such as ``The answer is``. A reply whose last sentence
+    is the opposite word, after at most two others, says both: ``Yes. Actually, no.`` Words are whole words: ``예술`` is
+    no yes, ``Eiffel`` no no. The words of English count in every language, since models often reply in it.
 
     Args:
         reply: the model's answer.
@@ -34,14 +38,29 @@ def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
     """
     if not isinstance(reply, str):
         raise MetricError(f"reply must be a string, got {type(reply).__name__}")
-    text = reply.rpartition("</think>")[2].partition("<think>")[0].strip()[:_LONGEST]
-    text = unicodedata.normalize("NFKC", text).replace("’", "'")
+    whole = unicodedata.normalize("NFKC", reply.rpartition("</think>")[2].partition("<think>")[0]).strip()
+    whole = whole.replace("’", "'")
+    text = whole[:_LONGEST]
     said = _said(text, _skip(text, 0), lang)
     for _, end in lexicon(lang).spans(fold(text))["answer"]:
         if said is not None:
             break
         said = _announced(text, end, lang)
-    return said
+    return None if said is not None and _ends_with(whole, not said, lang) else said
+
+
+def _ends_with(text: str, says: bool, lang: str | None) -> bool:
+    """Return whether the last of several sentences is this word, after at most two others."""
+    start, end = deque(sentence_spans(text, lang or "en"), maxlen=1)[0]
+    last = text[start:end]
+    if start == 0 or _QUESTION.search(last):
+        return False
+    pattern = _patterns(lexicon(lang))[0 if says else 1]
+    words = list(_WORD.finditer(last))[: _FEW + 1]
+    return any(
+        (found := pattern.match(last, word.start())) is not None and _skip(last, found.end()) == len(last)
+        for word in words
+    )
 
 
 def _announced(text: str, position: int, lang: str | None) -> bool | None:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrag_eval.languages import known_languages, language
 from mrag_eval.metrics import read_yes_no
+from mrag_eval.metrics._choice_words import lexicon
 from mrag_eval.platform import MetricError
 
 
@@ -34,6 +36,19 @@ from mrag_eval.platform import MetricError
 )
 def test_words_are_whole_and_of_the_language(reply: str, lang: str | None, expected: bool | None) -> None:
     assert read_yes_no(reply, lang) is expected
+
+
+@pytest.mark.parametrize("lang", [code for code in known_languages() if language(code).words])
+def test_a_reply_that_ends_on_the_other_word_says_both(lang: str) -> None:
+    words = lexicon(lang).words
+    yes, no = (words[field][0].rstrip("~") for field in ("yes", "no"))
+    for first, last, says in ((yes, no, True), (no, yes, False)):
+        assert read_yes_no(f"{first}.", lang) is says
+        for end in (f"{last}.", f"Hm, {last}!", f"**Zzz: {last}**"):
+            assert read_yes_no(f"{first}. Xyz.\n{end}", lang) is None
+        # a question, and a sentence that goes on
+        for end in (f"{last}?", f"{last} xyz zyx", "Xyz."):
+            assert read_yes_no(f"{first}. Xyz.\n{end}", lang) is says
 
 
 @given(st.text(max_size=60), st.sampled_from(["en", "ko", "ar", "th", "cy"]))
