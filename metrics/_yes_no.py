@@ -53,14 +53,12 @@ def _ends_with(text: str, says: bool, lang: str | None) -> bool:
     """Return whether the last of several sentences is this word, after at most two others."""
     start, end = deque(sentence_spans(text, lang or "en"), maxlen=1)[0]
     last = text[start:end]
-    if start == 0 or _QUESTION.search(last):
+    if start == 0 or _QUESTION.search(last) or (says and lexicon(lang).spans(fold(last))["rejects"]):
         return False
-    pattern = _patterns(lexicon(lang))[0 if says else 1]
+    wanted = _patterns(lexicon(lang))[0 if says else 1]
     words = list(_WORD.finditer(last))[: _FEW + 1]
-    return any(
-        (found := pattern.match(last, word.start())) is not None and _skip(last, found.end()) == len(last)
-        for word in words
-    )
+    found = next(filter(None, (wanted.match(last, word.start()) for word in words)), None)
+    return found is not None and _skip(last, found.end()) == len(last)
 
 
 def _announced(text: str, position: int, lang: str | None) -> bool | None:
