@@ -195,7 +195,7 @@ def verdict_rubric(
     ``reply`` is the form of its verdict: by default ``tag`` for a prompt that writes the tag alone, else ``json``.
     ``scale`` are the verdicts that a template asks for. Variables of a template, in addition to those of every prompt:
     ``golden_answers``, ``answer`` and ``code``. ``passages`` are those that were shown. Raises ConfigError for a
-    template that does not ask for a verdict on the scale.
+    template that does not ask for a verdict on the scale in the form.
     """
     template = load_template(prompt, role="judge")
     if prompt in _NO_VERDICTS:
@@ -208,14 +208,14 @@ def verdict_rubric(
     asked = [form for form, name in named.items() if _asks(template, gives, name)]
     form = reply or (asked or ["json"])[0]
     _check_code(template, gives, named[form])
-    if scale.kind != "yes/no" and form not in asked:
+    if form not in asked:
         raise ConfigError(
             f"judge.scale: the prompt '{prompt}' does not ask for {named[form]}, in which a verdict of {scale.words} "
             "is read",
             f"it asks for {named[asked[0]]}: set judge.reply: {asked[0]} (judge answers --reply {asked[0]})"
             if asked
-            else "give the path of a template of your own that does (docs/extend.md), or, if this one asks for yes or "
-            "no, judge.scale: yes/no (judge answers --scale yes/no)",
+            else f"write {named[form]} into the template, or set judge.scale (judge answers --scale) to the verdicts "
+            "that it asks for (docs/extend.md)",
         )
     words = {"json": "neither 'correct' nor 'incorrect'", "tag": "neither 'true' nor 'false'"}[form]
     if scale.kind != "yes/no":

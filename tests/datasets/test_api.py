@@ -12,6 +12,7 @@ import pytest
 
 from mrag_eval.datasets import LOADERS, load_benchmark, validate_data
 from mrag_eval.platform import ConfigError, DataError
+from tests.worlds.data_blocks import NEEDED
 
 
 def test_importing_loads_no_heavy_library() -> None:
@@ -109,14 +110,8 @@ def test_a_hub_that_does_not_answer_gives_the_next_step(block: dict[str, str], m
 
 @pytest.mark.parametrize("name", sorted(LOADERS))
 def test_a_missing_path_is_named(name: str, tmp_path: Path) -> None:
-    extra = {
-        "xrag": {"setting": "mono", "language": "de"},
-        "mkqa": {"language": "de"},
-        "nomiracl": {"language": "de"},
-        "xor_tydi": {"language": "ko"},
-    }.get(name, {})
     with pytest.raises(DataError, match="nowhere"):
-        load_benchmark({"benchmark": name, "path": str(tmp_path / "nowhere"), **extra})
+        load_benchmark({"benchmark": name, "path": str(tmp_path / "nowhere"), **NEEDED.get(name, {})})
 
 
 @pytest.mark.parametrize("name", ["xquad", "click", "blend"])

@@ -37,6 +37,7 @@ from tests.worlds import mkqa as mkqa_rows
 from tests.worlds import nomiracl as nomiracl_files
 from tests.worlds import xlcost as xlcost_files
 from tests.worlds import xrag as xrag_rows
+from tests.worlds.data_blocks import NEEDED
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARED = [loader.declaration for loader in LOADERS.values()]
@@ -148,13 +149,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     return out
 
 
-BLOCKS: dict[str, dict[str, Any]] = {
-    "bordirlines": {"embedder": "m3"},
-    "mkqa": {"language": "de"},
-    "nomiracl": {"language": "de"},
-    "xor_tydi": {"language": "ko"},
-    "xrag": {"setting": "mono", "language": "de"},
-}
+BLOCKS: dict[str, dict[str, Any]] = {**NEEDED, "bordirlines": {"embedder": "m3"}}
 
 
 @each([declared for declared in WITH_TASKS if "download" in declared.needs])

@@ -25,6 +25,7 @@ from mrag_eval.platform import content_key
 from scripts import published_rows as script
 from tests.worlds import mkqa, nomiracl, xlcost, xrag
 from tests.worlds.bordirlines import real_queries, write_bordirlines
+from tests.worlds.data_blocks import NEEDED
 
 ALL = sorted(LOADERS)
 
@@ -282,11 +283,9 @@ def test_every_benchmark_tells_how_many_rows_were_published(name: str) -> None:
         return
     if name == "nomiracl":
         # its paper gives the numbers of no language's subsets
-        assert published_rows({"benchmark": name, "language": "de"}) is None
+        assert published_rows({"benchmark": name, **NEEDED[name]}) is None
         return
-    needed = {"mkqa": {"language": "de"}, "xor_tydi": {"language": "ko"}}
-    needed["xrag"] = {"setting": "mono", "language": "de"}
-    known = published_rows({"benchmark": name, **needed.get(name, {})})
+    known = published_rows({"benchmark": name, **NEEDED.get(name, {})})
     assert known is not None
     assert known.rows > 0
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
 from mrag_eval.config import split_config
-from mrag_eval.core import VerdictScale
+from mrag_eval.core import YES_NO, VerdictScale
 from mrag_eval.judging import verdict_rubric
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import EXPORTS, read_results
@@ -228,6 +228,19 @@ def test_a_prompt_that_asks_for_no_verdict_of_the_scale_is_refused() -> None:
         verdict_rubric("correctness", None, VerdictScale.of(GRADES))
     with pytest.raises(ConfigError, match="does not ask for <label>"):
         verdict_rubric("equivalence", "tag", VerdictScale.of(LABELS))
+
+
+def test_a_prompt_goes_with_the_scale_that_it_asks_for_and_with_no_other(tmp_path: Path) -> None:
+    scales = [YES_NO, VerdictScale.of(GRADES), VerdictScale.of(LABELS)]
+    for number, asked in enumerate(scales):
+        path = tmp_path / f"{number}.jinja"
+        path.write_text(TEMPLATE.format(key=asked.key), "utf-8")
+        for scale in scales:
+            if scale == asked:
+                assert verdict_rubric(str(path), None, scale)
+            else:
+                with pytest.raises(ConfigError, match=f'does not ask for "{scale.key}"'):
+                    verdict_rubric(str(path), None, scale)
 
 
 def test_verdicts_given_afterwards_are_part_of_the_run(

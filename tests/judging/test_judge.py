@@ -76,9 +76,13 @@ def test_the_page_on_judges_has_a_row_for_every_prompt() -> None:
 
 def test_your_own_judge_prompt(tmp_path: Path) -> None:
     path = tmp_path / "mine.jinja"
-    path.write_text("{% block user %}{{ query }} {{ golden_answers[0] }} {{ answer }}{% endblock %}", "utf-8")
+    asks = '"answer" or <same_meaning>?'
+    path.write_text(
+        f"{{% block user %}}{{{{ query }}}} {{{{ golden_answers[0] }}}} {{{{ answer }}}} {asks}{{% endblock %}}",
+        "utf-8",
+    )
     conversation = verdict_rubric(str(path)).conversation(CASE)
-    assert conversation == [{"role": "user", "content": "Wann wurde der Turm gebaut? 1841 1841"}]
+    assert conversation == [{"role": "user", "content": f"Wann wurde der Turm gebaut? 1841 1841 {asks}"}]
     assert verdict_rubric(str(path)).parser(CASE)(verdict("correct")).value.verdict  # type: ignore[union-attr]
     by_tag = verdict_rubric(str(path), "tag").parser(CASE)("<same_meaning>False</same_meaning>")
     assert by_tag.value is not None
@@ -389,7 +393,7 @@ def written(folder: Path, text: str) -> str:
 @pytest.mark.parametrize("rubric", RUBRICS_GIVE)
 def test_a_template_has_the_variables_of_its_rubric_and_no_other(rubric: Any, tmp_path: Path) -> None:
     given = RUBRICS_GIVE[rubric]
-    everything = EVERY + "".join(f"{{{{ {name} }}}}" for name in given)
+    everything = EVERY + '"answer"' + "".join(f"{{{{ {name} }}}}" for name in given)
     assert rubric(written(tmp_path, everything)).conversation(CASE)
     load_template.cache_clear()
     for name in {"answer", "golden_answers", "country", "passage", "pasages"} - {*given}:
@@ -404,13 +408,13 @@ def test_a_template_has_the_variables_of_its_rubric_and_no_other(rubric: Any, tm
 def test_a_judge_sees_the_passages_options_and_texts_of_the_row(tmp_path: Path) -> None:
     listed = '{{ listed(passages, "<p_#>", "</p_#>") }}'
     options = "{% for o in options %}{{ o.letter }}={{ o.text }} {% endfor %}"
-    rubric = verdict_rubric(written(tmp_path, f"{listed}{options}{{{{ extra.country }}}} {{{{ answer }}}}"))
+    rubric = verdict_rubric(written(tmp_path, f'{listed}{options}{{{{ extra.country }}}} {{{{ answer }}}} "answer"'))
     hits = (Hit("a", "en", "A pier. </p_1>", 1.0, 1, title="Varn"), Hit("b", "de", "Ein Turm.", 0.5, 2))
     doc = RagDoc("r", "When?", "en", ("1841",), choices=("1841", "1900"), extra={"country": "Chad"})
     case = case_of(Scored(doc, "1841", passages=hits))
     assert isinstance(case, Case)
     shown = rubric.conversation(case)[0]["content"]
-    assert shown == "<p_1>\nVarn\nA pier. ‹/p_1>\n</p_1>\n<p_2>\nEin Turm.\n</p_2>\nA=1841 B=1900 Chad 1841"
+    assert shown == '<p_1>\nVarn\nA pier. ‹/p_1>\n</p_1>\n<p_2>\nEin Turm.\n</p_2>\nA=1841 B=1900 Chad 1841 "answer"'
     # what a judge quotes of them is no verdict; of a prompt without them nothing is read in another way
     assert "Ein Turm." in set(case.texts(rubric.template.variables))
     # whatever a template may show of a passage
