@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
-import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -21,8 +18,7 @@ from mrag_eval.models._model import AuxModel
 from mrag_eval.models._outputs import completion_reply, token_counts
 from mrag_eval.models._reply import Call, Reply
 from mrag_eval.platform import (
-    BROKEN_AGAIN,
-    Attempts,
+    Calls,
     ConfigError,
     DataError,
     Endpoint,
@@ -89,7 +85,8 @@ class RagSystem(AuxModel):
                 if self._ask_it is None:
                     self._backend = Transport(self._endpoint(), self._body, self._read_body, **self._limits)
                 else:
-                    self._backend = _Calls(self.name, self._ask_it, self._read, **self._limits)
+                    ask = self._ask_it
+                    self._backend = Calls(self.name, lambda call: ask(*_question_of(call)), self._read, **self._limits)
             return self._backend
 
     def _endpoint(self) -> Endpoint:
@@ -165,58 +162,6 @@ def task_settings(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if model != RAG:
         return dict(arguments)
     return {"model": arguments.get("model"), "retrieval.mode": "system"}
-
-
-class _Calls(Attempts[Call, Reply]):
-    """Ask a system in this process: a coroutine function on the process's event loop, any other in a thread."""
-
-    def __init__(self, name: str, ask: Ask, read: Callable[[Any], Reply], **limits: Any) -> None:
-        super().__init__(name, **limits)
-        self._ask, self._read = ask, read
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
-        """Yield nothing: calls have nothing in common."""
-        yield
-
-    async def attempt(self, session: None, request: Call) -> Reply:
-        """Return the reply to one question; whatever the system raises is a fault of this question."""
-        try:
-            return self._read(await asyncio.wait_for(self._called(*_question_of(request)), self.timeout))
-        except (TimeoutError, asyncio.TimeoutError):
-            raise HttpFault("timeout", f"no answer within {self.timeout:g} s") from None
-
-    async def _called(self, question: str, language: str) -> Any:
-        value = await _in_thread(lambda: self._ask(question, language))
-        try:
-            return await value if inspect.isawaitable(value) else value
-        except (Exception, SystemExit) as err:
-            raise _raised(err) from None
-
-
-def _raised(error: BaseException) -> HttpFault:
-    """Return the fault of a question for what a system raised, some of which would end the loop of all endpoints."""
-    return HttpFault("raised", " ".join(f"{type(error).__name__}: {error}".split()), again=BROKEN_AGAIN)
-
-
-async def _in_thread(work: Callable[[], Any]) -> Any:
-    """Return what a function returns in a thread of its own, which the end of the process does not wait for."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(fault: HttpFault | None, value: Any) -> None:
-        if not done.done():
-            done.set_result(value) if fault is None else done.set_exception(fault)
-
-    def run() -> None:
-        try:
-            found: tuple[HttpFault | None, Any] = None, work()
-        except BaseException as err:
-            found = _raised(err), None
-        loop.call_soon_threadsafe(settle, *found)
-
-    threading.Thread(target=run, daemon=True).start()
-    return await done
 
 
 def _conversation(question: str, language: str) -> list[dict[str, str]]:

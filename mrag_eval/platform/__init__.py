@@ -7,6 +7,7 @@ from mrag_eval.platform._doors import lazy_door
 if TYPE_CHECKING:
     from mrag_eval.platform._address import address_fault, bare_address, check_address, keep_address
     from mrag_eval.platform._attempts import Attempts, Response
+    from mrag_eval.platform._calls import Calls
     from mrag_eval.platform._claims import Claims
     from mrag_eval.platform._collection import uncollected
     from mrag_eval.platform._devices import DEVICES, known_device, loading_device, placed, present_device
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
         whole,
         write_whole,
     )
-    from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module
+    from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module, said_by
     from mrag_eval.platform._http import Endpoint, Transport, bearer
     from mrag_eval.platform._http_faults import (
         BROKEN_AGAIN,

@@ -73,9 +73,13 @@ def own_function(named: Any, group: str, where: str) -> OwnFunction:
     except MragError:
         raise
     except Exception as error:  # a module of the user's may raise anything
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ConfigError(f"{where}: '{named}' cannot be loaded: {said:.200}", _FORMS) from None
+        raise ConfigError(f"{where}: '{named}' cannot be loaded: {said_by(error):.200}", _FORMS) from None
     raise ConfigError(f"{where}: there is no '{named}' among the entry points of '{group}'", _FORMS)
+
+
+def said_by(error: BaseException) -> str:
+    """Return an error of the user's code in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def entry_point(name: str, group: str) -> EntryPoint | None:
