@@ -38,7 +38,7 @@ def reply(user: str) -> str:
     return json.dumps({"language_names": list(CORPORA)})
 
 
-def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
+def search(requests: Sequence[tuple[str, tuple[str, ...], str]]) -> list[list[Any]]:
     """Return documents that are unique to each query and corpus."""
     from mrag_eval.core import Hit
 
@@ -49,7 +49,7 @@ def search(requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
             for code in languages
             for n in range(1, DOCUMENTS + 1)
         ]
-        for query, languages in requests
+        for query, languages, _ in requests
     ]
 
 

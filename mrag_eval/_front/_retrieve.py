@@ -110,6 +110,7 @@ def retrieve(
     Raises:
         ConfigError, DataError, CorpusError: with the next step.
     """
+    from mrag_eval.models import forget_asked
     from mrag_eval.retrieval import open_folder, retrieve_into
 
     blocks = blocks_of(retrieval=retrieval, data=data, agent=agent)
@@ -123,6 +124,8 @@ def retrieve(
     ids = found.rows_to_run(limit)
     folder = open_folder(folder_for(output))
     entry = retrieve_into(folder, name, supply, ids).entry
+    if not entry.faults:
+        forget_asked()
     docs = {row: supply.docs[row] for row in ids}
     return RetrievedRun(
         name, folder.path, docs, dict(zip(ids, folder.rows(name, entry, list(docs.values())), strict=True))

@@ -31,6 +31,7 @@ def controls(
     """
     from mrag_eval.cli._harness import built_tasks
     from mrag_eval.cli._retrieve import flags_of
+    from mrag_eval.models import forget_asked
     from mrag_eval.platform import DataError, to_json
     from mrag_eval.report import TaskControls, control_tables, render
     from mrag_eval.scoring import control_table, marked_by_controls
@@ -47,6 +48,7 @@ def controls(
         if rows:
             records = task.control_records(rows, judged=judge)
             shown.append(TaskControls(name, "no model", control_table(records, task.supply.blocks.retrieval.seed)))
+    forget_asked()
     if not shown:
         raise DataError(f"{tasks}: no row in {', '.join(language or ())}", "name languages of the tasks' questions")
     if not as_json:

@@ -115,6 +115,7 @@ def _retrieve(
 ) -> bool:
     """Retrieve for each task, and print what became of its rows; return whether a step failed for every row of one."""
     from mrag_eval.cli._harness import built_tasks
+    from mrag_eval.models import forget_asked
     from mrag_eval.retrieval import check_terms, repeats_questions, retrieve_into
 
     found, chosen = built_tasks(flags)
@@ -132,6 +133,8 @@ def _retrieve(
             typer.echo(f"{name}: mode {retrieval.mode} retrieves nothing")
             continue
         done.append(retrieve_into(folder, name, task.supply, task.rows_to_run(limit, chosen), overwrite=overwrite))
+    if not any(one.faults for one in done):
+        forget_asked()
     for one in done:
         kept = f", {one.kept:,} of them from before" if one.kept else ""
         faults = "".join(f", {count:,} with a fault ({fault})" for fault, count in one.faults.items())

@@ -69,6 +69,7 @@ class Mode:
 CONTEXT_PAIR = "context_pair"
 _SEARCHES_NOTHING = "this mode searches nothing"
 _AGENTS_CHOOSE = "agents choose the languages; set retrieval.pool or agent.corpora instead"
+_NO_SIZES = "this mode goes by the size of each language, which is not known; take mode 'balanced'"
 _NO_RUN = "this mode searches an index, with queries that a run made beforehand does not have"
 
 MODES: Mapping[str, Mode] = {
@@ -99,6 +100,7 @@ MODES: Mapping[str, Mode] = {
             "languages": _SEARCHES_NOTHING,
             "query_translation": _SEARCHES_NOTHING,
             "rerank": "the passages come with the row, unranked",
+            "retriever": "the passages come with the row",
         },
     ),
     "system": Mode(
@@ -142,6 +144,7 @@ MODES: Mapping[str, Mode] = {
         "XRAG, mRAG, Cross-Lingual Cost",
         source="gold",
         shows="gold",
+        refuses={"retriever": "it does not list the passages of a document"},
     ),
     "crossrag": Mode(
         ("all",),
@@ -173,9 +176,19 @@ MODES: Mapping[str, Mode] = {
     "gold_lang": Mode(("gold",), "score", "the gold document's language (language oracle)", "Cross-Lingual Cost"),
     "balanced": Mode(("all",), "quota", "every language, the same number from each", "Cross-Lingual Cost"),
     "balanced_weighted": Mode(
-        ("all",), "quota_documents", "every language, split by its share of the documents", "Cross-Lingual Cost"
+        ("all",),
+        "quota_documents",
+        "every language, split by its share of the documents",
+        "Cross-Lingual Cost",
+        refuses={"retriever": _NO_SIZES},
     ),
-    "balanced_passages": Mode(("all",), "quota_passages", "every language, split by its share of the passages", "ours"),
+    "balanced_passages": Mode(
+        ("all",),
+        "quota_passages",
+        "every language, split by its share of the passages",
+        "ours",
+        refuses={"retriever": _NO_SIZES},
+    ),
     "translation": Mode(
         ("all",),
         "score",

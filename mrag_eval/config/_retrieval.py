@@ -35,8 +35,10 @@ _RUN_REFUSES = dict.fromkeys(
 
 # Keys that a retriever of the user's cannot take.
 _OWN_REFUSES = dict.fromkeys(
-    (*_RUN_REFUSES, "corpus", "pool", "stem", "segment", "simplified"), "the retriever finds passages by itself"
+    ("embedder", "query_vectors", "candidates", "corpus", "stem", "segment", "simplified"),
+    "the retriever finds passages by itself",
 )
+_SIZED = {"retriever": "it goes by the size of each language"}
 
 
 class Given(Block):
@@ -77,6 +79,8 @@ class Retrieval(Block):
     (``ctxs``); ``run_language`` is the language of passages that do not say theirs.
 
     ``retriever`` is one of the user's, a function or a service, which takes the place of the search (``kind: own``).
+    Its scores are compared across languages, or across translations of a query, only with ``merge: score``; by default
+    such lists are merged by rank.
 
     ``query_vectors`` names published vectors of the questions, by the rows' ids, so that an index can be searched whose
     embedder cannot be run.
@@ -124,7 +128,10 @@ class Retrieval(Block):
     languages: tuple[str, ...] | None = None
     pool: Languages | None = None
     merge: Annotated[
-        Merge | None, KeyRule("rank_norm", refuses={"candidates=row": "it goes by the size of each language"})
+        Merge | None,
+        KeyRule("rank_norm", refuses={"candidates=row": "it goes by the size of each language", **_SIZED}),
+        KeyRule("quota_documents", refuses=_SIZED),
+        KeyRule("quota_passages", refuses=_SIZED),
     ] = None
     query_translation: Literal["none", "en", "each"] | None = None
     document_translation: Literal["none", "en", "query"] | None = None
@@ -209,9 +216,11 @@ class Retrieval(Block):
             raise ValueError("'query_vectors' are those of the questions, and mode or block translate them")
         if self.retriever is not None and self.kind != "own":
             raise ValueError(f"'retriever' requires kind 'own'; here it is '{self.kind}'")
-        if self.kind in ("precomputed", "own") and self.preset.shows_passages and not self.preset.takes_run:
+        if self.kind == "precomputed" and self.preset.shows_passages and not self.preset.takes_run:
             takers = " or ".join(f"'{name}'" for name, mode in MODES.items() if mode.takes_run)
             raise ValueError(f"kind '{self.kind}' requires mode {takers}; this task has mode '{self.mode}'")
+        if self.kind == "own" and self.pool is None and self.lists_all:
+            raise ValueError(f"mode '{self.mode}' needs 'pool' here, the languages to search: a retriever lists none")
         if self.kind == "precomputed" and self.preset.shows_passages:
             self.refuse(_RUN_REFUSES, "kind 'precomputed'")
         depth = None if self.rerank is None else self.rerank.depth
@@ -255,6 +264,12 @@ class Retrieval(Block):
     def merged_by(self) -> str:
         """Return the merge of several languages' lists: the block's own choice, else the mode's."""
         return self.merge or self.preset.merge
+
+    @property
+    def lists_all(self) -> bool:
+        """Return whether every language of what is searched has to be known by its name."""
+        each = self.merged_by != "score" or self.queries_in == "each" or self.preset.source == "agents"
+        return each and "all" in self.roles
 
     @property
     def has_single_ranking(self) -> bool:

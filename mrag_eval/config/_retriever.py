@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, field_validator, model_validator
 
@@ -29,13 +29,18 @@ class Retriever(Block):
     ``!function module.name``. It is called with the text of a query, its language and a number of passages, and returns
     them, best first: objects with ``text``, ``id``, ``lang`` and ``score``, and optionally ``title`` and ``doc_id``.
 
-    A service is sent ``body`` as JSON, in which ``{query}``, ``{lang}`` and ``{k}`` stand for the same three; by
-    default the query and ``k`` under these names. ``passages`` is the path of the list in its answer (``hits.hits``),
-    by default the answer itself. ``fields`` are the paths of the keys in a passage where they differ
-    (``{text: _source.body}``). ``name`` says which service it is, with its version, by which runs are compared; by
-    default it is the address.
+    A function with a parameter ``languages`` (a list of codes; None: all) or ``language`` (one code) is told which
+    languages to search, as most modes ask.
 
-    ``language`` is that of passages that name none.
+    A service is sent ``body`` as JSON, in which ``{query}``, ``{lang}`` and ``{k}`` stand for the same three, and
+    ``{languages}`` or ``{language}`` for the languages to search; by default the query and ``k`` under these names.
+    ``passages`` is the path of the list in its answer (``hits.hits``), by default the answer itself. ``fields`` are the
+    paths of the keys in a passage where they differ (``{text: _source.body}``). ``name`` says which service it is, with
+    its version, by which runs are compared; by default it is the address.
+
+    ``language`` is that of passages that name none. ``max_in_flight`` queries are under way at once: by default 8 of a
+    service, 1 of a function; more of these run in threads, or, of a coroutine function, on one event loop, each for
+    ``timeout`` seconds at most.
     """
 
     function: Annotated[Any, PlainSerializer(_function_name)] = None
@@ -46,7 +51,7 @@ class Retriever(Block):
     fields: dict[str, str] = Field(default_factory=dict)
     language: str | None = None
     api_key_env: Variable | None = None
-    max_in_flight: int = Field(default=8, ge=1)
+    max_in_flight: int | None = Field(default=None, ge=1)
     timeout: float = Field(default=120.0, gt=0)
     retries: int = Field(default=6, ge=0)
 
@@ -79,6 +84,18 @@ class Retriever(Block):
             return value if value is None else normalize_language(value)
         except ConfigError as err:
             raise ValueError(f"{err.message}; {err.next_step}") from None
+
+    @property
+    def label(self) -> str:
+        """Return the name of the function or of the service."""
+        return self.name or _function_name(self.function) or str(self.url)
+
+    @property
+    def told(self) -> Literal["languages", "language"] | None:
+        """Return how a service is told the languages to search: all at once, one by one, or not at all."""
+        return (
+            "language" if "{language}" in str(self.body) else "languages" if "{languages}" in str(self.body) else None
+        )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Retriever:

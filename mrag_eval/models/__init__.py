@@ -9,9 +9,17 @@ if TYPE_CHECKING:
     from mrag_eval.models._answering import OURS as ANSWERED_BY_US
     from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering
     from mrag_eval.models._asking import Answered, generate_parsed
-    from mrag_eval.models._evaluated import ASKED, EvaluatedModel, evaluated_model, evaluating, own_replies
+    from mrag_eval.models._evaluated import (
+        ASKED,
+        EvaluatedModel,
+        evaluated_model,
+        evaluating,
+        forget_asked,
+        own_replies,
+    )
     from mrag_eval.models._kept import NOT_KEPT, KeptReplies
     from mrag_eval.models._ledger import Ledger, total, totals
+    from mrag_eval.models._lenient_json import storable
     from mrag_eval.models._model import AuxModel
     from mrag_eval.models._outputs import completion_reply
     from mrag_eval.models._remedies import LASTING, may_pass, remedy
@@ -80,6 +88,7 @@ __all__ = [
     "completion_reply",
     "evaluated_model",
     "evaluating",
+    "forget_asked",
     "generate_parsed",
     "get",
     "identity",
@@ -100,6 +109,7 @@ __all__ = [
     "portable_identity",
     "register_model_types",
     "remedy",
+    "storable",
     "system_arguments",
     "task_settings",
     "total",

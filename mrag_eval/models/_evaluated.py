@@ -15,7 +15,7 @@ from mrag_eval.models._bodies import api_identity
 from mrag_eval.models._local import LocalModel, around
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._spec import behind_api, identity, name_of
-from mrag_eval.platform import ConfigError, cache_dir, content_key, shared_store
+from mrag_eval.platform import ConfigError, cache_dir, content_key, remove_ended, run_ended, shared_store
 
 # Model types whose replies cannot be a plan.
 _NO_PLANNERS = ("dummy", "oracle_answer")
@@ -51,9 +51,17 @@ def are_own_replies(path: str) -> bool:
     return run is not None and f"-{run.key}_rank" in path
 
 
-# Cache keys of what the evaluated model behind an API was asked in this run, besides for its answers.
+# Cache keys that only a repetition of this run may use, besides those of its answers: what the evaluated model behind
+# an API, a RAG system and a retriever of the user's were asked.
 ASKED: set[str] = set()
 _RUN: ContextVar[Evaluated | None] = ContextVar("the model of the run", default=None)
+
+
+def forget_asked() -> None:
+    """Let the next command ask all of it anew: this one evaluates no model, and has nothing left to repeat."""
+    run_ended(cache_dir() / "models.sqlite", ASKED)
+    remove_ended()
+    ASKED.clear()
 
 
 @contextmanager

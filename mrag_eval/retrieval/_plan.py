@@ -19,9 +19,9 @@ from mrag_eval.platform import DataError
 class RowPlan:
     """The search for one row; if ``languages`` is None, every language of the corpus is searched.
 
-    ``versions`` are further texts for the same scope: the query in other languages. ``row`` and ``row_lang`` are id and
-    language of the row whose question is the text; empty for a text that no row has. ``failures`` are the reasons for
-    which a version, or an English text, is not there.
+    ``versions`` are further texts for the same scope: the query in other languages. ``langs`` are the languages of the
+    text and of these. ``row`` and ``row_lang`` are id and language of the row whose question is the text; empty for a
+    text that no row has. ``failures`` are the reasons for which a version, or an English text, is not there.
     """
 
     text: str
@@ -31,6 +31,12 @@ class RowPlan:
     row: str = ""
     row_lang: str = ""
     failures: tuple[Failure, ...] = ()
+    langs: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return all texts that are searched."""
+        return (self.text, *self.versions)
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,10 @@ def plan_rows(docs: Sequence[RagDoc], retrieval: Retrieval, siblings: Sequence[R
     for doc, asker in zip(docs, askers(docs, retrieval, siblings), strict=True):
         candidates = _candidates(doc) if retrieval.candidates == "row" else None
         scope = _scope(doc, retrieval.roles, asker, retrieval.mode, retrieval.pool)
-        plans.append(RowPlan(query_text(asker, retrieval), scope, candidates, row=asker.id, row_lang=asker.query_lang))
+        lang = asker.query_lang
+        plans.append(
+            RowPlan(query_text(asker, retrieval), scope, candidates, row=asker.id, row_lang=lang, langs=(lang,))
+        )
     return plans
 
 

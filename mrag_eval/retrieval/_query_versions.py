@@ -32,22 +32,25 @@ def translated_plans(
     done = iter(translator.translate(texts, sources, goals, kind="queries"))
     out = []
     for plan, doc, languages in zip(plans, asked, targets, strict=True):
-        versions: list[str] = []
+        versions: dict[str, str] = {}
         failures: dict[Failure, None] = {}
-        for _ in languages:
+        for language in languages:
             parts = [next(done) for _ in _parts(doc, retrieval)]
             failed = [part.failure for part in parts if part.failure is not None]
             failures |= dict.fromkeys(failed)
             if not failed:
                 question, *options = (part.text for part in parts)
                 version = replace(doc, query=question, choices=tuple(options) if options else doc.choices)
-                versions.append(query_text(version, retrieval))
+                versions.setdefault(query_text(version, retrieval), language)
         found = replace(plan, failures=tuple(failures))
-        if retrieval.queries_in == "en":
-            out.append(replace(found, text=(versions or [plan.text])[0]))
+        if retrieval.queries_in != "en":
+            versions.pop(plan.text, None)
+            out.append(replace(found, versions=tuple(versions), langs=(*plan.langs, *versions.values())))
+        elif versions:
+            ((text, language),) = versions.items()
+            out.append(replace(found, text=text, langs=(language,)))
         else:
-            further = dict.fromkeys(text for text in versions if text != plan.text)
-            out.append(replace(found, versions=tuple(further)))
+            out.append(found)
     return out
 
 

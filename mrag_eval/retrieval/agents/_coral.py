@@ -32,8 +32,8 @@ from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, Lo
 
 T = TypeVar("T")
 
-# (text, languages of one scope) each -> its hits, best first, or why it could not be searched for.
-Search = Callable[[Sequence[tuple[str, tuple[str, ...]]]], Sequence[Sequence[Hit] | Failure]]
+# (text, languages of one scope, language of the text) each -> its hits, best first, or why it was not searched for.
+Search = Callable[[Sequence[tuple[str, tuple[str, ...], str]]], Sequence[Sequence[Hit] | Failure]]
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Coral:
     # -------------------------------------------------------------- retrieve
 
     def _retrieve(self, questions: Sequence[_Question]) -> None:
-        requests: list[tuple[str, tuple[str, ...]]] = []
+        requests: list[tuple[str, tuple[str, ...], str]] = []
         for question in questions:
             requests += self._requests(question)
         with self._searching:
@@ -194,12 +194,15 @@ class Coral:
                 for hit in hits:
                     self._take(question, hit)
 
-    def _requests(self, question: _Question) -> list[tuple[str, tuple[str, ...]]]:
-        """Return one request per chosen corpus, or one for a fixed scope as a whole."""
-        conditions = question.round.conditions
+    def _requests(self, question: _Question) -> list[tuple[str, tuple[str, ...], str]]:
+        """Return one request per chosen corpus, or one for a fixed scope as a whole.
+
+        A rewritten query counts as one in the question's language.
+        """
+        conditions, lang = question.round.conditions, question.start.doc.query_lang
         if self._settings.corpora != "dynamic":
-            return [(conditions.query, conditions.languages)]
-        return [(conditions.query, (language,)) for language in conditions.languages]
+            return [(conditions.query, conditions.languages, lang)]
+        return [(conditions.query, (language,), lang) for language in conditions.languages]
 
     def _take(self, question: _Question, hit: Hit) -> None:
         known = question.seen.get(hit.id)

@@ -11,6 +11,7 @@ from mrag_eval.core import Failure, Hit, Passage, RagDoc, Ranked, Retrieved
 from mrag_eval.models import AuxModel, EvaluatedModel, evaluated_model, get, portable_identity
 from mrag_eval.platform import ConfigError, DataError, config_path, to_json
 from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
+from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval._plan import RowPlan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.agents._coral import Coral, Start
@@ -97,9 +98,10 @@ def retrieve_by_agents(
     agents: Agents,
     *,
     corpus: Sequence[Passage] | None = None,
+    retriever: OwnIndex | None = None,
     use_cache: bool = True,
 ) -> list[Retrieved]:
-    """Run the loop for all rows at once; the result is aligned with ``docs``.
+    """Run the loop for all rows at once, over a ``retriever`` or an index; the result is aligned with ``docs``.
 
     A row's passages carry the critic's scores, its ``ranking`` is its valid documents, its ``searchable`` counts the
     corpora that were chosen in any round, and its ``trace`` records the loop.
@@ -109,8 +111,9 @@ def retrieve_by_agents(
             raise DataError(
                 f"row '{doc.id}' has an empty query, which cannot be searched for", "correct the row, or leave it out"
             )
-    index = open_index(retrieval, corpus)
-    check_pool(index.languages, retrieval)
+    index = open_index(retrieval, corpus) if retriever is None else retriever
+    if retriever is None:
+        check_pool(index.languages, retrieval)
     pool = retrieval.pool or tuple(index.languages)
     starts = [Start(doc, query_text(doc, retrieval), _fixed(doc, agent, pool)) for doc in docs]
     loop = Coral(
@@ -136,13 +139,13 @@ def _fixed(doc: RagDoc, agent: Agent, pool: tuple[str, ...]) -> tuple[str, ...]:
 class _Searcher:
     """Search for the loop: one plan per request, merged as the index merges, cached on disk."""
 
-    def __init__(self, index: Index, retrieval: Retrieval, k: int, use_cache: bool) -> None:
+    def __init__(self, index: Index | OwnIndex, retrieval: Retrieval, k: int, use_cache: bool) -> None:
         self._index, self._use_cache = index, use_cache
         self._retrieval = retrieval.model_copy(update={"k": k, "depth": None})
         self._passages: dict[str, Passage] = {}
 
-    def __call__(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Hit] | Failure]:
-        plans = [RowPlan(text, languages) for text, languages in requests]
+    def __call__(self, requests: Sequence[tuple[str, tuple[str, ...], str]]) -> list[list[Hit] | Failure]:
+        plans = [RowPlan(text, languages, langs=(lang,)) for text, languages, lang in requests]
         found = search_plans(self._index, plans, self._retrieval, use_cache=self._use_cache)
         wanted = dict.fromkeys(kept.id for row in found for kept in row.kept)
         new = [pid for pid in wanted if pid not in self._passages]
@@ -160,7 +163,7 @@ class _Searcher:
 
 
 def _retrieved(
-    outcome: LoopResult, index: Index, pool: tuple[str, ...], retrieval: Retrieval, names: Mapping[str, str]
+    outcome: LoopResult, index: Index | OwnIndex, pool: tuple[str, ...], retrieval: Retrieval, names: Mapping[str, str]
 ) -> Retrieved:
     chosen = tuple(dict.fromkeys(code for each in outcome.rounds for code in each.conditions.languages))
     ranking = outcome.valid[: retrieval.search_depth]

@@ -9,6 +9,7 @@ from mrag_eval.core import RagDoc, Retrieved
 from mrag_eval.models import EvaluatedModel, Translator
 from mrag_eval.prompts import load_template
 from mrag_eval.retrieval._corpora import held_languages
+from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents
 from mrag_eval.retrieval.saved._settings import prompt_identity
 from mrag_eval.retrieval.sources._index import IndexSearch
@@ -25,7 +26,7 @@ class AgentLoop(IndexSearch):
     def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
         """Raise if corpus, planner or critic are missing, or a language of the pool."""
         super().check(docs, missing)
-        agent, retrieval = self._setup.agent, self._retrieval
+        agent = self._setup.agent
         with missing.allowed("agent.planner", "agent.critic"):
             agents = agents_for(agent)
             if missing.tolerant:
@@ -33,7 +34,12 @@ class AgentLoop(IndexSearch):
                 agents.identities()
             self._agents = agents
         if "corpus" not in missing.names:
-            check_fixed_scope(retrieval, agent, docs, held_languages(retrieval, self._benchmark.corpus))
+            self._check_fixed(docs)
+
+    def _check_fixed(self, docs: Sequence[RagDoc]) -> None:
+        """Raise CorpusError for a language of a fixed scope that the corpus lacks."""
+        retrieval = self._retrieval
+        check_fixed_scope(retrieval, self._setup.agent, docs, held_languages(retrieval, self._benchmark.corpus))
 
     def check_models(self) -> None:
         """Raise ConfigError for a prompt that cannot be read, and a planner or critic that cannot be reached."""
@@ -48,8 +54,18 @@ class AgentLoop(IndexSearch):
         if agents.evaluated is not None:
             agents.evaluated.check_room(setup.agent.generation.max_tokens)
         return retrieve_by_agents(
-            docs, self._retrieval, setup.agent, agents, corpus=self._benchmark.corpus, use_cache=setup.use_cache
+            docs,
+            self._retrieval,
+            setup.agent,
+            agents,
+            corpus=self._benchmark.corpus,
+            retriever=self._retriever(),
+            use_cache=setup.use_cache,
         )
+
+    def _retriever(self) -> OwnIndex | None:
+        """Return the retriever of the user's; None: an index is searched."""
+        return None
 
     def identity(self) -> dict[str, Any]:
         """Return corpus and agents; prompts of the user's are identified by their text."""

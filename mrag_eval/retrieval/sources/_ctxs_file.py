@@ -92,12 +92,12 @@ def _read(path: Path, depth: int, language: str | None, _modified: int, _size: i
 class PassageReader:
     """Read lists of another system; a passage of several lists is one object, so that long files fit into memory."""
 
-    def __init__(self, language: str | None, key: str = "run_language", *, blank: bool = True) -> None:
-        """``language`` is that of passages that name none, by the key ``key`` of the block. ``blank``: whether a text
-        may be empty.
+    def __init__(self, language: str | None, key: str = "run_language", *, asked: bool = False) -> None:
+        """``language`` is that of passages that name none, by the key ``key`` of the block. Of a retriever that is
+        ``asked``, no text may be empty, and equal scores are scores; in a file they stand for none.
         """
         self.repeated = 0
-        self._language, self._key, self._blank = language, key, blank
+        self._language, self._key, self._asked = language, key, asked
         self._known: dict[str, Passage] = {}
 
     def passage(self, value: Any, where: str) -> Passage:
@@ -109,7 +109,7 @@ class PassageReader:
             raise DataError(f"{where}: a passage has no text", _FORM)
         title = str(value.get("title") or "")
         name = check_id(_name(value, title, text), where)
-        if not (self._blank or text.strip()):
+        if self._asked and not text.strip():
             raise DataError(f"{where}: the text of passage '{name}' is empty", _FORM)
         if name not in self._known:
             document = value.get("doc_id")
@@ -134,7 +134,8 @@ class PassageReader:
         scores = [score for _, score in hits.values()]
         found = [passage for passage, _ in hits.values()]
         rising = any(later > earlier for earlier, later in pairwise(scores))
-        if rising or (len(scores) > 1 and len({*scores}) == 1):
+        scored = any(_given(value) is not None for value in listed) if self._asked else len({*scores}) > 1
+        if rising or (len(scores) > 1 and not scored):
             scores = [float(len(found) - place) for place in range(len(found))]
         return tuple(zip(found, scores, strict=True))
 
@@ -175,8 +176,12 @@ def _name(value: Mapping[str, Any], title: str, text: str) -> str:
     return f"{source}:{given}" if isinstance(source, str) and source else str(given)
 
 
+def _given(value: Mapping[str, Any]) -> Any:
+    return next((value[key] for key in _SCORES if value.get(key) is not None), None)
+
+
 def _score(value: Mapping[str, Any], where: str) -> float:
-    given = next((value[key] for key in _SCORES if value.get(key) is not None), 0.0)
+    given = 0.0 if _given(value) is None else _given(value)
     try:
         # written as text by the fork's search
         score = float(given)

@@ -11,6 +11,7 @@ from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched, n
 from mrag_eval.datasets import Held
 from mrag_eval.models import Translator
 from mrag_eval.platform import DataError
+from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval._plan import RowPlan, Selection, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.sources._given import given_passages
@@ -43,7 +44,7 @@ class GoldPassages(IndexSearch):
     def held(self, docs: Sequence[RagDoc]) -> Held:
         """Return the corpus of the rows that come without their passages; the others have theirs."""
         others = [doc for doc in docs if not _brings_gold(doc)]
-        corpus = super().held(others) if others else Held.among("the rows' passages", ())
+        corpus = (super().held(others) if others else None) or Held.among("the rows' passages", ())
         return replace(corpus, holds=lambda doc, name: _brings_gold(doc) or corpus.holds(doc, name))
 
     def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
@@ -64,7 +65,8 @@ class GoldPassages(IndexSearch):
     def _plans(self, docs: Sequence[RagDoc]) -> list[RowPlan]:
         return [_plan(doc, self._retrieval) for doc in docs]
 
-    def _search(self, index: Index, plans: Sequence[RowPlan]) -> list[Searched]:
+    def _search(self, index: Index | OwnIndex, plans: Sequence[RowPlan]) -> list[Searched]:
+        assert not isinstance(index, OwnIndex), "a rule of the mode"
         # an oracle is shown its documents: nothing is counted as searchable
         found = search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache, count_candidates=False)
         return _with_missing_gold(found, plans, index, self._retrieval)

@@ -25,6 +25,7 @@ from mrag_eval.retrieval.rerank._rerank import check_reranker, open_reranker, re
 from mrag_eval.retrieval.sources._source import Missing, Relevant, Setup, Source
 
 if TYPE_CHECKING:
+    from mrag_eval.retrieval._own_index import OwnIndex
     from mrag_eval.retrievers import Index
 
 
@@ -45,17 +46,15 @@ class IndexSearch(Source):
         Reads only the index's manifest; for a benchmark's own passages only their languages.
         """
         with missing.allowed("corpus"):
-            held = held_languages(self._retrieval, self._benchmark.corpus)
-            check_scope(held, docs, self._plans(docs), self._retrieval)
-            self._index = index_record(self._retrieval, held)
+            self._index = self._checked(docs)
 
-    def held(self, docs: Sequence[RagDoc]) -> Held:
+    def held(self, docs: Sequence[RagDoc]) -> Held | None:
         """Return the benchmark's passages, or the index."""
         if self._retrieval.corpus == "benchmark":
             return Held.among("the benchmark's corpus", self._benchmark.corpus or ())
         return held_by_index(open_index(self._retrieval), docs, self._retrieval.corpus)
 
-    def relevant(self, docs: Sequence[RagDoc]) -> Relevant:
+    def relevant(self, docs: Sequence[RagDoc]) -> Relevant | None:
         """Return the passages of the index with, or of a document with, a relevant id."""
         ids = sorted({name for doc in docs for name in doc.relevant_ids})
         return Relevant.of(open_index(self._retrieval).passages_named(ids), docs, whole=False)
@@ -70,8 +69,7 @@ class IndexSearch(Source):
         plans = self._plans(docs)
         refuse_empty(docs, plans)
         reranker = open_reranker(retrieval)
-        index = open_index(retrieval, self._benchmark.corpus)
-        check_scope(index.languages, docs, plans, retrieval)
+        index = self._opened(docs, plans)
         translated = translator is not None and retrieval.queries_in != "none"
         if translator is not None and translated:
             asked = askers(docs, retrieval, self._benchmark.docs)
@@ -109,7 +107,19 @@ class IndexSearch(Source):
     def _plans(self, docs: Sequence[RagDoc]) -> list[RowPlan]:
         return plan_rows(docs, self._retrieval, self._benchmark.docs)
 
-    def _search(self, index: Index, plans: Sequence[RowPlan]) -> list[Searched]:
+    def _checked(self, docs: Sequence[RagDoc]) -> dict[str, Any]:
+        """Return the record of what is searched; raise as :meth:`check` does."""
+        held = held_languages(self._retrieval, self._benchmark.corpus)
+        check_scope(held, docs, self._plans(docs), self._retrieval)
+        return index_record(self._retrieval, held)
+
+    def _opened(self, docs: Sequence[RagDoc], plans: Sequence[RowPlan]) -> Index | OwnIndex:
+        """Return what is searched for these plans."""
+        index = open_index(self._retrieval, self._benchmark.corpus)
+        check_scope(index.languages, docs, plans, self._retrieval)
+        return index
+
+    def _search(self, index: Index | OwnIndex, plans: Sequence[RowPlan]) -> list[Searched]:
         return search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache)
 
 

@@ -125,10 +125,10 @@ class Shelf:
         self.requests: list[tuple[str, tuple[str, ...]]] = []
         self.calls = 0
 
-    def __call__(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[Hit]]:
+    def __call__(self, requests: Sequence[tuple[str, tuple[str, ...], str]]) -> list[list[Hit]]:
         self.calls += 1
-        self.requests += requests
-        return [self._found(text, languages) for text, languages in requests]
+        self.requests += [(text, languages) for text, languages, _ in requests]
+        return [self._found(text, languages) for text, languages, _ in requests]
 
     def documents(self, text: str, language: str) -> Sequence[tuple[str, float]]:
         return self._by_language.get(language, ())

@@ -1,0 +1,66 @@
+"""Lists of several languages, or of several versions of one query, as one list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from mrag_eval.core import Hit
+
+# Merges that make the scores of each language comparable. They read this many hits of each language, so that the first
+# places do not depend on the number of hits requested.
+_NORMALISED = ("zscore", "rank_norm")
+_DEPTH = 100
+
+
+class Sizes(Protocol):
+    """The passages and the documents of each language of what is searched."""
+
+    @property
+    def counts(self) -> Mapping[str, int]: ...
+
+    @property
+    def documents(self) -> Mapping[str, int]: ...
+
+
+def depth_of_lists(merge: str, depth: int) -> int:
+    """Return how many hits of each language a merge reads for a ranking of ``depth``."""
+    return max(depth, _DEPTH) if merge in _NORMALISED else depth
+
+
+def of_versions(lists: Sequence[list[Hit]], depth: int, *, by_score: bool) -> list[Hit]:
+    """Return the lists of one query's versions as one list.
+
+    Lists are merged by score (a passage counts with its highest one) if scores compare, else by reciprocal rank.
+    """
+    from mrag_eval.retrievers import merge_by_score, reciprocal_rank_fusion
+
+    if len(lists) == 1:
+        return lists[0]
+    return merge_by_score(lists, depth) if by_score else reciprocal_rank_fusion(lists, depth)
+
+
+def merged(
+    merge: str, by_language: Mapping[str, Sequence[Hit]], n: int, sizes: Sizes, seed: int, text: str
+) -> list[Hit]:
+    """Return the lists of all languages as one of ``n`` places.
+
+    Seed and question decide which language is first among equals, and which get the places left over.
+    """
+    from mrag_eval import retrievers
+
+    turn = retrievers.query_turn(text, seed)
+    if merge == "score":
+        return retrievers.merge_by_score(list(by_language.values()), n)
+    if merge == "rrf":
+        return retrievers.reciprocal_rank_fusion(list(by_language.values()), n, turn=turn)
+    if merge == "zscore":
+        return retrievers.merge_by_zscore(by_language, n, turn)
+    if merge == "rank_norm":
+        return retrievers.merge_by_rank_share(by_language, sizes.counts, n, turn)
+    if merge == "quota":
+        quotas = retrievers.equal_quotas(by_language, n, turn)
+    else:
+        held = sizes.documents if merge == "quota_documents" else sizes.counts
+        quotas = retrievers.share_quotas({lang: held[lang] for lang in by_language}, n, turn)
+    return retrievers.merge_by_quota(by_language, quotas, n)
