@@ -179,8 +179,8 @@ class _Study:
         self.bodies[one.name] = body | {"data": Path(self.block["path"]).parent.name}
 
     def calls(self, name: str) -> float:
-        """Return the calls of a question."""
-        costs = self.plans[name].costs
+        """Return the calls of a question to models."""
+        costs = [cost for cost in self.plans[name].costs if cost.of_model]
         return sum(c.calls for c in costs if self.arguments["model"] != _NO_MODEL or c.role != "evaluated") / self._rows
 
     @property
@@ -358,7 +358,7 @@ class _Study:
 
     def _measured(self, name: str, scores: TaskScores) -> Measured:
         quality, plan = scores.metrics[self.metric], self.plans[name]
-        costs = [cost.money for cost in plan.costs]
+        costs = [cost.money for cost in plan.costs if cost.of_model]
         money = [cost for cost in costs if cost is not None]
         seconds, at_least = self.seconds(name)
         return Measured(
@@ -371,7 +371,7 @@ class _Study:
             at_least,
             sum(cost.tokens_in + cost.tokens_out for cost in plan.costs) / self._rows,
             sum(money) / self._rows if costs and len(money) == len(costs) else None,
-            any(cost.basis == "at most" for cost in plan.costs),
+            any(cost.basis == "at most" and cost.of_model for cost in plan.costs),
         )
 
 

@@ -46,7 +46,8 @@ def strategies_of(
         if key in fixed:
             raise ConfigError(f"--vary {key}: --metadata retrieval.{key} fixes it", "give it in one of the two")
     modes = ["all", *(name for name in MODES if name != "all")]
-    defaults = {"mode": modes, "kind": _KINDS}
+    own = fixed.get("retriever") is not None or any(vary.get("retriever", ()))
+    defaults = {"mode": modes, "kind": ("own", *_KINDS) if own else _KINDS}
     grid = {key: [fixed[key]] if key in fixed else values for key, values in defaults.items()} | dict(vary)
     found: dict[str, Strategy] = {}
     refused: dict[str, MragError] = {}
@@ -56,6 +57,8 @@ def strategies_of(
         if name in found or name in refused:
             name = f"{name}_{len(found) + len(refused)}"
         block = {"k": _K, **fixed, **settings}
+        if block.get("retriever") is not None and _is_ours(settings):
+            del block["retriever"]
         block = {"depth": max(_DEPTH, block["k"]) if isinstance(block["k"], int) else None, **block}
         try:
             _check(block, name, answered=answered)
@@ -67,17 +70,24 @@ def strategies_of(
 
 
 def _combined(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield all combinations; a mode that searches nothing has one, as nothing else of a search matters to it."""
-    seen = set()
+    """Yield all combinations, each once: nothing else of a search matters to a mode that searches nothing, nor a
+    retriever of the user's to a search of ours.
+    """
+    seen = []
     for values in product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
         mode = MODES.get(str(settings["mode"]))
         if mode is not None and not mode.searches:
-            if settings["mode"] not in seen:
-                seen.add(settings["mode"])
-                yield {"mode": settings["mode"]}
-            continue
-        yield settings
+            settings = {"mode": settings["mode"]}
+        elif _is_ours(settings):
+            settings.pop("retriever", None)
+        if settings not in seen:
+            seen.append(settings)
+            yield settings
+
+
+def _is_ours(settings: Mapping[str, Any]) -> bool:
+    return settings.get("kind", "") not in (None, "own")
 
 
 def _check(block: Mapping[str, Any], name: str, *, answered: bool) -> None:

@@ -44,19 +44,22 @@ def _estimate(plan: Plan) -> Iterator[str]:
         yield f"  without {', '.join(plan.uncounted)}: how many rows they have is known when they are read"
     if plan.costs:
         yield from (f"  {line}" for line in columns([_cost(cost) for cost in plan.costs], "llrrrr"))
-    prices = [cost.money for cost in plan.costs]
+    models = [cost for cost in plan.costs if cost.of_model]
+    prices = [cost.money for cost in models]
     known = [price for price in prices if price is not None]
     if known:
         rest = f", and {len(prices) - len(known)} models without a price" if len(known) < len(prices) else ""
         yield f"  ~{_money(sum(known))} in all{rest}"
     if plan.hours is not None:
         yield f"  ~{plan.hours:,.1f} hours, at the pace of the pilot"
-    elif any(cost.basis == "at most" for cost in plan.costs):
+    elif any(cost.basis == "at most" for cost in models):
         yield "  the loop may end early: --pilot 20 estimates from 20 rows of each task, hours too"
 
 
 def _cost(cost: Cost) -> Sequence[str]:
     most = {"at most": "at most ", "pilot": "~"}.get(cost.basis, "")
+    if not cost.of_model:
+        return cost.role, cost.model, f"{most}{cost.calls:,} calls", "", "", ""
     return (
         cost.role,
         cost.model,

