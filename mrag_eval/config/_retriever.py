@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, field_validator, model_validator
 
@@ -91,11 +91,9 @@ class Retriever(Block):
         return self.name or _function_name(self.function) or str(self.url)
 
     @property
-    def told(self) -> Literal["languages", "language"] | None:
-        """Return how a service is told the languages to search: all at once, one by one, or not at all."""
-        return (
-            "language" if "{language}" in str(self.body) else "languages" if "{languages}" in str(self.body) else None
-        )
+    def told(self) -> str | None:
+        """Return how a service is told the languages to search: one by one, all at once (plural), or not at all."""
+        return next((name for name in ("language", "languages") if f"{{{name}}}" in str(self.body)), None)
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Retriever:

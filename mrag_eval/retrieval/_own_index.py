@@ -322,13 +322,13 @@ class OwnIndex:
         known = store.get_many(keys, _is_answer) if store else {}
         missing = [key for key in keys if key not in known]
         failed: dict[str, Failure] = {}
-        if store:
-            ASKED.update(keys)
-        if known:
+        if earlier := known.keys() - ASKED:
             log.info(
                 "%s: %d of %d answers are those of a run that was interrupted, or that failed for some rows; to ask "
-                "for all of them again: export MRAG_CACHE=$(mktemp -d)", self.name, len(known), len(keys),
+                "for all of them again: export MRAG_CACHE=$(mktemp -d)", self.name, len(earlier), len(keys),
             )  # fmt: skip
+        if store:
+            ASKED.update(keys)
         with Wait(f"searching with {self.name}", len(missing), "queries") as wait:
 
             def ask(part: list[str]) -> Iterator[dict[str, Any]]:

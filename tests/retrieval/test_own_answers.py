@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -64,12 +65,16 @@ def searched(block: dict[str, Any], *texts: str, use_cache: bool = True, **more:
 # ------------------------------------------------------------------ what is kept
 
 
-def test_each_query_is_asked_once_over_all_tasks_of_a_run_and_anew_by_the_next(tasks: Path, tmp_path: Path) -> None:
+def test_each_query_is_asked_once_over_all_tasks_of_a_run_and_anew_by_the_next(
+    tasks: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = task_with(tasks, "!function mine.search", LOGGED)
     text = path.read_text("utf-8")
     (tasks / "qlang.yaml").write_text(text.replace("task: own", "task: qlang").replace('"all"', '"qlang"'), "utf-8")
     (tasks / "again.yaml").write_text(text.replace("task: own", "task: again"), "utf-8")
-    run(tasks, ["own", "again", "qlang"])
+    with caplog.at_level(logging.INFO, "lm_eval"):
+        run(tasks, ["own", "again", "qlang"])
+    assert "a run that was interrupted" not in caplog.text
     found = asked(tasks)
     assert Counter(len(one[3] or ()) for one in found) == {0: 15, 1: 15}
     assert len({json.dumps(one) for one in found}) == 30
@@ -78,7 +83,9 @@ def test_each_query_is_asked_once_over_all_tasks_of_a_run_and_anew_by_the_next(t
     assert len(asked(tasks)) == 15
 
 
-def test_what_failed_is_asked_again_alone_and_a_changed_function_for_all(tasks: Path, tmp_path: Path) -> None:
+def test_what_failed_is_asked_again_alone_and_a_changed_function_for_all(
+    tasks: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     away = "def fault(query):\n    if (pathlib.Path(__file__).parent / 'away').exists() and 'Varn' in query:\n"
     source = LOGGED.replace("def fault(query):\n    pass\n", f"{away}        raise OSError('away')\n")
     path = task_with(tasks, "!function mine.search", source)
@@ -86,7 +93,9 @@ def test_what_failed_is_asked_again_alone_and_a_changed_function_for_all(tasks: 
     evaluated(path, tmp_path / "1")
     assert len(asked(tasks)) == 15
     (tasks / "away").unlink()
-    evaluated(path, tmp_path / "2")
+    with caplog.at_level(logging.INFO, "lm_eval"):
+        evaluated(path, tmp_path / "2")
+    assert "mine.search: 12 of 15 answers are those of a run that was interrupted" in caplog.text
     assert ["Varn" in one[0] for one in asked(tasks)] == [True] * 3
     # nothing is left to repeat: all of it is asked anew
     evaluated(path, tmp_path / "3")

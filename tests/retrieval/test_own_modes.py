@@ -25,6 +25,7 @@ from mrag_eval.retrieval.sources import Missing, source_for
 from tests.retrieval.agents.scripted import Asked, ScriptedAgent, enough, plan
 from tests.retrieval.test_own_retriever import task_with
 from tests.worlds.small import LANGS, TOPICS
+from tests.worlds.tiny_models import bert_folder
 
 # Modes that a retriever cannot serve, and the words of the reason.
 REFUSED = {
@@ -146,6 +147,22 @@ def test_merges_roles_and_translations_set_by_hand_have_the_numbers_of_the_searc
     ours = found_by(benchmark_, translator, kind="bm25", **block)
     assert same(own, ours)
     assert same(one_by_one, ours)
+
+
+@pytest.mark.parametrize("key", ["rerank", "unanswerable", "shuffle", "document_translation", "query_text"])
+@pytest.mark.parametrize("mode", ["qlang+en", "balanced"])
+def test_what_follows_a_search_has_its_numbers(
+    mode: str, key: str, benchmark_: Benchmark, translator: Translator, tmp_path: Path
+) -> None:
+    values = {"unanswerable": 0.5, "shuffle": 3, "document_translation": "query", "query_text": "question"}
+    value = str(bert_folder(tmp_path / "cross")) if key == "rerank" else values[key]
+    block = {"mode": mode, key: value, **pool(mode)}
+    ours = found_by(benchmark_, translator, kind="bm25", **block)
+    own = found_by(benchmark_, translator, retriever=wrapped(benchmark_), **block)
+    assert same(own, ours)
+    assert own != found_by(benchmark_, translator, retriever=wrapped(benchmark_), mode=mode, **pool(mode)) or (
+        key == "query_text"
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
