@@ -1,4 +1,4 @@
-"""``mrag-eval judge answers`` and ``judge passages``: a panel's verdicts on finished runs."""
+"""``mrag-eval judge answers``, ``judge claims`` and ``judge passages``: a panel's verdicts on finished runs."""
 
 from __future__ import annotations
 
@@ -35,10 +35,14 @@ _Prompt = Annotated[
 _Tie = Annotated[
     str | None,
     typer.Option(
-        help="The verdict if the panel is split evenly: incorrect (the answer is no) or abstain (no verdict)."
+        help="The verdict if the panel is split evenly: incorrect (the answer is no, a claim is not found) or abstain "
+        "(no verdict)."
     ),
 ]
 _Repeats = Annotated[int | None, typer.Option(min=1, help="Number of times that each judge is asked.")]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print how many requests the judges would be sent, and ask nobody.")
+]
 _Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object per file: its scores and the panel's table.")
 ]
@@ -68,6 +72,7 @@ def answers(
         Path | None,
         output_file("--output", "-o", help="The file to write. The default adds `judged_` to the name of the samples."),
     ] = None,
+    dry_run: _DryRun = False,
     as_json: _Json = False,
 ) -> None:
     """Judge the answers of finished runs; no answer is generated again.
@@ -86,7 +91,33 @@ def answers(
         "language_check": language_check,
         "repeats": repeats,
     }
-    _judge(judge_samples, samples, output, panel, as_json, settings)
+    _judge(judge_samples, samples, output, panel, dry_run, as_json, settings)
+
+
+def claims(
+    samples: _Samples,
+    panel: Panel = None,
+    prompt: _Prompt = None,
+    tie: _Tie = None,
+    repeats: _Repeats = None,
+    output: Annotated[
+        Path | None,
+        output_file("--output", "-o", help="The file to write. The default adds `judged_` to the name of the samples."),
+    ] = None,
+    dry_run: _DryRun = False,
+    as_json: _Json = False,
+) -> None:
+    """Judge whether the passages of finished runs support the claims of their answers; no answer is generated again.
+
+    The samples are written to a new file with votes and the metric grounded, and the panel's table is printed. Beside
+    its results the verdicts are part of the run for reports, comparisons, the gate and exports, as those on answers
+    are. Settings that you omit come from the run, if its result file is in the same folder.
+    """
+    from mrag_eval.report import judge_claims
+
+    own = {"by": "panel", **({} if prompt is None else {"prompt": prompt})}
+    settings = {"tie": tie, "repeats": repeats, "grounded": own}
+    _judge(judge_claims, samples, output, panel, dry_run, as_json, settings)
 
 
 def passages(
@@ -104,6 +135,7 @@ def passages(
             "--output", "-o", help="The file to write. The default adds `contexts_` to the name of the samples."
         ),
     ] = None,
+    dry_run: _DryRun = False,
     as_json: _Json = False,
 ) -> None:
     """Judge whether the passages of finished runs suffice to answer the question; nothing is retrieved again.
@@ -115,7 +147,7 @@ def passages(
 
     given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
     settings = {"tie": tie, "repeats": repeats, "sufficiency": given or None}
-    _judge(judge_contexts, samples, output, panel, as_json, settings)
+    _judge(judge_contexts, samples, output, panel, dry_run, as_json, settings)
 
 
 def _judge(
@@ -123,14 +155,16 @@ def _judge(
     samples: Sequence[Path],
     output: Path | None,
     panel: Sequence[str] | None,
+    dry_run: bool,
     as_json: bool,
     settings: Mapping[str, Any],
 ) -> None:
-    """Judge each file and print its metrics, and the panel's table on its answers or its contexts.
+    """Judge each file and print its metrics, and the panel's table.
 
     Exit with 1 if a judge gave no vote.
     """
     from mrag_eval.report import sample_files
+    from mrag_eval.scoring import panel_of
 
     files = sample_files(samples, judged=False)
     if output is not None and len(files) > 1:
@@ -138,7 +172,12 @@ def _judge(
     names = names_in(panel)
     silent: dict[str, None] = {}
     for path in files:
-        done = judge(path, output, panel=names, **settings)
+        done = judge(path, output, dry_run=dry_run, panel=names, **settings)
+        if dry_run:
+            kept, sent = done.requests
+            judges = panel_of(done.panel.judges)
+            typer.echo(f"{path.name}: {kept + sent:,} requests to {judges}: {kept:,} from cache, {sent:,} to be sent")
+            continue
         if as_json:
             typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))
         else:
@@ -168,9 +207,8 @@ def show(source: Path, done: Rejudged) -> None:
     from mrag_eval.scoring import panel_line
 
     scores, table = done.scores, done.panel
-    on_contexts = table is scores.sufficiency
-    what, column = ("contexts", "says sufficient") if on_contexts else ("answers", says_what(table.scale))
-    typer.echo(f"{source.name}: {panel_line(table, what)}")
+    column = "says sufficient" if done.about == "contexts" else says_what(table.scale)
+    typer.echo(f"{source.name}: {panel_line(table, done.about)}")
     width = max(16, *map(len, done.metrics))
     for name in done.metrics:
         if name in scores.metrics:

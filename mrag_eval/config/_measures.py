@@ -39,11 +39,6 @@ def verdict_metrics(names: Iterable[str]) -> list[str]:
     return [n for n in names if n.partition(".")[0] in VERDICTS]
 
 
-def following_verdicts(names: Iterable[str]) -> list[str]:
-    """Return the names of metrics whose values follow from verdicts on answers, if a verdict says what is right."""
-    return [n for n in names if verdict_metrics([n]) or n in GROUNDED[1:]]
-
-
 def judged_metrics(names: Iterable[str], judge: Judge | None = None) -> list[str]:
     """Return the names of metrics that a panel decides, of claims if the block says so."""
     claims = () if judge is None or judge.claims_prompt is None else GROUNDED

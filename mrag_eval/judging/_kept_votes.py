@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mrag_eval.config import Judge, load_config
+from mrag_eval.config import Judge
 from mrag_eval.core import Hit, Judgement, Scored, Vote
 from mrag_eval.judging._answers import case_of
 from mrag_eval.judging._contexts import context_case
-from mrag_eval.judging._panel import Panel, named_judges
+from mrag_eval.judging._panel import Panel, kept_panel
 from mrag_eval.judging._rubrics import Case, Rubric, sufficiency_rubric, verdict_rubric
-from mrag_eval.models import NOT_KEPT, KeptReplies, Verdict
+from mrag_eval.models import NOT_KEPT, Verdict
 from mrag_eval.platform import MragError
 
 # Row by row, the votes of the seats whose replies are kept.
@@ -23,11 +23,11 @@ def kept_votes(
 ) -> tuple[Kept, Kept] | None:
     """Return the votes on the answers of rows, and on the passages shown.
 
-    None unless the judges of this machine are those of the recorded ``identities``, and it has a cache of replies.
+    None unless the judges of this machine are those of the recorded ``identities``.
     """
     try:
-        panel = _panel(block, identities)
-        if panel is None:
+        panel = kept_panel(block)
+        if panel is None or panel.identities != identities:
             return None
         country = block.sufficiency.country
         answers = _votes(panel, verdict_rubric(block.prompt, block.reply, block.scale), map(case_of, rows))
@@ -35,15 +35,6 @@ def kept_votes(
         return answers, _votes(panel, sufficiency_rubric(block.sufficiency.prompt), cases)
     except MragError:
         return None
-
-
-def _panel(block: Judge, identities: Mapping[str, Any]) -> Panel | None:
-    entries = load_config().judges if block.panel is None else block.panel
-    if not entries or not identities:
-        return None
-    kept = {name: KeptReplies.of(spec, name) for name, spec in named_judges(entries).items()}
-    panel = Panel({name: model for name, model in kept.items() if model is not None}, block.repeats)
-    return panel if panel.identities == identities else None
 
 
 def _votes(panel: Panel, rubric: Rubric[Verdict], cases: Iterable[Case | Judgement]) -> Kept:

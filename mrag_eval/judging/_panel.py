@@ -13,6 +13,7 @@ from mrag_eval.judging._rubrics import Case, Rubric
 from mrag_eval.models import (
     Answered,
     AuxModel,
+    KeptReplies,
     Ledger,
     Verdict,
     generate_parsed,
@@ -151,12 +152,21 @@ def build_panel(block: Judge) -> Panel | None:
 
     Raises ConfigError for a name that the config file does not contain, and for a missing panel that is ``required``.
     """
+    return _panel(block, get)
+
+
+def kept_panel(block: Judge) -> Panel | None:
+    """Return the same panel, of which each judge replies from the cache of this machine, and is asked nothing."""
+    return _panel(block, KeptReplies.of)
+
+
+def _panel(block: Judge, made: Callable[[ModelSpec, str], AuxModel]) -> Panel | None:
     entries: Sequence[str | ModelSpec] = load_config().judges if block.panel is None else block.panel
     if not entries:
         if block.required:
             raise ConfigError("judge.required is set, but no judge is configured: 'judges' in mrag.yaml", EXAMPLE)
         return None
-    return Panel({name: get(spec, name) for name, spec in named_judges(entries).items()}, block.repeats)
+    return Panel({name: made(spec, name) for name, spec in named_judges(entries).items()}, block.repeats)
 
 
 def named_judges(entries: Sequence[str | ModelSpec]) -> dict[str, ModelSpec]:

@@ -18,10 +18,10 @@ class KeptReplies(AuxModel):
     """A model that replies from the cache of this machine, and to anything else with the reason :data:`NOT_KEPT`."""
 
     @classmethod
-    def of(cls, spec: ModelSpec, name: str) -> KeptReplies | None:
-        """Return the kept replies of a model; None if this machine has no cache."""
+    def of(cls, spec: ModelSpec, name: str) -> KeptReplies:
+        """Return the kept replies of a model; none, if this machine has no cache."""
         path = cache_dir() / "models.sqlite"
-        return cls(spec, name=name, cache=shared_store(path)) if path.is_file() else None
+        return cls(spec, name=name, cache=shared_store(path) if path.is_file() else None)
 
     def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Settle) -> None:
         for call in calls:

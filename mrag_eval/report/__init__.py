@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mrag_eval.report.labels._labelled_answers import of_whole_answers
     from mrag_eval.report.labels._panel_agreement import agreement, write_pooled_sheet
     from mrag_eval.report.labels._people import judge_people, write_questions
-    from mrag_eval.report.labels._rejudge import Rejudged, judge_contexts, judge_samples
+    from mrag_eval.report.labels._rejudge import Rejudged, judge_claims, judge_contexts, judge_samples
     from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
     from mrag_eval.report.labels._runs import annotate_files, shown_reports
     from mrag_eval.report.labels._support_agreement import support_agreement
@@ -87,6 +87,7 @@ __all__ = [
     "gate_markdown",
     "github_annotations",
     "inspection_table",
+    "judge_claims",
     "judge_contexts",
     "judge_people",
     "judge_samples",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         words_of,
     )
     from mrag_eval.scoring._own_metrics import METRIC_NAMES, is_loaded, metric, tell_metrics
-    from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line
+    from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line, panel_of
     from mrag_eval.scoring._ranking import judged_ids, published_name
     from mrag_eval.scoring._reasons import BY_RULE, DECLINED, EMPTY, NO_ANSWERS, NO_CORRECT, OF_ANOTHER_RATE
     from mrag_eval.scoring._relevance_table import label_line
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         PanelTable,
         TaskScores,
     )
-    from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines
+    from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines, with_claims
     from mrag_eval.scoring._support_agreement import LabelledAnswer, LabelledSentence, SupportAgreement, against_labels
     from mrag_eval.scoring._task_level import (
         ANSWERED,

@@ -9,7 +9,18 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mrag_eval.config import CORRECT, HOLDS_ANSWER
-from mrag_eval.core import Grounding, Judgement, Labels, RagDoc, Retrieved, RowScores, failed_in, same_language, way_to
+from mrag_eval.core import (
+    Grounding,
+    Hit,
+    Judgement,
+    Labels,
+    RagDoc,
+    Retrieved,
+    RowScores,
+    failed_in,
+    same_language,
+    way_to,
+)
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.platform import Wait
@@ -74,8 +85,6 @@ def row_record(
         cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}
     if found.withheld is not None:
         cell["withheld"] = "yes" if found.withheld else "no"
-    if grounding is not None:
-        cell[EVIDENCE] = evidence_pair(grounding, found.passages)
     second = found.reranked
     listed = second is not None and (second.windows or second.fault)
     record = RowRecord(
@@ -91,8 +100,8 @@ def row_record(
         relevance=None if labels is None else LabelRecord.of(labels),
         rerank=RerankedRecord(second.windows, second.repaired, second.fault) if second and listed else None,
         loop=None if found.trace is None else loop_record(doc, found.trace, found.passages),
-        grounding=grounding,
     )
+    record = with_claims(record, grounding, found.passages)
     if not found.searchable or failed_in(found.failures, _SEARCHED) is not None:
         return record
     languages = SearchedLanguages(dict(Counter(place.lang for place in found.ranking)), dict(found.searchable))
@@ -105,6 +114,14 @@ def row_record(
     there = kept or any(answers(place, doc, labels) for place in found.ranking)
     known = failed_in(found.failures, _CHOSEN) is None
     return replace(record, retrieved=int(there), kept=int(kept) if known else None)
+
+
+def with_claims(record: RowRecord, grounding: Grounding | None, passages: Sequence[Hit]) -> RowRecord:
+    """Return the record with the claims of its answer beside the passages shown, in place of any that it has."""
+    cell = {key: value for key, value in record.cell.items() if key != EVIDENCE}
+    if grounding is not None:
+        cell[EVIDENCE] = evidence_pair(grounding, passages)
+    return replace(record, cell=cell, grounding=grounding)
 
 
 def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None = None) -> TaskScores:

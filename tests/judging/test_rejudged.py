@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from mrag_eval import harness
 from mrag_eval.cli._app import Session, app
-from mrag_eval.config import GROUNDED, Grounded, following_verdicts
+from mrag_eval.config import GROUNDED, Grounded, verdict_metrics
 from mrag_eval.core import LABEL_SHARE, Claim, Grounding, Hit, Judgement, RagDoc, Scored, VerdictScale
 from mrag_eval.models import load_checker
 from mrag_eval.platform import UnwrittenError
@@ -163,7 +163,7 @@ def test_every_metric_that_changes_with_the_verdict_follows_it(scale: Any) -> No
             found[name].append([{**score.values, **score.unscored}[name] for score in scores])
     changed = {name for name in names if found[name][0] != found[name][-1]}
     assert changed
-    assert changed <= {*following_verdicts(names)}
+    assert changed <= {*verdict_metrics(names), *GROUNDED[1:]}
     if scale is None:
         assert changed >= {*GROUNDED[1:], "judge_correct", "judged_accuracy"}
 

@@ -5,25 +5,36 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from mrag_eval.config import (
     CORRECT,
     GROUNDED,
     JUDGES,
     SUFFICIENCY,
+    GroundedByPanel,
     Judge,
     Measurement,
     by_content,
     deep_merge,
-    following_verdicts,
     judges_of,
     validated,
     verdict_metrics,
 )
-from mrag_eval.core import RowScores, Scored, Value, Vote
+from mrag_eval.core import RowScores, Scored, Stage, Value, Vote
 from mrag_eval.datasets import sha256_file
-from mrag_eval.judging import Panel, build_panel, judged, language_check, sufficiency_judged, verdict_rubric
+from mrag_eval.judging import (
+    Panel,
+    build_panel,
+    claims_by,
+    claims_judged,
+    judged,
+    kept_panel,
+    language_check,
+    sufficiency_judged,
+    verdict_rubric,
+)
+from mrag_eval.models import NOT_KEPT, total
 from mrag_eval.platform import DataError, UnwrittenError, content_key
 from mrag_eval.report.files._results import LaterVerdicts, ResultFile
 from mrag_eval.report.files._sample import Sample
@@ -40,9 +51,13 @@ from mrag_eval.scoring import (
     score_rows,
     sufficiency_record,
     summarize,
+    support_by,
+    with_claims,
 )
 
 T = TypeVar("T")
+# Records of what decides the metrics of claims, by their keys.
+_OF_CLAIMS = tuple(f"{OWN}{name}" for name in GROUNDED)
 
 
 @dataclass(frozen=True)
@@ -55,11 +70,20 @@ class Rejudged:
     metrics: tuple[str, ...]
 
     @property
+    def about(self) -> str:
+        """Return what the panel judged: answers, contexts or claims."""
+        return next(iter(self.scores.deciding(self.metrics[0])))
+
+    @property
     def panel(self) -> PanelTable:
-        """Return the table of the panel on what it judged: answers, or contexts."""
-        table = self.scores.sufficiency if SUFFICIENCY in self.metrics else self.scores.judge
-        assert table is not None, "a panel is required"
-        return table
+        """Return the table of the panel on what it judged."""
+        return self.scores.panels[self.about]
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """Return how many replies the judges have kept, and how many requests a dry run would send."""
+        ledger = total(self.panel.ledger.values())
+        return ledger.cached, ledger.failures.get(NOT_KEPT, 0)
 
     @property
     def silent(self) -> tuple[str, ...]:
@@ -67,36 +91,42 @@ class Rejudged:
         return tuple(seat for seat, judge in self.panel.judges.items() if judge.silent)
 
 
-def judge_samples(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
+def judge_samples(path: Path, out: Path | None = None, *, dry_run: bool = False, **changes: Any) -> Rejudged:
     """Judge the answers in the harness's sample file ``path`` and write them to ``out``, with votes and scores.
 
     The settings are those of the run (if its result file is in the same folder), with ``changes``: keys of the judge
     block. By default ``out`` is the file's name with the prefix ``judged_``. The panel's cache is shared with runs, so
     that a repeated question to a judge costs nothing.
 
+    A ``dry_run`` asks nobody and writes nothing: its table has the replies that are kept on this machine.
+
     Raises DataError for a file that is not a sample file of ours, ConfigError for invalid settings and if no judge is
     configured, UnwrittenError if no judge gives a vote: nothing is written then.
     """
     out, samples = _opened(path, out, "judged")
-    return judge_answers(path, samples, out, **changes)
+    return judge_answers(path, samples, out, dry_run=dry_run, **changes)
 
 
 def judge_answers(
-    path: Path, samples: Sequence[Sample], out: Path, *, of_people: bool = False, **changes: Any
+    path: Path, samples: Sequence[Sample], out: Path, *, of_people: bool = False, dry_run: bool = False, **changes: Any
 ) -> Rejudged:
     """Judge the answers in ``samples`` with the settings of the run whose sample file is ``path``.
 
     Those ``of_people`` are no evaluated model's, whose family a judge could prefer.
     """
-    config, block, panel = _settings(path, changes)
-    rows = [_scored(sample) for sample in samples]
+    config, block, panel = _settings(path, changes, dry_run=dry_run)
+    run, before = (None, None) if dry_run else _run_of(path, out)
+    rows = [_scored(sample, "judge") for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
     rows, share = judged(rows, panel, block, check)
     earlier = _metrics_of([sample.record for sample in samples])
-    names = (*block.scale.metrics, *(n for n in following_verdicts(earlier) if not verdict_metrics([n])))
     # those of an earlier panel, perhaps on another scale, go
-    stale = {*names, "language_check", *verdict_metrics(earlier)}
-    known = _known(samples, [name for name in CORRECT if name in earlier and name not in stale])
+    given = {*block.scale.metrics, *verdict_metrics(earlier)}
+    known = _known(samples, [name for name in CORRECT if name in earlier and name not in given])
+    right = next((name for name in CORRECT if name in {*known, *block.scale.metrics}), None)
+    whole = right is not None and GROUNDED[0] in earlier
+    names = (*block.scale.metrics, *(n for n in GROUNDED[1:] if whole or n in earlier))
+    stale = {*names, *given, "language_check"}
     told = names if check is None else (*names, "language_check")
     scores = score_rows(rows, told, searched=False, known=known)
     done = []
@@ -107,29 +137,73 @@ def judge_answers(
         if row.judgement is not None:
             record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
         done.append(sample.rescored(record, stale, score.values, votes))
-    judged_run = _written(out, done, config, block, (*names, "language_check"), None if of_people else config.evaluated)
-    run, task = result_beside(path), task_of(path)
-    # samples in another place are no part of the run
-    if run is not None and out.resolve() == LaterVerdicts.samples_path(run.path, task).resolve():
-        right = next((name for name in CORRECT if name in {*known, *names}), None)
-        measured = _measured(run, task, block, panel, _of_other_votes([sample.record for sample in done]), right)
-        later = LaterVerdicts(judged_run.scores, block.model_dump(mode="json"), sha256_file(out), measured)
-        later.write(run.path, task)
+    judged_run = _written(
+        *(out, done, config, block, (*names, "language_check")), None if of_people else config.evaluated, dry_run
+    )
+    if run is not None:
+        recorded, measured = block.model_dump(mode="json"), run.measurement(task_of(path))
+        if before is not None:
+            # verdicts on claims that were given after the run stay
+            recorded["grounded"] = before.judge.get("grounded")
+            by_key = {} if before.measurement is None else before.measurement.instrument
+            kept = {key: who for key, who in by_key.items() if key in _OF_CLAIMS}
+            measured = None if measured is None else measured.adding("instrument", kept)
+        by = {} if measured is None else _checked_by(measured)
+        crossed = {f"{OWN}{name}": {**by, "right": right} for name in names if name in GROUNDED}
+        measured = _measured(measured, block, panel, _of_other_votes([sample.record for sample in done]), crossed)
+        _join(run, path, judged_run, recorded, measured)
     return judged_run
 
 
-def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejudged:
+def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, **changes: Any) -> Rejudged:
+    """Judge the claims of answers as :func:`judge_samples` judges answers: ``grounded``, its votes and table.
+
+    If a metric says which answers are right, the metrics that cross both are scored as well. Verdicts on answers keep
+    their judges; claims that were checked before are checked anew. Raises DataError also if the samples hold no
+    passages.
+    """
+    out, samples = _opened(path, out, "judged")
+    _check_shown(path, samples)
+    config, block, panel = _settings(path, changes, "grounded", dry_run=dry_run)
+    run, before = (None, None) if dry_run else _run_of(path, out)
+    rows = [replace(_scored(sample, "grounding"), grounding=None) for sample in samples]
+    rows, share = claims_judged(rows, panel, block)
+    earlier = _metrics_of([sample.record for sample in samples])
+    known = _known(samples, [name for name in CORRECT if name in earlier])
+    names = GROUNDED if known else GROUNDED[:1]
+    scores = score_rows(rows, names, searched=False, known=known)
+    done = []
+    for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
+        record = with_claims(_rescored(sample.record, score, GROUNDED), row.grounding, sample.passages)
+        record = replace(record, claims_panel=share if i == 0 else None, failures=row.failures)
+        done.append(sample.rescored(record, GROUNDED, score.values, None))
+    judged_run = _written(out, done, config, block, names, config.evaluated, dry_run)
+    if run is not None:
+        measured = run.measurement(task_of(path)) if before is None else before.measurement
+        told: Mapping[str, Any] = block.model_dump(mode="json")
+        if verdict_metrics(earlier) or _of_other_votes([sample.record for sample in done]):
+            # what other judges decided keeps them
+            told = {**(config.judge if before is None else before.judge), "grounded": told["grounded"]}
+        elif measured is not None:
+            measured = measured.adding("instrument", {JUDGES: judges_of(panel.identities)})
+        if measured is not None:
+            by = support_by([*known, *names], claims_by(panel, block))
+            measured = measured.adding("instrument", by).adding("setting", by_content({"judge": told}))
+        _join(run, path, judged_run, told, measured)
+    return judged_run
+
+
+def judge_contexts(path: Path, out: Path | None = None, *, dry_run: bool = False, **changes: Any) -> Rejudged:
     """Judge the passages as :func:`judge_samples` judges answers: ``context_sufficiency``, its votes and table.
 
     By default ``out`` is the file's name with the prefix ``contexts_``; verdicts on answers are kept. Raises DataError
     also if the samples hold no passages.
     """
     out, samples = _opened(path, out, "contexts")
-    if not any(sample.passages for sample in samples):
-        raise DataError(f"{path}: no passages were shown in this run", "judge a run of a mode that retrieves some")
-    config, block, panel = _settings(path, changes)
+    _check_shown(path, samples)
+    config, block, panel = _settings(path, changes, "sufficiency", dry_run=dry_run)
     passages = [sample.passages for sample in samples]
-    rows, share = sufficiency_judged([_scored(sample) for sample in samples], passages, panel, block)
+    rows, share = sufficiency_judged([_scored(sample, "judge") for sample in samples], passages, panel, block)
     done = []
     for i, (sample, row, score) in enumerate(
         zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True)
@@ -139,7 +213,7 @@ def judge_contexts(path: Path, out: Path | None = None, **changes: Any) -> Rejud
         record = _rescored(sample.record, score, (SUFFICIENCY,))
         record = replace(record, sufficiency_panel=share if i == 0 else None, **parts)
         done.append(sample.rescored(record, (SUFFICIENCY,), score.values, None))
-    return _written(out, done, config, block, (SUFFICIENCY,), config.evaluated)
+    return _written(out, done, config, block, (SUFFICIENCY,), config.evaluated, dry_run)
 
 
 def _rescored(record: RowRecord, scores: RowScores, names: Collection[str]) -> RowRecord:
@@ -154,38 +228,78 @@ def _rescored(record: RowRecord, scores: RowScores, names: Collection[str]) -> R
 
 
 def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sample]]:
-    """Return the path of the judged samples, and the samples."""
+    """Return the path of the judged samples, and the samples, with the verdicts given since the run.
+
+    Raises DataError for texts that no judge can read.
+    """
     out = out or path.with_name(f"{prefix}_{path.name}")
     if out.resolve() == path.resolve():
         raise DataError(f"{out} is the file to be judged", "give another one with --output")
-    return out, read_samples(path)
+    run, task = result_beside(path), task_of(path)
+    if config_beside(path).setting("row_texts") == "hashed":
+        raise DataError(
+            f"{path}: its texts are hashes, which no judge can read", "score the log again without --hash-texts"
+        )
+    is_own = run is not None and run.samples(task, judged=False) == path
+    return out, read_samples((run.samples(task) if run is not None and is_own else None) or path)
 
 
-def _settings(path: Path, changes: Mapping[str, Any]) -> tuple[TaskConfig, Judge, Panel]:
-    """Return the run's configuration, its judge block with the changes, and the panel of that block."""
+def _check_shown(path: Path, samples: Sequence[Sample]) -> None:
+    if not any(sample.passages for sample in samples):
+        raise DataError(f"{path}: no passages were shown in this run", "judge a run of a mode that retrieves some")
+
+
+def _run_of(path: Path, out: Path) -> tuple[ResultFile | None, LaterVerdicts | None]:
+    """Return the run that judged samples at ``out`` are part of, and the verdicts that it was given before.
+
+    Samples in another place are part of none.
+    """
+    run, task = result_beside(path), task_of(path)
+    if run is None or out.resolve() != LaterVerdicts.samples_path(run.path, task).resolve():
+        return None, None
+    return run, LaterVerdicts.of(run.path, task)
+
+
+def _join(run: ResultFile, path: Path, done: Rejudged, judge: Mapping[str, Any], measured: Measurement | None) -> None:
+    """Make verdicts part of a run; ``judge`` is the judge block that says how they were given."""
+    LaterVerdicts(done.scores, judge, sha256_file(done.path), measured).write(run.path, task_of(path))
+
+
+def _settings(
+    path: Path,
+    changes: Mapping[str, Any],
+    part: Literal["sufficiency", "grounded"] | None = None,
+    *,
+    dry_run: bool = False,
+) -> tuple[TaskConfig, Judge, Panel]:
+    """Return the run's configuration, its judge block with the changes, and the panel of that block.
+
+    ``part`` names the block within it that has the prompt to ask with.
+
+    Raises DataError if the recorded prompt is a template's file and the changes name none.
+    """
     config = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
-    _check_prompts(path, config.judge, named)
+    recorded = dict(config.judge)
+    if part == "grounded" and (recorded.get(part) or {}).get("by") != GroundedByPanel().by:
+        recorded[part] = GroundedByPanel().model_dump()
+    of_prompt, given = (block if part is None else block.get(part) or {} for block in (recorded, named))
+    prompt = of_prompt.get("prompt")
+    if isinstance(prompt, str) and "prompt" not in given and not prompt.replace("_", "").isalnum():
+        key = ".".join(filter(None, ("judge", part, "prompt")))
+        raise DataError(
+            f"{path}: its results name the file {prompt!r} as {key}, which is not for a file to decide",
+            "if it is yours, name it: --prompt FILE",
+        )
     if "prompt" in named:
         # the form of the run's own prompt is none of this one's
         named.setdefault("reply", None)
-    block = validated(Judge, deep_merge(config.judge, named, {"required": True}), "judge")
-    panel = build_panel(block)
+    block = validated(Judge, deep_merge(recorded, named, {"required": True}), "judge")
+    panel = kept_panel(block) if dry_run else build_panel(block)
     assert panel is not None, "judge.required"
-    panel.check()
+    if not dry_run:
+        panel.check()
     return config, block, panel
-
-
-def _check_prompts(path: Path, recorded: Mapping[str, Any], named: Mapping[str, Any]) -> None:
-    """Raise DataError if the recorded judge block names a template's file and ``named`` does not."""
-    blocks = ((recorded, named), (recorded.get("sufficiency") or {}, named.get("sufficiency") or {}))
-    for block, given in blocks:
-        prompt = block.get("prompt")
-        if isinstance(prompt, str) and "prompt" not in given and not prompt.replace("_", "").isalnum():
-            raise DataError(
-                f"{path}: its results name the file {prompt!r} as judge.prompt, which is not for a file to decide",
-                "if it is yours, name it: --prompt FILE",
-            )
 
 
 def _metrics_of(records: Sequence[RowRecord]) -> list[str]:
@@ -207,25 +321,28 @@ def _of_other_votes(records: Sequence[RowRecord]) -> list[str]:
 
 
 def _measured(
-    run: ResultFile, task: str, block: Judge, panel: Panel, others: Sequence[str], right: str | None
+    record: Measurement | None, block: Judge, panel: Panel, others: Sequence[str], crossed: Mapping[str, Any]
 ) -> Measurement | None:
-    """Return what the scores of a run measure with the verdicts of a panel.
+    """Return what the scores of a run measure with the verdicts of a panel on its answers.
 
-    ``others`` are the metrics that keep the run's own judges, ``right`` is the one that says which answers are right.
+    ``others`` are the metrics that keep the run's own judges, ``crossed`` those of claims that also follow the
+    verdicts, with what decides them.
     """
-    record = run.measurement(task)
     if record is None:
         return None
     text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
     own = by_content({"judge": block.model_dump(mode="json")})
     texts = {**(record.setting.get("texts") or {}), "judge": text}
     before = record.votes
-    crossed = {key: who for n in GROUNDED[1:] if (who := record.instrument.get(key := f"{OWN}{n}"))}
-    record = record.adding("instrument", {key: {**who, "right": right} for key, who in crossed.items()})
-    record = record.adding("instrument", {JUDGES: judges_of(panel.identities)})
+    record = record.adding("instrument", {**crossed, JUDGES: judges_of(panel.identities)})
     record = record.adding("setting", {**own, "texts": texts})
     kept = [] if content_key(record.votes) == content_key(before) else others
     return record.adding("instrument", {f"{OWN}{name}": before for name in kept})
+
+
+def _checked_by(record: Measurement) -> Mapping[str, Any]:
+    """Return what decides the verdicts on claims; empty without any."""
+    return next((who for key in _OF_CLAIMS if (who := record.instrument.get(key))), {})
 
 
 def _written(
@@ -235,10 +352,13 @@ def _written(
     block: Judge,
     metrics: tuple[str, ...],
     evaluated: str | None,
+    dry_run: bool,
 ) -> Rejudged:
     seed = config.retrieval.get("seed", 0)
     scores = summarize([sample.record for sample in samples], seed, evaluated)
     done = Rejudged(out, block, scores, metrics)
+    if dry_run:
+        return done
     if done.silent and len(done.silent) == len(done.panel.judges):
         raise UnwrittenError(
             f"{out}: not written, as no judge gave a vote: {done.panel.failed_votes}",
@@ -248,9 +368,9 @@ def _written(
     return done
 
 
-def _scored(sample: Sample) -> Scored:
+def _scored(sample: Sample, asked: Stage) -> Scored:
+    """Return the row without the failures of the stage that is ``asked`` again."""
     answer = sample.record.answer_to(sample.reply)
-    # the judges are asked again
-    failures = tuple(failure for failure in sample.record.failures if failure.stage != "judge")
+    failures = tuple(failure for failure in sample.record.failures if failure.stage != asked)
     scored = Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, failures=failures)
     return replace(scored, passages=sample.passages, grounding=sample.record.grounding)
