@@ -26,6 +26,7 @@ from tests.worlds.judges import Script, failing, on_claim, supports
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
+BY = "answer_evidence"
 DENIES: Script = lambda prompt: on_claim(prompt, "contradicted", 1)  # noqa: E731
 
 
@@ -342,3 +343,25 @@ def test_reports_and_exports_show_the_claims_judged_later(tasks: Path, judges: A
         if "llm_scoring" in one["metric_config"]
     }
     assert told["grounded"] == ["m-a", "m-b"]
+
+
+def test_a_gate_holds_each_pair_of_answer_and_evidence(tasks: Path, judges: Any) -> None:
+    judges(a=supports, b=DENIES)
+    for name, judge in (("a", "a"), ("b", "a"), ("c", "b")):
+        done("claims", ran(tasks, name, ["match"]), "--panel", judge)
+    by = leaf_of(Path("a")).scores.metrics["grounded"].by[BY]
+    assert len(by) > 1
+    guard = {BY: {"max_drop": 0.1, "min_n": 2}}
+    rule = {"metric": "grounded", "max_drop": 0.1, "per": guard}
+    Path("rules.yaml").write_text(json.dumps({"min_n": 2, "rules": [rule], "differs": ["judges", "metric:grounded"]}))
+    assert cli("gate", "--save", "base.json", "a").exit_code == 0
+    for baseline in ("a", "base.json"):
+        for name in "bc":
+            found = gate([Path(baseline)], [Path(name)], read_rules(Path("rules.yaml")))
+            assert [(c.by, c.language) for c in found.checks] == [
+                (None, None),
+                *((BY, pair) for pair in by),
+            ]
+            own = leaf_of(Path(name)).scores.metrics["grounded"]
+            assert [c.candidate for c in found.checks] == [own.value, *(cell.value for cell in own.by[BY].values())]
+            assert {check.elsewhere for check in found.checks} == {None}

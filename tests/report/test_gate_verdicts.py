@@ -281,9 +281,9 @@ def test_a_baseline_file_keeps_the_pairs_and_an_older_one_is_refused(tmp_path: P
     old = json.loads(file.read_text("utf-8")) | {"format": 2}
     file.write_text(json.dumps(old), "utf-8")
     # it does not say what was measured
-    with pytest.raises(DataError, match="a baseline file of format 2; this version reads 4"):
+    with pytest.raises(DataError, match="a baseline file of format 2; this version reads 5"):
         gate([file], [b], rules({"pair": "ko->en"}))
-    file.write_text('{"format": 4, "tasks": {}}', "utf-8")
+    file.write_text('{"format": 5, "tasks": {}}', "utf-8")
     with pytest.raises(DataError, match="not a baseline file"):
         gate([file], [b], rules({"pair": "ko->en"}))
 

@@ -16,18 +16,19 @@ from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import tell_metrics
 
-# 4 names the run
-_FORMAT = 4
+# 4 names the run, 5 has further cells of its rows
+_FORMAT = 5
+_READ = (4, _FORMAT)
 _SUFFIX = ".json"
 
 
 def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *, answers: bool = False) -> int:
     """Write the scored rows of ``runs`` (sample files, or folders of them) to ``out`` and return the number of tasks.
 
-    Questions, passages and answers are left out. Row ids, languages, values and the record of what was measured, by
-    which a later run is comparable or not, are kept. Keys are sorted and each row is one line, so that two baselines
-    can be diffed. With ``answers`` the file also keeps each row's answer, votes, and the ids of the passages shown:
-    what a later comparison needs to say why a row got worse.
+    Questions, passages and answers are left out. Row ids, languages and cells of other breakdowns, values and the
+    record of what was measured, by which a later run is comparable or not, are kept. Keys are sorted and each row is
+    one line, so that two baselines can be diffed. With ``answers`` the file also keeps each row's answer, votes, and
+    the ids of the passages shown: what a later comparison needs to say why a row got worse.
     """
     tasks = read_runs(runs, model)
     parts = []
@@ -39,7 +40,10 @@ def write_baseline(runs: Sequence[Path], out: Path, model: str | None = None, *,
         head |= {"plain_means": dict(run.plain_means)} if run.plain_means else {}
         rows = ",\n".join(
             json.dumps(
-                [row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language],
+                [
+                    *(row.id, row.language, row.group, dict(sorted(row.values.items())), row.document_language),
+                    dict(sorted(row.cells.items())),
+                ],
                 ensure_ascii=False,
             )
             for row in sorted(run.rows.values(), key=lambda row: row.id)
@@ -96,7 +100,7 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
         ) from None
     if not isinstance(content, dict) or not isinstance(content.get("format"), int) or not content.get("tasks"):
         raise DataError(f"{path}: not a baseline file", "mrag-eval gate --save FILE.json OUT   writes one")
-    if content["format"] != _FORMAT:
+    if content["format"] not in _READ:
         raise DataError(
             f"{path}: a baseline file of format {content['format']}; this version reads {_FORMAT}",
             "write it again: mrag-eval gate --save FILE.json RUN",
@@ -120,8 +124,9 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
             str(document),
             failed=key in failed,
             judged_by={judge: spoke for judge, rows in judges.items() if (spoke := rows.get(key)) is not None},
+            cells={str(by): str(cell) for found in cells for by, cell in found.items()},
         )
-        for key, language, group, values, document in entry["rows"]
+        for key, language, group, values, document, *cells in entry["rows"]
     }
     written = settings["measurement"]
     record = None if written is None else Measurement.from_dict(written, f"{path}: {task}")

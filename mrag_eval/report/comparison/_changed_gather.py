@@ -14,7 +14,7 @@ from mrag_eval.metrics import Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.platform import Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, Changes
-from mrag_eval.report.comparison._compare import Comparison, is_of
+from mrag_eval.report.comparison._compare import Comparison, cell_in, is_of
 from mrag_eval.report.comparison._gate_rules import Check, GateResult, Rules
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import SampleSet
@@ -35,12 +35,12 @@ class _Looked:
     second: SampleSet
     metric: str
     less_is_better: bool
-    scopes: list[tuple[str | None, bool]] = field(default_factory=list)
+    scopes: list[tuple[Check | None, bool]] = field(default_factory=list)
 
     def is_changed(self, a: ScoredRow, b: ScoredRow) -> bool:
         """Return whether a row has another value, and a check covers it."""
         x, y = self._value(a), self._value(b)
-        return x is not None and y is not None and x != y and self.failed(b) is not None
+        return x is not None and y is not None and x != y and self.failed(a, b) is not None
 
     def is_worse(self, a: ScoredRow, b: ScoredRow) -> bool:
         """Return whether the other value of a changed row is the worse one."""
@@ -50,9 +50,9 @@ class _Looked:
         value = row.values.get(self.metric)
         return abs(value) if value is not None and nearer_zero_is_better(self.metric) else value
 
-    def failed(self, row: ScoredRow) -> bool | None:
+    def failed(self, a: ScoredRow, b: ScoredRow) -> bool | None:
         """Return whether a check that covers the row fails; None: no check covers it."""
-        found = [bad for scope, bad in self.scopes if _covers(scope, row)]
+        found = [bad for check, bad in self.scopes if _covers(check, a, b)]
         return any(found) if found else None
 
 
@@ -85,7 +85,7 @@ def gate_changes(
                     if rule.metric == check.metric and _named(rule.task, before[task])
                 )
                 looked[key] = _Looked(before[task], after[task], check.metric, less)
-            looked[key].scopes.append((check.language, fails(check)))
+            looked[key].scopes.append((check, fails(check)))
     return _changes(looked.values(), checked=True)
 
 
@@ -107,8 +107,12 @@ def _named(name: str, run: SampleSet) -> bool:
     return name == run.task or fnmatchcase(run.task, name) or name in run.groups
 
 
-def _covers(scope: str | None, row: ScoredRow) -> bool:
-    return scope is None or row.language == scope or fnmatchcase(row.pair, scope)
+def _covers(check: Check | None, a: ScoredRow, b: ScoredRow) -> bool:
+    if check is None or check.language is None:
+        return True
+    if check.by is not None:
+        return cell_in(check.by, a, b) == check.language
+    return b.language == check.language or fnmatchcase(b.pair, check.language)
 
 
 def _changes(looked: Iterable[_Looked], *, checked: bool) -> Changes:
@@ -144,7 +148,7 @@ def _cells(group: Sequence[_Looked]) -> Iterator[ChangedCell]:
     for one in group:
         places: dict[str, list[tuple[ScoredRow, ScoredRow]]] = defaultdict(list)
         for a, b in pairs:
-            if one.failed(b) is not None and (is_of(a, one.metric) or is_of(b, one.metric)):
+            if one.failed(a, b) is not None and (is_of(a, one.metric) or is_of(b, one.metric)):
                 places[b.pair or b.language].append((a, b))
         for place in sorted(places):
             yield _cell(one, place, places[place], texts)
@@ -170,7 +174,7 @@ def _cell(
         place=place,
         n=scored.count(2),
         once=scored.count(1),
-        failed=any(one.failed(b) for _, b in pairs),
+        failed=any(one.failed(a, b) for a, b in pairs),
         worse=tuple(sides[True]),
         better=tuple(sides[False]),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -17,7 +17,7 @@ from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.files._runs import SampleSet
-from mrag_eval.report.files._scored_rows import ScoredRow
+from mrag_eval.report.files._scored_rows import PAIR, ScoredRow
 from mrag_eval.scoring import OWN, TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
@@ -114,7 +114,11 @@ class PairedRows:
 
     def of_pair(self, pair: str) -> PairedRows:
         """Return the pairs whose question and relevant document are in the languages ``de->en`` (or ``*->en``)."""
-        return self._kept([fnmatchcase(found, pair) for found in self._pairs()])
+        return self._kept([fnmatchcase(found, pair) for found in self._cells(PAIR)])
+
+    def of_cell(self, by: str, cell: str) -> PairedRows:
+        """Return the pairs of rows in a cell of a breakdown."""
+        return self._kept([found == cell for found in self._cells(by)])
 
     def _kept(self, keeps: Sequence[bool]) -> PairedRows:
         first, second = tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps))
@@ -130,13 +134,24 @@ class PairedRows:
         return tuple(sorted({row.language for row in self.first} - {""}))
 
     @property
-    def pairs(self) -> tuple[str, ...]:
-        """Return the pairs of question and document language, sorted."""
-        return tuple(sorted({*self._pairs()} - {""}))
+    def breakdowns(self) -> tuple[str, ...]:
+        """Return the breakdowns of which a row of either run has a cell, sorted."""
+        return tuple(sorted({name for run in (self.first, self.second) for row in run for name in row.breakdowns}))
 
-    def _pairs(self) -> list[str]:
-        """Return the pair of each row: that of the first run, or of the second if the first does not have it."""
-        return [a.pair or b.pair for a, b in zip(self.first, self.second, strict=True)]
+    def cells(self, by: str) -> tuple[str, ...]:
+        """Return the cells of a breakdown, sorted."""
+        return tuple(sorted({*self._cells(by)} - {""}))
+
+    def elsewhere(self, by: str) -> str | None:
+        """Return where in a breakdown those of the rows are that the second run has in another cell; None: none is."""
+        both = zip(self._cells(by), self.second, strict=True)
+        found = Counter(b.cell(by) or "none" for cell, b in both if b.cell(by) != cell)
+        most_first = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+        return ", ".join(f"{cell} {n:,}" for cell, n in most_first) or None
+
+    def _cells(self, by: str) -> list[str]:
+        """Return the cell of each row: that of the first run, or of the second if the first does not have it."""
+        return [cell_in(by, a, b) for a, b in zip(self.first, self.second, strict=True)]
 
     def alone(self) -> Iterator[str]:
         """Yield a line on the metrics that have values in one of the runs alone."""
@@ -244,6 +259,11 @@ def compare_tasks(
     both = list(combinations(tasks, 2))
     rows = [paired(runs[a], runs[b], [EVERYTHING]).of_rows(only) for a, b in both]
     return dict(zip(both, differences_of([(pair, metric, None) for pair in rows], seed=seed), strict=True))
+
+
+def cell_in(by: str, first: ScoredRow, second: ScoredRow) -> str:
+    """Return the cell of a row in a breakdown: that of the first run, else of the second; empty without one."""
+    return first.cell(by) or second.cell(by)
 
 
 def is_of(row: ScoredRow, metric: str) -> bool:

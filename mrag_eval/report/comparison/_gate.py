@@ -26,6 +26,7 @@ from mrag_eval.report.comparison._gate_verdicts import (
     why_unscored,
 )
 from mrag_eval.report.files._runs import SampleSet
+from mrag_eval.report.files._scored_rows import PAIR
 from mrag_eval.scoring import TASK_MEASURES
 
 Runs = Mapping[str, SampleSet]
@@ -174,16 +175,8 @@ def _compared(
     parts = [_test(rule, blank, whole, rule.pair, alone or None)]
     if rule.max_unscored is not None:
         parts.append(_unscored(rule, blank, whole))
-    if rule.per_language is not None:
-        own = _guarded(rule, rule.per_language)
-        parts += [_test(own, blank, whole.of_language(language), language) for language in whole.languages] or [
-            replace(blank, language="per_language", reason="no row has a language")
-        ]
-    if rule.per_pair is not None:
-        own = _guarded(rule, rule.per_pair)
-        parts += [_test(own, blank, whole.of_pair(name), name) for name in whole.pairs] or [
-            replace(blank, language="per_pair", reason="no row has the languages of question and document")
-        ]
+    for by, guard in rule.guards.items():
+        parts += _guarded(rule, by, guard, blank, whole)
     return parts
 
 
@@ -221,10 +214,30 @@ def _parts(parts: Mapping[str, str | None]) -> str | None:
     return ", ".join(f"{task}: {part}" for task, part in parts.items() if part) or None
 
 
-def _guarded(rule: Rule, guard: Guard) -> Rule:
-    """Return the rule for one language or pair."""
+# The breakdowns with a key of their own, and what no row has without them.
+_KEYS = {
+    "query_lang": ("per_language", "no row has a language"),
+    PAIR: ("per_pair", "no row has the languages of question and document"),
+}
+
+
+def _guarded(rule: Rule, by: str, guard: Guard, blank: Check, whole: PairedRows) -> list[Check | RuleTest]:
+    """Return the tests of a guard: one for each cell of its breakdown."""
     own = {"max_drop": guard.max_drop, "max_drop_relative": None, "max_drop_pinned": None, "min_n": guard.min_n}
-    return rule.model_copy(update={**own, "must_detect": None, "non_inferiority": False})
+    rule = rule.model_copy(update={**own, "must_detect": None, "non_inferiority": False})
+    unknown = f"no row has the breakdown '{by}'; there are {', '.join(whole.breakdowns) or 'none'}"
+    key, reason = _KEYS.get(by, (f"per {by}", unknown))
+    known = whole.cells(by)
+    cells = [cell for cell in known if guard.only is None or any(fnmatchcase(cell, one) for one in guard.only)]
+    if known and not cells:
+        reason = f"no cell is called {' or '.join(guard.only or ())}; there are {', '.join(known)}"
+    found: list[Check | RuleTest] = []
+    for cell in cells:
+        rows = whole.of_cell(by, cell)
+        # questions and documents are the same in both runs, and what a run shows or says is not
+        check = blank if by in _KEYS else replace(blank, by=by, elsewhere=rows.elsewhere(by))
+        found.append(_test(rule, check, rows, cell))
+    return found or [replace(blank, language=key, reason=reason)]
 
 
 def _test(

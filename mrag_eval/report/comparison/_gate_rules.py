@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from mrag_eval.config import Block, validated
+from mrag_eval.config import Block, Names, validated
 from mrag_eval.platform import read_yaml
+from mrag_eval.report.files._scored_rows import PAIR
 from mrag_eval.scoring import more_is_better, nearer_zero_is_better
 
 Correction = Literal["holm", "bh", "none"]
@@ -21,13 +22,15 @@ Side = Literal["baseline", "pinned"]
 
 
 class Guard(Block):
-    """A guard on every language (or pair of languages) of a rule's tasks: the drop allowed in each.
+    """A guard on every cell of a breakdown of a rule's tasks, such as every language: the drop allowed in each.
 
-    A language of fewer than ``min_n`` pairs of rows, or groups of them, cannot be told.
+    A cell of fewer than ``min_n`` pairs of rows, or groups of them, cannot be told. ``only`` names the cells that are
+    guarded (``de->en``, or a glob such as ``*->en``), by default all.
     """
 
     max_drop: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     min_n: int = Field(default=30, ge=2)
+    only: Names | None = Field(default=None, min_length=1)
 
 
 class Rule(Block):
@@ -50,7 +53,8 @@ class Rule(Block):
     shown with these either. ``max_unpaired`` passes over them up to that share of the rows. ``max_unscored`` is the
     rise allowed in the share of rows without a score. With ``must_detect`` the rule also needs enough pairs to show a
     drop of that size beyond the allowed one with 80% power. ``per_language`` and ``per_pair`` hold the drop allowed in
-    each language and in each pair of languages.
+    each language and in each pair of languages, ``per`` that in each cell of other breakdowns, by their names in the
+    results (``answer_evidence``).
     """
 
     metric: str
@@ -69,6 +73,13 @@ class Rule(Block):
     lower_is_better: bool | None = None
     per_language: Guard | None = None
     per_pair: Guard | None = None
+    per: dict[str, Guard] = Field(default_factory=dict)
+
+    @property
+    def guards(self) -> dict[str, Guard]:
+        """Return the guards by breakdown."""
+        own = {"query_lang": self.per_language, PAIR: self.per_pair}
+        return {**{by: guard for by, guard in own.items() if guard is not None}, **self.per}
 
     @property
     def limits_drop(self) -> bool:
@@ -95,8 +106,8 @@ class Rule(Block):
             raise ValueError(f"of {self.metric}, less is better: write 'max_score' for 'min_score'")
         if self.max_score is not None and self.less_is_better is False:
             raise ValueError(f"of {self.metric}, more is better: write 'min_score' for 'max_score'")
-        of_drops = ("must_detect", "per_language", "per_pair", "max_drop_pinned", "max_unscored")
-        given = [name for name in of_drops if getattr(self, name) is not None]
+        of_drops = ("must_detect", "per_language", "per_pair", "per", "max_drop_pinned", "max_unscored")
+        given = [name for name in of_drops if getattr(self, name) not in (None, {})]
         if not self.limits_drop and given:
             raise ValueError(f"'{given[0]}' compares with the baseline: add 'max_drop'")
         return self
@@ -127,7 +138,8 @@ def read_rules(path: Path) -> Rules:
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``).
+    """The outcome of one rule on all its rows (``language`` None), on one language or on a pair (``de->en``), or on
+    another cell of the breakdown ``by``.
 
     ``against`` names the baseline compared with. With ``unscored``, the check is of the share of rows without the
     metric. ``verdict`` is ``fail`` for a drop that is shown, or a score beyond its ``floor`` or ``ceiling``; ``no
@@ -146,7 +158,8 @@ class Check:
     rose and fell. ``part`` says how many of the rows were run, if not all. ``caution`` says from how many rows on
     the test of a verdict is exact, if there are fewer. ``limited`` names the languages in which a right
     answer scores less than it should (docs/statistics.md), ``marked`` those of which more than a tenth of
-    the rows failed. ``why`` says why the candidate's rows have no score, in a check of those.
+    the rows failed. ``why`` says why the candidate's rows have no score, in a check of those. ``elsewhere`` says in
+    which other cells the candidate has how many of the rows.
     """
 
     task: str
@@ -179,6 +192,13 @@ class Check:
     marked: str | None = None
     limited: str | None = None
     why: str | None = None
+    by: str | None = None
+    elsewhere: str | None = None
+
+    @property
+    def place(self) -> str | None:
+        """Return the language, pair or other cell that the check is of; None for all rows."""
+        return self.language if self.by is None else f"{self.by} {self.language}"
 
     @property
     def passes(self) -> bool:

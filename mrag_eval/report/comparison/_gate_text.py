@@ -67,7 +67,7 @@ def _correction(result: GateResult) -> str:
 
 
 def _name(check: Check) -> str:
-    name = check.task if check.language is None else f"  {check.task} [{check.language}]"
+    name = check.task if check.place is None else f"  {check.task} [{check.place}]"
     return labelled(name, check.part)
 
 
@@ -98,6 +98,7 @@ def _finding(check: Check) -> str:
 
 def _mark(check: Check) -> str | None:
     said = [f"many rows failed: {check.marked}"] if check.marked else []
+    said += [f"rows elsewhere in the candidate: {check.elsewhere}"] if check.elsewhere else []
     said += [f"limited by the metric: {check.limited}"] if check.limited else []
     return "   ".join(said) or None
 
@@ -157,7 +158,7 @@ def junit(result: GateResult) -> str:
 
 
 def _case(check: Check) -> str:
-    name = _metric(check) if check.language is None else f"{_metric(check)} [{check.language}]"
+    name = _metric(check) if check.place is None else f"{_metric(check)} [{check.place}]"
     bound = _bound(check)
     return name if bound is None else f"{name}, {bound}"
 
