@@ -91,6 +91,17 @@ def _takes_truth(annotation: Any) -> bool:
     return annotation in (bool, Any, object) or any(_takes_truth(arg) for arg in get_args(annotation))
 
 
+def refused(key: str, why: str) -> Any:
+    """Return a validator that refuses a key that a reader of a block would expect, and says ``why`` not."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, Mapping) and value.get(key) is not None:
+            raise ValueError(why)
+        return value
+
+    return model_validator(mode="before")(check)
+
+
 class Kind(Block):
     """Validate a block of one kind: a member of a union, with the keys that this kind takes.
 

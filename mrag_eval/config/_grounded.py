@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from mrag_eval.config._block import Device, Kind
+from mrag_eval.config._block import Device, Kind, refused
 
 
 class _Grounded(Kind):
@@ -18,6 +18,12 @@ class _Grounded(Kind):
 
 class GroundedByPanel(_Grounded):
     """The judges of the panel: each is asked about each claim, by ``prompt``, a built-in one or a path."""
+
+    _no_scale = refused(
+        "scale",
+        "a claim is supported, contradicted or not_found, on no other scale: "
+        "judge.prompt and judge.scale can grade whole answers beside their passages",
+    )
 
     by: Literal["panel"] = "panel"
     prompt: str = "support"

@@ -15,7 +15,7 @@ from pydantic import (
     model_serializer,
 )
 
-from mrag_eval.config._block import Block, Languages, Names
+from mrag_eval.config._block import Block, Languages, Names, refused
 from mrag_eval.config._grounded import GroundedBy, GroundedByPanel
 from mrag_eval.core import ANY_LANGUAGE, YES_NO, VerdictScale, base_language, is_language, suggestion
 
@@ -34,6 +34,11 @@ class Relevance(Block):
     """
 
     labels: Literal["ids", "judge", "proxy", "translated", "page", "auto"] = "ids"
+    _no_scale = refused(
+        "scale",
+        "judges list relevant passages, on no scale: judge.relevance.prompt can say from which grade on one is listed",
+    )
+
     prompt: str = "relevance"
     threshold: float = Field(default=0.6, gt=0, le=1)
 
@@ -43,6 +48,11 @@ class Sufficiency(Block):
 
     ``country`` is where the questions are asked, for rows that do not name it.
     """
+
+    _no_scale = refused(
+        "scale",
+        "judges say yes or no, on no scale: judge.sufficiency.prompt can say from which grade on it is yes",
+    )
 
     prompt: str = "sufficiency"
     country: str | None = None

@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 
 import mrag_eval
-from mrag_eval.config import Judge
+from mrag_eval.config import Judge, validated
 from mrag_eval.core import YES_NO, Judgement, RagDoc, RowScores, Scored, VerdictScale, VerdictValue, Vote
 from mrag_eval.judging import Panel, verdict_rubric
 from mrag_eval.judging._answers import case_of, judged
 from mrag_eval.metrics import Estimate
 from mrag_eval.models import AuxModel, Ledger
 from mrag_eval.models import Verdict as ReadVerdict
-from mrag_eval.platform import Store, from_json, to_json
+from mrag_eval.platform import ConfigError, Store, from_json, to_json
 from mrag_eval.report.comparison._changed_rows import ChangedRow
 from mrag_eval.report.comparison._changed_text import votes_text
 from mrag_eval.report.files._row_texts import RowTexts
@@ -78,6 +78,22 @@ def reply(scale: VerdictScale, said: Any) -> str:
 
 
 # ------------------------------------------------------------------ settings
+
+
+@pytest.mark.parametrize("scale", [value for value in SETTINGS.values() if value is not None] + ["yes/no"], ids=str)
+@pytest.mark.parametrize(("part", "other"), [("sufficiency", {}), ("relevance", {}), ("grounded", {"by": "panel"})])
+def test_other_judgements_than_of_answers_refuse_a_scale_and_say_what_is_possible(
+    part: str, other: Any, scale: Any
+) -> None:
+    for block in ({part: {**other, "scale": scale}}, {part: {**other, "scale": scale, "prompt": "x"}, "scale": [0, 1]}):
+        with pytest.raises(ConfigError) as error:
+            validated(Judge, block, "task t, judge")
+        assert error.value.message.startswith(f"task t, judge.{part}: ")
+        assert "scale" in error.value.message
+        assert f"judge.{'prompt' if part == 'grounded' else f'{part}.prompt'}" in error.value.message
+        assert "\n" not in error.value.message
+    with pytest.raises(ConfigError, match="unknown key 'scal'"):
+        validated(Judge, {part: {**other, "scal": scale}}, "task t, judge")
 
 
 @pytest.mark.parametrize("name", SETTINGS)
