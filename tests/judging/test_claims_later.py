@@ -301,12 +301,33 @@ def test_verdicts_whose_votes_were_edited_do_not_count(
     out = ran(tasks, "out", ["match"])
     done("claims", out)
     (path,) = out.rglob("judged_samples_*")
-    path.write_text(path.read_text("utf-8").replace('"supported"', '"contradicted"'), "utf-8")
+    (scores,) = out.rglob("judged_scores_*")
+    whole = {file: file.read_text("utf-8") for file in (path, scores)}
+    (clean,) = verify([out], tasks)
+    assert clean.findings == ()
+    assert [line for line in clean.unchecked if "verdicts given after the run" in line]
+    # scores alone are those of no samples
+    for change, other in (("value", 0.123), ("n", 3), ("high", 0.987)):
+        own = json.loads(whole[scores])
+        own["scores"]["metrics"]["grounded"][change] = other
+        scores.write_text(json.dumps(own), "utf-8")
+        (found,) = verify([out], tasks)
+        assert [one.kind for one in found.findings] == ["fault"], change
+        assert found.findings[0].text.startswith(scores.name)
+    scores.write_text("no JSON", "utf-8")
+    assert [one.kind for one in verify([out], tasks)[0].findings] == ["fault"]
+    scores.write_text(whole[scores], "utf-8")
+    path.write_text(whole[path].replace('"supported"', '"contradicted"'), "utf-8")
+    (edited,) = verify([out], tasks)
+    assert [one.kind for one in edited.findings] == ["fault"]
+    assert "these verdicts do not count" in edited.findings[0].text
     assert "grounded" not in leaf_of(out).scores.metrics
     assert any("these verdicts do not count" in record.getMessage() for record in caplog.records)
     # judged again, they are whole
     done("claims", out)
     assert leaf_of(out).scores.metrics["grounded"].value is not None
+    done("answers", out)
+    assert verify([out], tasks)[0].findings == ()
 
 
 @pytest.mark.parametrize("block", [{"tie": "abstain"}, {"repeats": 2}, {}], ids=str)

@@ -15,6 +15,7 @@ from mrag_eval.report.verification._answering_checks import ReplyCounts, answeri
 from mrag_eval.report.verification._findings import Finding, Verified
 from mrag_eval.report.verification._harness_checks import groups, run_record, task_record, task_results
 from mrag_eval.report.verification._instrument_checks import instruments_follow
+from mrag_eval.report.verification._later_checks import later_verdicts
 from mrag_eval.report.verification._passage_checks import passages
 from mrag_eval.report.verification._prompt_checks import prompts
 from mrag_eval.report.verification._row_checks import made_again, row_counts, row_values
@@ -33,8 +34,9 @@ def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Pat
 
     For each task: its rows and their number, against the benchmark's if that is on this machine, or among ``copies`` of
     it; every key of its samples; records of rows, made again from replies, rankings and votes; all scores, by
-    summarizing the rows again; the harness's averages; the record of what was measured; and that
-    record against the task in ``tasks_folder``. Raises DataError for a path without results.
+    summarizing the rows again; the harness's averages; the record of what was measured; and that record against the
+    task in ``tasks_folder``. Of verdicts that were given after the run, the scores are made again as well. Raises
+    DataError for a path without results.
     """
     files = read_results([Path(path) for path in paths], judged=False)
     with Wait("verifying results", sum(len(file.leaves) for file in files), "tasks") as wait:
@@ -93,10 +95,11 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
         with uncollected():
             samples = read_samples(path, repeated=True)
             checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples, asked)
+            later, votes = later_verdicts(file, task)
         rows += len(samples)
         numbers += checked
-        findings += found
-        for line in lines:
+        findings += [*found, *later]
+        for line in [*lines, *votes]:
             left.setdefault(line, []).append(task)
     findings += [*groups(file, tasks_folder), *run_record(file), *answering_follows(file, asked)]
     if not file.leaves:
