@@ -17,9 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from mrag_eval.core import RagDoc, language_tier
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of, option_facts
@@ -39,6 +37,9 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.platform import DataError, JsonFault, json_value
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 HUB = HubDataset(
     id="nayeon212/BLEnD", licence="CC-BY-SA-4.0", note="on its hub card; the original repository states none"
@@ -126,9 +127,11 @@ def load(block: BlendBlock) -> Benchmark:
     return Benchmark("blend", kept, None, tuple(notes), Origin(place, {**made, "seed": block.seed}, parts))
 
 
-def _rng(seed: int, country: str, question_id: str) -> np.random.Generator:
+def _rng(seed: int, country: str, question_id: str) -> Generator:
+    from numpy.random import default_rng
+
     key = hashlib.sha256(f"{country}/{question_id}".encode()).digest()
-    return np.random.default_rng([seed, int.from_bytes(key[:8], "big")])
+    return default_rng([seed, int.from_bytes(key[:8], "big")])
 
 
 # --- the published multiple-choice file

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 Annotations = Mapping[str, Mapping[str, Any]]
 
@@ -133,7 +134,7 @@ def _version(
     votes: Sequence[tuple[str, int, frozenset[str]]],
     wrong: Sequence[tuple[str, str]],
     count: int,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> GeneratedQuestion:
     right = [text for text, votes_for, _ in votes if votes_for == votes[0][1]]
     answer = right[int(rng.integers(len(right)))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
 from pydantic import Field
 
 from mrag_eval.config import Block
@@ -35,6 +34,8 @@ def kept_versions(names: Sequence[str], versions: Sequence[Sequence[str]], block
 
     Raises DataError for a document without an English version or without another one.
     """
+    import numpy as np
+
     rng = np.random.default_rng(seed if block.seed is None else block.seed)
     u, v = rng.random(len(names)), rng.random(len(names))
     kept = []

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from mrag_eval.config import AbsolutePath
@@ -103,6 +102,8 @@ def load(block: XlcostBlock) -> Benchmark:
     kept, counts = (rows, {}) if block.as_published else _cleaned(rows, relabel=block.domain != "own")
     docs = loaded = _docs(kept)
     if block.sample is not None and block.sample < len(docs):
+        import numpy as np
+
         drawn = np.random.default_rng(block.seed).choice(len(docs), size=block.sample, replace=False)
         docs = [docs[i] for i in sorted(drawn.tolist())]
     passages = _passages(block)

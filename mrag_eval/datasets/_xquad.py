@@ -19,7 +19,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import field_validator
 
 from mrag_eval.config import AbsolutePath
@@ -233,6 +232,8 @@ def _languages(block: XquadBlock, fixed: _Assignment | None) -> tuple[str, ...]:
 
 
 def _draw(codes: Sequence[str], n_paragraphs: int, n_questions: int, seed: int) -> _Assignment:
+    import numpy as np
+
     rng = np.random.default_rng(seed)
     paragraphs = rng.integers(0, len(codes), size=n_paragraphs)
     questions = rng.integers(0, len(codes), size=n_questions)

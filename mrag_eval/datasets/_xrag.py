@@ -15,7 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import numpy as np
 from pydantic import field_validator, model_validator
 
 from mrag_eval.config import AbsolutePath
@@ -271,6 +270,8 @@ def _supports(row: Mapping[str, Any]) -> list[bool]:
 
 def _order(item: _Row, seed: int) -> tuple[list[int], bool]:
     """Return the display order of the articles, and whether it had to be drawn."""
+    import numpy as np
+
     count = len(item.row["articles"])
     supports = _supports(item.row)
     given = _permutation(item.row.get("article_order"), count)

@@ -33,6 +33,34 @@ def test_import_loads_nothing_heavy(module: str) -> None:
     assert done.stdout.split() == []
 
 
+_COMMANDS = """
+import sys
+from typer.main import get_command
+from mrag_eval.cli._app import app
+from mrag_eval.cli._main import main
+
+def groups(command, above=()):
+    if inner := getattr(command, "commands", None):
+        yield *above, "--help"
+        for name in inner:
+            yield from groups(inner[name], (*above, name))
+
+for line in [*groups(get_command(app)), ("--version",), ("tasks",), ("tasks", "--all"), ("tasks", "xrag")]:
+    try:
+        main(line)
+    except SystemExit as end:
+        assert not end.code, line
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def test_a_command_that_lists_what_there_is_loads_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", _COMMANDS], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = {*done.stderr.split()}
+    assert "mrag_eval.datasets._xrag" in loaded
+    assert loaded & {*HEAVY, "numpy"} == set()
+
+
 def _files() -> list[tuple[str, Path]]:
     """Return every module of the package with its room."""
     # metrics and retrievers are links, which a glob does not follow
