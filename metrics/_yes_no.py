@@ -19,7 +19,6 @@ _LONGEST = 400
 _FEW = 2
 # "Sí, es la capital. ¿No?"
 _QUESTION = re.compile("[?؟፧]")
-_WORD = re.compile(rf"[\w{marks()}]+")
 
 
 def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
@@ -56,9 +55,14 @@ def _ends_with(text: str, says: bool, lang: str | None) -> bool:
     if start == 0 or _QUESTION.search(last) or (says and lexicon(lang).spans(fold(last))["rejects"]):
         return False
     wanted = _patterns(lexicon(lang))[0 if says else 1]
-    words = list(_WORD.finditer(last))[: _FEW + 1]
+    words = list(_word().finditer(last))[: _FEW + 1]
     found = next(filter(None, (wanted.match(last, word.start()) for word in words)), None)
     return found is not None and _skip(last, found.end()) == len(last)
+
+
+@lru_cache(maxsize=1)
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[\w{marks()}]+")
 
 
 def _announced(text: str, position: int, lang: str | None) -> bool | None:
@@ -66,7 +70,7 @@ def _announced(text: str, position: int, lang: str | None) -> bool | None:
     for _ in range(_FEW):
         position = _skip(text, position)
         said = _said(text, position, lang)
-        word = _WORD.match(text, position)
+        word = _word().match(text, position)
         if said is not None or word is None:
             return said
         position = word.end()
