@@ -15,6 +15,7 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.config.task import TaskConfig
 
 from mrag_eval.core import ModelReply
+from mrag_eval.harness._command import collect_less
 from mrag_eval.harness._models import keep_keys_of
 from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.harness._running import Running, watch_evaluate
@@ -108,6 +109,7 @@ class HarnessTask(ConfigurableTask):
         self._name = str(config.get("task", "?"))
         self._set = frozenset(config)
         check_file_name(self._name, "the task's name")
+        collect_less()
         watch_trackers()
         watch_evaluate(_around)
         super().__init__(config=config)

@@ -29,7 +29,7 @@ from mrag_eval.harness import HarnessTask, RowResult, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
 from mrag_eval.models import Checker, answering, load_checker
 from mrag_eval.planning import check_stock_run, unsupported
-from mrag_eval.platform import ConfigError, DataError, install_redaction, keep_secrets_of, naming, to_json
+from mrag_eval.platform import ConfigError, DataError, install_redaction, keep_secrets_of, naming, to_json, uncollected
 from mrag_eval.prompts import (
     Budget,
     PromptTemplate,
@@ -96,6 +96,7 @@ class RagTask(HarnessTask):
     """
 
     @without_traceback()
+    @uncollected()
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         check_stock_run()
         # the harness logs the headers of an evaluated API model's failed calls, its key among them

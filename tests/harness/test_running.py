@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from lm_eval import evaluator
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.harness import Running, running
+from mrag_eval.harness._command import collect_less
 from mrag_eval.harness._running import blank_half_groups
 from mrag_eval.platform import DataError
 from mrag_eval.retrieval.sources._index import IndexSearch
@@ -127,3 +129,40 @@ def test_a_group_that_lacks_nothing_stays_as_it_is() -> None:
     found = _results(all=whole, tier=whole, a=whole, b=whole, c=whole)
     blank_half_groups(found)
     assert found == _results(all=whole, tier=whole, a=whole, b=whole, c=whole)
+
+
+# ------------------------------------------------------- garbage collection
+
+
+def test_it_pauses_while_a_task_is_built(manager: TaskManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[bool] = []
+    real = RagTask.load_rows
+
+    def spy(self: RagTask) -> list[dict[str, Any]]:
+        paused.append(not gc.isenabled())
+        return real(self)
+
+    monkeypatch.setattr(RagTask, "load_rows", spy)
+    manager.load(["small", "other"])
+    assert paused == [True, True]
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("program", "rarer"),
+    [("bin/lm_eval", 10), ("lm_eval/__main__.py", 10), ("bin/mrag-eval", 10), ("my_program.py", 1), ("", 1)],
+)
+def test_a_command_runs_few_full_collections_and_a_program_as_many_as_it_says(
+    program: str, rarer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = gc.get_threshold()
+    monkeypatch.setattr("sys.argv", [program])
+    collect_less.cache_clear()
+    try:
+        # each task that is built asks for it
+        collect_less()
+        collect_less()
+        assert gc.get_threshold() == (*before[:2], before[2] * rarer)
+    finally:
+        gc.set_threshold(*before)
+        collect_less.cache_clear()
