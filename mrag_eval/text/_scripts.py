@@ -76,9 +76,8 @@ def expected_scripts(language: str) -> frozenset[str]:
 def letter_scripts(text: str) -> Counter[str]:
     """Count the letters (category L, without marks and digits) of each script in the text."""
     counts: Counter[str] = Counter()
-    for char in text:
-        if char.isalpha():
-            found = script(char)
-            if found is not None:
-                counts[found] += 1
+    # a text has few characters, many times each
+    for char, times in Counter(text).items():
+        if char.isalpha() and (found := script(char)) is not None:
+            counts[found] += times
     return counts
