@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from mrag_eval.core import base_language, is_language, language_name, normalize_language
-from mrag_eval.platform import ConfigError, MetricError, missing_extra
+from mrag_eval.platform import ConfigError, MetricError, kept_for_short_texts, missing_extra
 from mrag_eval.text import expected_scripts, script
 
 UNDETERMINED = "und"
@@ -81,21 +81,9 @@ class FastTextDetector:
 
     def detect(self, texts: Sequence[str]) -> list[str]:
         """Return the top label of each text."""
-        if not texts:
-            return []
-        # The binding's own batch call: it requires one closing newline per text and returns plain lists with any numpy.
         shown = map(_letters, texts) if self._letters_only else (text.replace("\n", " ") for text in texts)
-        lines = [f"{text}\n" for text in shown]
-        predict = _fasttext(self._path).f.multilinePredict
-        try:
-            found = predict(lines, 1, self.min_confidence, "strict")
-        except (TypeError, UnicodeError):
-            # lone surrogates cannot be passed to C++
-            lines = [line.encode("utf-8", "replace").decode("utf-8") for line in lines]
-            found = predict(lines, 1, self.min_confidence, "strict")
-        # fasttext-predict returns only labels, other builds labels and probabilities
-        labels = found[0] if isinstance(found, tuple) else found
-        return [canonical(top[0]) if top else UNDETERMINED for top in labels]
+        told = (_top(text, self._path) for text in shown)
+        return [label if share >= self.min_confidence + _ADDED else UNDETERMINED for label, share in told]
 
 
 class _NotLetters(dict[int, str]):
@@ -112,6 +100,23 @@ _NOT_LETTERS = _NotLetters()
 
 def _letters(text: str) -> str:
     return " ".join(text.lower().translate(_NOT_LETTERS).split())
+
+
+# What fastText adds to a threshold, and to every probability, before it takes the logarithm.
+_ADDED = 1e-5
+
+
+@kept_for_short_texts
+def _top(text: str, path: str | None) -> tuple[str, float]:
+    """Return the likeliest label of a text and its probability."""
+    # the binding itself: it requires a closing newline, and returns plain lists with any numpy
+    predict = _fasttext(path).f.predict
+    try:
+        found = predict(f"{text}\n", 1, 0.0, "strict")
+    except (TypeError, UnicodeError):
+        # lone surrogates cannot be passed to C++
+        found = predict(text.encode("utf-8", "replace").decode("utf-8") + "\n", 1, 0.0, "strict")
+    return (canonical(found[0][1]), found[0][0]) if found else (UNDETERMINED, 1.0)
 
 
 @lru_cache(maxsize=4)

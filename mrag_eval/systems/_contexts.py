@@ -13,6 +13,8 @@ _PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the 
 # A text's language is told by its beginning: more of it changes no label, and contexts may have megabytes.
 _TOLD_BY = 1000
 _LEAST_RECOGNISED = 0.8
+# Texts whose labels the detector still remembers when it is asked how sure it is of them.
+_TOGETHER = 1000
 
 
 def told_languages(texts: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -27,20 +29,23 @@ def told_languages(texts: Sequence[str]) -> list[tuple[str, str | None]]:
 
 def _told(texts: Sequence[str]) -> list[tuple[str, str | None]]:
     """Return the detected language of each text, "" for none, and why it is not to be relied on."""
+    from mrag_eval.metrics import default_detector
+
+    shown = [text[:_TOLD_BY] for text in texts]
+    return [
+        _relied_on(text, label) if any(map(str.isalpha, text)) else ("", "it has no letters")
+        for text, label in zip(shown, default_detector().detect(shown), strict=True)
+    ]
+
+
+def _relied_on(text: str, label: str) -> tuple[str, str | None]:
+    """Return the language that a label names, "" for none, and why it is not to be relied on."""
     from mrag_eval.metrics import default_detector, is_unsure, unreliable
 
-    detector = default_detector()
-    shown = [text[:_TOLD_BY] for text in texts]
-    out: list[tuple[str, str | None]] = []
-    for text, label in zip(shown, detector.detect(shown), strict=True):
-        if not any(map(str.isalpha, text)):
-            out.append(("", "it has no letters"))
-        elif not is_language(label):
-            out.append(("", "the detector names none"))
-        else:
-            unsure = "the detector is not sure of any" if is_unsure(text) else None
-            out.append((label, unreliable(detector, label, len(text), _LEAST_RECOGNISED) or unsure))
-    return out
+    if not is_language(label):
+        return "", "the detector names none"
+    why = unreliable(default_detector(), label, len(text), _LEAST_RECOGNISED)
+    return label, why or ("the detector is not sure of any" if is_unsure(text) else None)
 
 
 def _told_beside(texts: Sequence[tuple[str, str]]) -> list[str]:
@@ -55,17 +60,17 @@ def _told_beside(texts: Sequence[tuple[str, str]]) -> list[str]:
         return []
     shown, asked = zip(*((text[:_TOLD_BY], lang) for text, lang in texts), strict=True)
     rate = correct_language_rate(shown, asked, min_chars=None, min_recognised=_LEAST_RECOGNISED, check_script=True)
-    # what is in another language is told by itself
-    others = iter(_told([text for text, right in zip(shown, rate.correct, strict=True) if right is False]))
     out = []
-    for lang, label, right in zip(asked, rate.detected, rate.correct, strict=True):
-        found, why = next(others) if right is False else (base_language(lang), None)
+    for text, lang, label, right in zip(shown, asked, rate.detected, rate.correct, strict=True):
         if right is None or label is None or not is_language(label):
             out.append("")
         elif same_language(label, lang):
             # in another script as well
             out.append(label)
+        elif right:
+            out.append(base_language(lang))
         else:
+            found, why = _relied_on(text, label)
             out.append("" if why else found)
     return out
 
@@ -98,7 +103,10 @@ def hits_of(rows: Sequence[tuple[str, str, Sequence[Mapping[str, Any]] | None]])
     """
     unnamed = ((str(item["text"]), asked) for _, asked, listed in rows for item in listed or () if _untold(item))
     texts = list(dict.fromkeys(unnamed))
-    told = dict(zip(texts, _told_beside(texts), strict=True))
+    told: dict[tuple[str, str], str] = {}
+    for start in range(0, len(texts), _TOGETHER):
+        part = texts[start : start + _TOGETHER]
+        told |= zip(part, _told_beside(part), strict=True)
     return [
         None
         if listed is None
