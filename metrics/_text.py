@@ -15,14 +15,14 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from mrag_eval.metrics._mkqa_normalizer import normalize_mkqa
 from mrag_eval.metrics._numbers import met, spaces_joined, units_apart
 from mrag_eval.metrics._unicode_normalizer import Punctuation, normalize_unicode
 from mrag_eval.metrics._word_edges import contains, equal
-from mrag_eval.platform import MetricError, did_you_mean
+from mrag_eval.platform import MetricError, did_you_mean, kept_for_short_texts
 from mrag_eval.text import NO_SPACE_SCRIPTS, half_spaces_apart, script, words_apart
 
 Normalizer = Literal["paper", "mkqa", "unicode"]
@@ -80,8 +80,10 @@ def word_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None 
     Amharic, Hindi, Arabic, Hebrew and the alphabets of Europe are split at whitespace.
     """
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
-    if normalize != "unicode":
-        return normalized.split()
+    return _unicode_words(normalized) if normalize == "unicode" else normalized.split()
+
+
+def _unicode_words(normalized: str) -> list[str]:
     return _isolate(units_apart(normalized), NO_SPACE_SCRIPTS).split()
 
 
@@ -169,25 +171,19 @@ def word_scores(
     multilingual settings".
     """
     check_answers(prediction, answers)
-    return overlap_of(
-        prediction, answers, lambda text: word_tokens(text, normalize=normalize, lang=lang), normalize, lang
-    )
-
-
-def overlap_of(
-    prediction: str,
-    answers: Sequence[str],
-    cut: Callable[[str], list[str]],
-    normalize: Normalizer,
-    lang: str | None,
-) -> OverlapScores:
-    """Return the scores of the words that ``cut`` gives, against the best answer in the best of its readings."""
     if normalize != "unicode":
-        words = cut(prediction)
-        return best_of(multiset_overlap(words, cut(answer)) for answer in answers)
-    replies = [cut(form) for form in _forms(prediction, lang)]
-    golds = [cut(form) for answer in answers for form in _forms(answer, lang)]
-    return best_of(multiset_overlap(met(words, gold), gold) for words in replies for gold in golds)
+        words = word_tokens(prediction, normalize=normalize, lang=lang)
+        golds = (word_tokens(answer, normalize=normalize, lang=lang) for answer in answers)
+        return best_of(multiset_overlap(words, gold) for gold in golds)
+    return _overlap_of(prediction, answers, lambda text: _words(text, lang))
+
+
+def _overlap_of(
+    prediction: str, answers: Sequence[str], readings: Callable[[str], Sequence[Sequence[str]]]
+) -> OverlapScores:
+    """Return the scores of a prediction against the best answer, in the best of the ``readings`` of both as words."""
+    golds = [gold for answer in answers for gold in readings(answer)]
+    return best_of(multiset_overlap(met(words, gold), gold) for words in readings(prediction) for gold in golds)
 
 
 def word_recall(
@@ -224,10 +220,11 @@ def segmented_f1(prediction: str, answers: Sequence[str], *, lang: str | None = 
     """
     check_answers(prediction, answers)
 
-    def cut(text: str) -> list[str]:
-        return units_apart(normalize_answer(words_apart(text), normalize="unicode", lang=lang)).split()
+    def readings(text: str) -> list[list[str]]:
+        forms = (normalize_unicode(words_apart(form), lang) for form in _forms(text, lang))
+        return [units_apart(form).split() for form in forms]
 
-    return overlap_of(prediction, answers, cut, "unicode", lang).f1
+    return _overlap_of(prediction, answers, readings).f1
 
 
 def match(
@@ -266,12 +263,25 @@ def _any(
 ) -> float:
     check_answers(prediction, answers)
 
-    def forms(text: str) -> Iterator[str]:
-        written = _forms(text, lang) if normalize == "unicode" else [text]
-        return (normalize_answer(form, normalize=normalize, lang=lang) for form in written)
+    def forms(text: str) -> Sequence[str]:
+        if normalize == "unicode":
+            return _readings(text, lang)
+        return [normalize_answer(text, normalize=normalize, lang=lang)]
 
-    replies = list(forms(prediction))
+    replies = forms(prediction)
     return float(any(test(reply, gold) for answer in answers for gold in forms(answer) for reply in replies))
+
+
+@kept_for_short_texts
+def _words(text: str, lang: str | None) -> tuple[tuple[str, ...], ...]:
+    """Return the words of each of the readings of a text."""
+    return tuple(tuple(_unicode_words(reading)) for reading in _readings(text, lang))
+
+
+@kept_for_short_texts
+def _readings(text: str, lang: str | None) -> tuple[str, ...]:
+    """Return the ways in which readers may take a text, normalised by ``"unicode"``."""
+    return tuple(normalize_unicode(form, lang) for form in _forms(text, lang))
 
 
 def _forms(text: str, lang: str | None) -> list[str]:

@@ -12,14 +12,14 @@ from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
-from mrag_eval.platform import ConfigError, DataError, Wait, json_value
+from mrag_eval.platform import ConfigError, DataError, Wait, json_value, uncollected
 from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 # Rows, and characters of their texts, that are in memory together.
-ROWS, CHARACTERS = 1000, 16 << 20
+ROWS, CHARACTERS = 500, 16 << 20
 # Key of ``extra``: how the language of the question is known.
 LANG_BY = "query_lang_by"
 # The default metrics, by what the rows must have.
@@ -118,6 +118,7 @@ class Survey:
         return names, left
 
 
+@uncollected()
 def read_log(
     rows: Iterable[Block] | DataFrame | str | Path,
     *,

@@ -12,6 +12,8 @@ from mrag_eval.scoring import METRICS, ControlRecord, LanguageRule, control_of, 
 
 # Longest texts of a class of lengths, in code points; those over the last are one more.
 LENGTHS = (20, 50, 100)
+# Rows whose references several controls ask for one after another, so that metrics still know how they read.
+_TOGETHER = 500
 # Replies that answer the question, and so come in the form that the prompt demands.
 _ANSWERS = frozenset({"bare", "sentence", "other", "english"})
 Verdicts = Callable[[Sequence[Scored]], Sequence[Scored]]
@@ -57,10 +59,14 @@ def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule)
     Every reply is read and scored as a model's would be, for every metric that declares the control.
     """
     found = {doc.id: _Row() for doc in docs}
-    for control, replies in control_replies(rule.names, docs, pool, rule.form).items():
-        if metrics := rule.of(control):
-            for doc, reply, score in zip(docs, replies, _scored(control, metrics, docs, replies, rule), strict=True):
-                found[doc.id].add(control, reply, score)
+    controls = control_replies(rule.names, docs, pool, rule.form)
+    for start in range(0, len(docs), _TOGETHER):
+        part = slice(start, start + _TOGETHER)
+        for control, replies in controls.items():
+            if metrics := rule.of(control):
+                scores = _scored(control, metrics, docs[part], replies[part], rule)
+                for doc, reply, score in zip(docs[part], replies[part], scores, strict=True):
+                    found[doc.id].add(control, reply, score)
     if metrics := rule.of("chance"):
         for doc in docs:
             if (chance := _chance(doc)) is not None:
