@@ -55,6 +55,7 @@ _FILTER = "none"
 _WITH_TEXTS = ("concurrence", "citations")
 
 
+@uncollected()
 def score(
     rows: Iterable[Block] | DataFrame | str | Path | Survey,
     metrics: str | Sequence[str] | None = None,
@@ -136,16 +137,15 @@ def score(
     panel = build_panel(judge) if by_panel else None
     if panel is None and by_panel:
         raise ConfigError("score: no judge is configured, and grounded is by the panel: 'judges' in mrag.yaml", EXAMPLE)
-    with Wait("scoring controls"), uncollected():
+    with Wait("scoring controls"):
         pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
         controls = reply_controls(docs, pool, ControlRule(names, form))
     lines = _Lines(
         found, names, task, model, form, _retrieval(found, names), controls, hash_texts, judge, checker, panel
     )
     files = RunFiles(folder_for(output))
-    with uncollected():
-        files.write({}, {task: lines})
-        scores = summarize(lines.records, seed)
+    files.write({}, {task: lines})
+    scores = summarize(lines.records, seed)
     files.write(_content(lines, scores), {})
     if panel is not None:
         # of an answer that the log does not have nothing can be asked again
