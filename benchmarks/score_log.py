@@ -5,9 +5,9 @@
 The log has 100,000 rows in ragas' shape: a question, an answer, a reference and three contexts as plain texts, in four
 languages.
 Scoring reads the file, tells languages, keeps records, computes intervals and writes results and samples. The peer
-holds the texts in memory already: it calls what tells the languages of questions and contexts, each metric once for
-every reply and for the replies of the controls that have it, and the interval of each metric as a whole, by language
-and by pair of languages. Processor times of both are compared.
+holds the texts in memory already: it calls what tells the languages of questions and contexts and how far they can be
+relied on, each metric once for every reply and for the replies of the controls that have it, and the interval of each
+metric as a whole, by language and by pair of languages. Processor times of both are compared.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ def rows(n: int) -> Iterator[dict[str, Any]]:
 
 def loops(log: list[dict[str, Any]]) -> float:
     """Return the processor seconds of the metrics, detectors and intervals on the same texts."""
-    from mrag_eval.core import same_language
     from mrag_eval.languages import in_sentence
     from mrag_eval.metrics import (
         char_ngram_recall_batch,
@@ -68,18 +67,30 @@ def loops(log: list[dict[str, Any]]) -> float:
         declines,
         default_detector,
         held_elsewhere,
+        is_unsure,
         language_mix,
         match,
+        unreliable,
         verbatim_quotes,
         word_f1,
     )
+    from mrag_eval.systems import told_languages
 
     began = time.process_time()
     detector = default_detector()
     questions, replies = [one["user_input"] for one in log], [one["response"] for one in log]
     references, contexts = [one["reference"] for one in log], [one["retrieved_contexts"] for one in log]
-    asked = detector.detect(questions)
-    told = [detector.detect(shown) for shown in contexts]
+    asked = [code for code, _ in told_languages(questions)]
+    told = []
+    for shown, lang in zip(contexts, asked, strict=True):
+        rate = correct_language_rate(shown, [lang] * SHOWN, min_chars=None, min_recognised=0.8, check_script=True)
+        beside = zip(shown, rate.detected, rate.correct, strict=True)
+        told.append(
+            [
+                code if right or not (unreliable(detector, code, len(text), 0.8) or is_unsure(text)) else ""
+                for text, code, right in beside
+            ]
+        )
     pairs = [f"{lang}->{'several' if len({*codes}) > 1 else codes[0]}" for lang, codes in zip(asked, told, strict=True)]
     sentences = [in_sentence(text, lang) or "" for text, lang in zip(references, asked, strict=True)]
     foreign, others = questions[1:] + questions[:1], references[4:] + references[:4]
@@ -99,7 +110,7 @@ def loops(log: list[dict[str, Any]]) -> float:
     for said in (replies, references):
         intervals([declines(text, lang) for text, lang in zip(said, asked, strict=True)], asked)
     intervals([copied_share(text, shown) for text, shown in zip(replies, contexts, strict=True)], asked, pairs)
-    own = [sum(same_language(code, lang) for code in codes) / SHOWN for codes, lang in zip(told, asked, strict=True)]
+    own = [sum(code == lang for code in codes) / SHOWN for codes, lang in zip(told, asked, strict=True)]
     intervals(own, asked, pairs)
     quotes = [verbatim_quotes(text, shown) for text, shown in zip(replies, contexts, strict=True)]
     sought = [text for found in quotes for text, place in found.found if place != "shown"]

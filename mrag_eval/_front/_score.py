@@ -271,7 +271,7 @@ class _Lines:
         from mrag_eval.scoring import reference_of
 
         target, prompt = reference_of(doc), None
-        texts = {"doc_hash": _INDENTED(doc), "prompt_hash": json.dumps(prompt), "target_hash": target}
+        texts = {"doc_hash": _indented(doc), "prompt_hash": json.dumps(prompt), "target_hash": target}
         hashes = {key: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for key, text in texts.items()}
         self.hashes.update("".join(hashes.values()).encode())
         return {
@@ -296,8 +296,19 @@ def _fault(reply: str | None) -> Failure | None:
     return reply.failure if isinstance(reply, ModelReply) else None
 
 
-# as the harness dumps a row before it hashes it
-_INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2, default=str).encode
+_FLAT = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+
+def _indented(value: Any, margin: str = "\n") -> str:
+    """Return a row as the harness dumps it before it hashes it: ``json.dumps`` with ``indent=2``, which is slow."""
+    inner = f"{margin}  "
+    if isinstance(value, dict) and value:
+        keys = (key if isinstance(key, str) else _FLAT(key) for key in value)
+        parts = (f"{_FLAT(key)}: {_indented(part, inner)}" for key, part in zip(keys, value.values(), strict=True))
+        return f"{{{inner}{f',{inner}'.join(parts)}{margin}}}"
+    if isinstance(value, list | tuple) and value:
+        return f"[{inner}{f',{inner}'.join(_indented(part, inner) for part in value)}{margin}]"
+    return _FLAT(value)
 
 
 def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:

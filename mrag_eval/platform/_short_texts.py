@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import TypeVar
 
-P = ParamSpec("P")
+S = TypeVar("S", bound=Hashable)
 T = TypeVar("T")
 
 # How many texts, and the longest of them in code points: 25 MB at most.
 LATEST, LONGEST = 2048, 2000
 
 
-def kept_for_short_texts(find: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-    """Return a function of a text that remembers its latest results, except those for long texts.
+def kept_for_short_texts(find: Callable[[str, S], T]) -> Callable[[str, S], T]:
+    """Return a function of a text and a setting that remembers its latest results, except those for long texts.
 
-    The result must depend on the arguments alone, and not be changed by who gets it.
+    A result must depend on both alone, and nobody may change it.
     """
     kept = lru_cache(LATEST)(find)
 
-    @wraps(find)
-    def found(text: str, *args: P.args, **kwargs: P.kwargs) -> T:
-        return kept(text, *args, **kwargs) if len(text) <= LONGEST else find(text, *args, **kwargs)
+    def found(text: str, setting: S) -> T:
+        return kept(text, setting) if len(text) <= LONGEST else find(text, setting)
 
     return found
