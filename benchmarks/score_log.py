@@ -81,16 +81,14 @@ def loops(log: list[dict[str, Any]]) -> float:
     questions, replies = [one["user_input"] for one in log], [one["response"] for one in log]
     references, contexts = [one["reference"] for one in log], [one["retrieved_contexts"] for one in log]
     asked = [code for code, _ in told_languages(questions)]
-    told = []
-    for shown, lang in zip(contexts, asked, strict=True):
-        rate = correct_language_rate(shown, [lang] * SHOWN, min_chars=None, min_recognised=0.8, check_script=True)
-        beside = zip(shown, rate.detected, rate.correct, strict=True)
-        told.append(
-            [
-                code if right or not (unreliable(detector, code, len(text), 0.8) or is_unsure(text)) else ""
-                for text, code, right in beside
-            ]
-        )
+    texts = [text for shown in contexts for text in shown]
+    beside = [lang for lang in asked for _ in range(SHOWN)]
+    rate = correct_language_rate(texts, beside, min_chars=None, min_recognised=0.8, check_script=True)
+    codes = [
+        code if right or not (unreliable(detector, code, len(text), 0.8) or is_unsure(text)) else ""
+        for text, code, right in zip(texts, rate.detected, rate.correct, strict=True)
+    ]
+    told = [codes[at : at + SHOWN] for at in range(0, len(codes), SHOWN)]
     pairs = [f"{lang}->{'several' if len({*codes}) > 1 else codes[0]}" for lang, codes in zip(asked, told, strict=True)]
     sentences = [in_sentence(text, lang) or "" for text, lang in zip(references, asked, strict=True)]
     foreign, others = questions[1:] + questions[:1], references[4:] + references[:4]

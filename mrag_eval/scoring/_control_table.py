@@ -15,6 +15,8 @@ from mrag_eval.scoring._score_records import MetricControls
 Table = Mapping[str, Mapping[str, MetricControls]]
 # A row with the record of its controls.
 Checked = tuple[RowRecord, ControlRecord]
+# Control -> its values of a metric, aligned with the rows.
+Columns = dict[str, list[float | None]]
 
 
 def control_table(rows: Sequence[RowRecord], seed: int = 0) -> dict[str, dict[str, MetricControls]]:
@@ -26,26 +28,33 @@ def control_table(rows: Sequence[RowRecord], seed: int = 0) -> dict[str, dict[st
     records = [checked for own in languages.values() for _, checked in own]
     parts = (part for checked in records for part in (*checked.values.values(), *checked.unscored.values()))
     metrics = dict.fromkeys(metric for part in parts for metric in part)
-    return {
-        metric: {language: _of_language(own, metric, seed) for language, own in sorted(languages.items())}
-        for metric in metrics
-    }
+    tables = {language: _of_language(own, metrics, seed) for language, own in sorted(languages.items())}
+    return {metric: {language: own[metric] for language, own in tables.items()} for metric in metrics}
 
 
-def _of_language(rows: Sequence[Checked], metric: str, seed: int) -> MetricControls:
+def _of_language(rows: Sequence[Checked], metrics: Iterable[str], seed: int) -> dict[str, MetricControls]:
+    found: dict[str, Columns] = {metric: {} for metric in metrics}
+    for place, (_, checked) in enumerate(rows):
+        for name, values in checked.values.items():
+            for metric, value in values.items():
+                if name not in found[metric]:
+                    found[metric][name] = [None] * len(rows)
+                found[metric][name][place] = value
+    return {metric: _of_metric(rows, metric, columns, seed) for metric, columns in found.items()}
+
+
+def _of_metric(rows: Sequence[Checked], metric: str, columns: Columns, seed: int) -> MetricControls:
     control = control_of(metric)
     # parts of a control, such as texts of one length, follow it
-    there = dict.fromkeys(name for _, checked in rows for name, values in checked.values.items() if metric in values)
-    names = [name for whole in control.names for name in (whole, *(n for n in there if n.startswith(f"{whole}, ")))]
-    found = {name: _mean(rows, name, metric) for name in dict.fromkeys(names)}
-    return MetricControls(found, _share(rows, metric, control, seed))
+    names = [name for whole in control.names for name in (whole, *(n for n in columns if n.startswith(f"{whole}, ")))]
+    found = {name: _mean(rows, name, metric, columns.get(name)) for name in dict.fromkeys(names)}
+    return MetricControls(found, _share(rows, metric, control, columns, seed))
 
 
-def _mean(rows: Sequence[Checked], name: str, metric: str) -> Estimate:
+def _mean(rows: Sequence[Checked], name: str, metric: str, values: Sequence[float | None] | None) -> Estimate:
     from mrag_eval.metrics import interval_for
 
-    values = [checked.values.get(name, {}).get(metric) for _, checked in rows]
-    if all(value is None for value in values):
+    if values is None:
         reasons = Counter(why for _, checked in rows if (why := checked.why_not(name, metric)) is not None)
         return Estimate(None, reason="; ".join(reasons) or "not measured")
     if name in CLOSED_FORM:
@@ -55,19 +64,18 @@ def _mean(rows: Sequence[Checked], name: str, metric: str) -> Estimate:
     return interval_for(values, groups=groups, kind="cluster", bounds=scale_of(metric).bounds)
 
 
-def _share(rows: Sequence[Checked], metric: str, control: Control, seed: int) -> Estimate | None:
+def _share(rows: Sequence[Checked], metric: str, control: Control, columns: Columns, seed: int) -> Estimate | None:
     """Return (score - floor) / (ceiling - floor) of means over the rows that have all three."""
     if not control.ceilings or not control.floors or not any(metric in row.values for row, _ in rows):
         return None
     from mrag_eval.metrics import share_between
 
-    ceiling, floor = control.ceilings[0], control.floors[0]
+    none: list[float | None] = [None] * len(rows)
+    ends = (columns.get(name, none) for name in (control.ceilings[0], control.floors[0]))
     kept = [
         (row.values[metric], top, bottom, row.resampled_with)
-        for row, checked in rows
-        if metric in row.values
-        and (top := checked.values.get(ceiling, {}).get(metric)) is not None
-        and (bottom := checked.values.get(floor, {}).get(metric)) is not None
+        for (row, _), top, bottom in zip(rows, *ends, strict=True)
+        if metric in row.values and top is not None and bottom is not None
     ]
     return share_between(
         [score for score, _, _, _ in kept],

@@ -142,7 +142,8 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
     unscored |= _without_territory(rows)
     translation = total_counts(r.translation for r in records if r.translation is not None)
     with Wait("computing intervals", len(names), "metrics") as wait:
-        metrics = {name: _metric(rows, name, seed) for name in wait.over(names)}
+        cells = _cells(rows)
+        metrics = {name: _metric(rows, name, cells, seed) for name in wait.over(names)}
     with Wait("computing tables of scores"):
         return TaskScores(
             rows=len(rows),
@@ -196,15 +197,22 @@ def _prompts(records: Sequence[RowRecord]) -> PromptCounts | None:
     )
 
 
-def _metric(rows: Sequence[RowRecord], name: str, seed: int) -> MetricScore:
-    by: dict[str, Mapping[str, Estimate]] = {}
-    for dimension in dict.fromkeys(d for r in rows for d in r.cell):
-        cells: dict[str, list[RowRecord]] = defaultdict(list)
-        for r in rows:
-            if dimension in r.cell:
-                cells[r.cell[dimension]].append(r)
-        if len(cells) > 1:
-            by[dimension] = {cell: _estimate(members, name, seed) for cell, members in sorted(cells.items())}
+def _cells(rows: Sequence[RowRecord]) -> dict[str, dict[str, list[RowRecord]]]:
+    """Return the rows of each cell of each breakdown that tells rows apart."""
+    found: dict[str, dict[str, list[RowRecord]]] = defaultdict(lambda: defaultdict(list))
+    for r in rows:
+        for dimension, cell in r.cell.items():
+            found[dimension][cell].append(r)
+    return {dimension: dict(sorted(cells.items())) for dimension, cells in found.items() if len(cells) > 1}
+
+
+def _metric(
+    rows: Sequence[RowRecord], name: str, cells: Mapping[str, Mapping[str, Sequence[RowRecord]]], seed: int
+) -> MetricScore:
+    by: dict[str, Mapping[str, Estimate]] = {
+        dimension: {cell: _estimate(members, name, seed) for cell, members in own.items()}
+        for dimension, own in cells.items()
+    }
     whole = _estimate(rows, name, seed)
     failed = failed_rows(rows, name)
     score = MetricScore(
