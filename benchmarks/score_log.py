@@ -33,7 +33,8 @@ WORDS = {
     "es": "el faro fue construido en puerto por consejo tras ocho de trabajo cerca del viejo mercado junto al puente",
     "ru": "маяк был построен советом гавани после восьми лет работы рядом со старым рынком города и мостом через реку",
 }
-CONTEXTS, SHOWN = 2000, 3
+# More contexts than are remembered from one row to another that shows the same.
+CONTEXTS, SHOWN = 20_000, 3
 
 
 def rows(n: int) -> Iterator[dict[str, Any]]:

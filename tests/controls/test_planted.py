@@ -91,6 +91,14 @@ def test_another_row_never_shares_a_reference() -> None:
     assert other_answers(docs, 0) != other_answers(docs, 1)
 
 
+@pytest.mark.parametrize("together", [1, 3])
+def test_rows_score_alike_however_many_are_scored_together(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = ["match_unicode", "f1_unicode", "f1", "correct_language", "language_mix", "refused"]
+    whole = reply_controls(DOCS, ControlPool(DOCS), ControlRule(metrics))
+    monkeypatch.setattr("mrag_eval.controls._measured._TOGETHER", together)
+    assert reply_controls(DOCS, ControlPool(DOCS), ControlRule(metrics)) == whole
+
+
 def test_a_part_of_the_rows_gets_the_replies_of_all() -> None:
     pool, rule = ControlPool(DOCS), ControlRule(["char3gram_recall"])
     assert reply_controls(DOCS[:2], pool, rule) == {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from mrag_eval import MragError, score
 from mrag_eval._front import Results, _survey, log_lines, measured_names, read_log, score_lines
 from mrag_eval._front._logs import Log, read_qrels
+from mrag_eval._front._score import _indented
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
 from mrag_eval.platform import ConfigError, DataError
@@ -544,3 +546,16 @@ def test_the_gate_and_controls_judge_them_as_well(
 
 def test_our_own_rows_are_of_our_own_shape() -> None:
     assert recognised(rows_of(logs.own)[0]) is OWN
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"answers": [], "extra": {}, "passages": [{"text": 'é\n"\u2028', "score": 1e-7, "gold": None}, {}]},
+        {"nested": [1, [2.5, [True, {"a": [{}]}]], ("b",)], "big": 1e22, "none": float("nan")},
+        {3: "a", None: "b", True: "c", 2.5: {"half": "\ud800"}, "date": date(2020, 1, 1)},
+    ],
+)
+def test_a_row_is_hashed_as_the_harness_dumps_it(row: dict[Any, Any]) -> None:
+    assert _indented(row) == json.dumps(row, indent=2, ensure_ascii=False, default=str)

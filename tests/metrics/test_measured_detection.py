@@ -12,6 +12,7 @@ from mrag_eval.core import language_name
 from mrag_eval.languages import BANDS, MEASURED_FROM, Reliability, band_of, reliabilities, reliability
 from mrag_eval.metrics import FastTextDetector, correct_language_rate, language_mix, wilson
 from mrag_eval.metrics._demanded_scripts import is_romanised, other_script
+from mrag_eval.metrics._language_detection import _fasttext, canonical
 from mrag_eval.text import han_variant
 from mrag_eval.text._han_variants import SIMPLIFIED, TRADITIONAL
 from tests.metrics.test_language_rate import SENTENCES, Fixed
@@ -228,3 +229,15 @@ def test_the_table_of_the_docs_is_that_of_the_counts() -> None:
         ]
         assert len(lines) == 1
         assert cell in lines[0]
+
+
+@pytest.mark.parametrize("least", [0.0, 0.3, 0.6, 0.9])
+def test_a_label_is_told_as_fasttext_itself_tells_it(least: float) -> None:
+    texts = [text for some in (*SENTENCES.values(), *ROMANISED.values()) for text in some]
+    texts += ["", " ", "NASA", "2010", "half \ud800 a pair", f"{' '.join(texts)} " * 5]
+    lines = [f"{text}\n".encode("utf-8", "replace").decode() for text in texts]
+    itself = _fasttext(None).f.multilinePredict(lines, 1, least, "strict")
+    itself = itself[0] if isinstance(itself, tuple) else itself
+    # the second time, short texts are known
+    for _ in range(2):
+        assert FastTextDetector(None, least).detect(texts) == [canonical(top[0]) if top else "und" for top in itself]
