@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
 from mrag_eval.platform import DataError, HttpFault, json_from
-from mrag_eval.systems import OWN, Shape, completion_in, in_own_terms, recognised, shape_of_columns
+from mrag_eval.systems import OWN, Shape, completion_in, holds, in_own_terms, plain, recognised, shape_of_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,13 +30,15 @@ class Log:
         name: the file, or ``rows``.
         source: the file, or the rows themselves.
         given: the shape that the user described; None: that of the first row.
-        kept: columns that are kept in rows of another shape than our own.
+        kept: paths of what is kept in rows of another shape than our own, too.
+        named: the fields and paths of which the user made that shape.
     """
 
     name: str
     source: Path | Sequence[Row]
     given: Shape | None = None
     kept: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -51,31 +53,33 @@ class Log:
         Raises DataError for a file that is not there, ConfigError for wrong columns.
         """
         shape = shape_of_columns(columns) if columns else shape
+        own = (shape, tuple(kept), columns or {})
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
             if not path.is_file():
                 what = "a folder, not a file" if path.is_dir() else "no such file"
                 raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
-            return cls(str(rows), path, shape, tuple(kept))
+            return cls(str(rows), path, *own)
         if hasattr(rows, "convert_dtypes"):
             # JSON knows lists and null where a frame has arrays and NaN
             made = json.loads(rows.convert_dtypes().to_json(orient="records", double_precision=15))
-            return cls("rows", [{k: v for k, v in row.items() if v is not None} for row in made], shape, tuple(kept))
-        return cls("rows", list(rows), shape, tuple(kept))
+            return cls("rows", [{k: v for k, v in row.items() if v is not None} for row in made], *own)
+        return cls("rows", [plain(row) for row in rows], *own)
 
     @cached_property
     def shape(self) -> Shape:
-        """Return the shape of the rows. Raises DataError if there are none, or the first is of none."""
-        where, row = next(self._raw(), ("", None))
-        if row is None:
-            raise DataError(f"there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", _ONE_EACH)
-        shape = self.given or recognised(row)
-        if shape is None or not shape.fits(row):
-            if any(key in row for key in ("reply", "passages")):
+        """Return the shape of the first row that has one. Raises DataError if there is none, or no row."""
+        for _, row in self._raw():
+            shape = self.given or recognised(row)
+            if shape is not None and shape.fits(row):
+                return shape
+            if shape is None and any(key in row for key in ("reply", "passages")):
                 return OWN
-            what = "has no shape that is known" if shape is None else f"lacks {' or '.join(shape.needs)}"
-            raise DataError(f"{where}: {what}; its keys: {', '.join(map(str, row))[:200] or 'none'}", _NEXT)
-        return shape
+        where, row = next(self._raw(), ("", {}))
+        if not where:
+            raise DataError(f"there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", _ONE_EACH)
+        what = "has no shape that is known" if self.given is None else f"lacks {' or '.join(self.given.needs)}"
+        raise DataError(f"{where}: {what}; its keys: {', '.join(map(str, row))[:200] or 'none'}", _NEXT)
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the place of each row, and the row in our own terms; rows that are one are joined.
@@ -111,12 +115,22 @@ class Log:
                     found.setdefault(name, path)
         return found
 
+    def absent(self) -> list[tuple[str, str]]:
+        """Return the fields, "" for what else is kept, and paths that the user names and no row has."""
+        left = [*self.named.items(), *(("", path) for path in self.kept)]
+        for _, row in self._raw() if left else ():
+            left = [pair for pair in left if not holds(row, self.shape, *pair)]
+            if not left:
+                break
+        return left
+
     @cached_property
     def unread(self) -> list[str]:
         """Return the columns, of the first rows, that are not read."""
         from mrag_eval.datasets import QUESTION_KEYS
 
-        read = {*self.kept, *((*QUESTION_KEYS, "reply", "passages") if self.shape is OWN else ())}
+        kept = {*self.kept, *(path.partition(".")[0] for path in self.kept)}
+        read = {*kept, *((*QUESTION_KEYS, "reply", "passages") if self.shape is OWN else ())}
         first = [row for _, row in islice(self._raw(), 100)]
         keys = [key for row in first for key in (row if self.shape is OWN else self.shape.unread(row))]
         return [key for key in dict.fromkeys(keys) if key not in read]
@@ -153,20 +167,26 @@ def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) 
     All rows are in memory until the last is read, as those of a trace may stand anywhere.
     """
     traces: dict[str, tuple[str, dict[str, Any]]] = {}
-    roots: set[str] = set()
+    roots: dict[str, str] = {}
     of_trace = Shape(shape.name, (), {"trace": shape.joined_by})
     for number, (where, row) in enumerate(rows):
         trace = str(of_trace.found(row, "trace")[1] or f"row {number}")
-        own = in_own_terms(row, shape, where, kept)
-        _, whole = traces.setdefault(trace, (where, {}))
-        shown = [*whole.get("passages", ()), *own.pop("passages", ())]
         is_root = not any(row.get(key) for key in _PARENTS)
+        own = in_own_terms(row, shape, where, kept, lenient=not is_root)
+        _, whole = traces.setdefault(trace, (where, {}))
+        said = [key for key in ("query", "reply") if key in own]
+        if is_root and said:
+            if trace in roots and any(whole.get(key, own[key]) != own[key] for key in said):
+                what = f"trace '{trace}' has two outermost spans, the first is {roots[trace]}"
+                raise DataError(f"{where}: {what}", _ROOTS)
+            roots.setdefault(trace, where)
+        shown = [*whole.get("passages", ()), *own.pop("passages", ())]
         own = {key: value for key, value in own.items() if is_root or (trace not in roots and key not in whole)}
         whole |= own | {"id": trace} | ({"passages": _distinct(shown)} if shown else {})
-        roots |= {trace} if is_root else set()
     yield from (found for found in traces.values() if "query" in found[1] or "reply" in found[1])
 
 
+_ROOTS = "save each question in a trace of its own, and keep the column that names a span's parent"
 _PARENTS = ("parent_id", "parentId", "parent_observation_id", "parentObservationId")
 
 
@@ -180,9 +200,13 @@ def _distinct(passages: Sequence[Any]) -> list[Any]:
 def with_rankings(
     rows: Iterator[tuple[str, dict[str, Any]]], run: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows with the passages of a run by their ids, unless they have their own."""
+    """Yield the rows with the passages of a run by their ids, unless they have their own.
+
+    A run leaves out the questions for which nothing was found.
+    """
     for where, row in rows:
-        if "passages" not in row and (listed := run.get(str(row.get("id")))) is not None:
+        if row.get("passages") is None:
+            listed = run.get(str(row["id"]), ())
             row = {**row, "passages": [{"id": line.passage, "score": line.score} for line in listed]}
         yield where, row
 

@@ -13,7 +13,7 @@ from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
 from mrag_eval.platform import ConfigError, DataError, Wait, json_value, uncollected
-from mrag_eval.systems import OWN, Shape, checked_passages, hits_of, told_languages
+from mrag_eval.systems import OWN, Shape, check_passages, hits_of, told_languages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -76,7 +76,7 @@ class Survey:
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield place and content of each row, with its id."""
         rows = self.log.rows()
-        numbered = ((where, {"id": n, **row}) for n, (where, row) in enumerate(rows))
+        numbered = ((where, {**row, "id": n} if row.get("id") is None else row) for n, (where, row) in enumerate(rows))
         return with_rankings(numbered, self.run) if self.run else numbered
 
     def chunks(self) -> Iterator[list[tuple[str, dict[str, Any]]]]:
@@ -188,7 +188,7 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
         if name in found.docs:
             raise DataError(
                 f"two rows have the id '{name}', the second is {where}",
-                "give each row its own id, or leave out all ids",
+                "give each row its own id, or leave out all ids: a row without one has its number, from 0",
             )
         reply = row.get("reply")
         if reply is not None and not isinstance(reply, str):
@@ -214,7 +214,8 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
 def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> None:
     from mrag_eval.metrics import verbatim_quotes
 
-    listed = checked_passages(row.get("passages"), where)
+    listed = row.get("passages")
+    check_passages(listed or (), f"{where}, {found.log.mapping.get('contexts', 'passages')}")
     texts = [str(item["text"]) for item in listed or () if item.get("text")]
     quotes = verbatim_quotes(row.get("reply") or "", texts).found
     found.sought |= dict.fromkeys(quote for quote, place in quotes if place != "shown")

@@ -64,11 +64,19 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
 
 
+# What is done about a file that is no JSON.
+AS_JSON = "correct it, or leave that row out; what Python writes as NaN is null in JSON"
+# The first bytes of compressed files that are not read.
+_PACKED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
+
+
 def decode(raw: bytes, where: str) -> str:
     """Return UTF-8 text without a byte order mark; raise DataError with line and byte for anything else."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if packed := next((name for start, name in _PACKED.items() if raw.startswith(start)), None):
+            raise DataError(f"{where}: compressed with {packed}", "uncompress it, or compress it as .gz") from None
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(
             f"{where}: not valid UTF-8 (line {line}, byte {error.start})", "save the file as UTF-8"
@@ -106,7 +114,7 @@ def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _record(raw: bytes, where: str) -> dict[str, Any]:
-    value = json_from(decode(raw, where), where)
+    value = json_from(decode(raw, where), where, AS_JSON)
     if not isinstance(value, dict):
         raise DataError(f"{where}: expected a JSON object, found {type(value).__name__}")
     return value

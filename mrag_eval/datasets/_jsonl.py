@@ -238,13 +238,15 @@ def _corpus(path: Path) -> tuple[list[Passage], list[Version]]:
 def _check_characters(row: Mapping[str, Any], where: str) -> None:
     try:
         json.dumps(row, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, TypeError):
         pass
     else:
         return
     for key, value in row.items():
         try:
             json.dumps([key, value], ensure_ascii=False).encode("utf-8")
+        except TypeError as error:
+            raise DataError(f"{where}: '{key}' is not a value of JSON ({error})", "write it as text") from None
         except UnicodeEncodeError:
             shown = key.encode("utf-8", "backslashreplace").decode("utf-8")
             raise DataError(

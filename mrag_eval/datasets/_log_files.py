@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.datasets._files import decode, iter_csv, iter_jsonl, parquet, read_bytes
+from mrag_eval.datasets._files import AS_JSON, decode, iter_csv, iter_jsonl, parquet, read_bytes
 from mrag_eval.platform import DataError, json_from
-from mrag_eval.systems import recognised
+from mrag_eval.systems import plain, recognised
 
 # Rows of a Parquet file that are in memory together.
 _BATCH = 256
@@ -35,7 +35,7 @@ def _of_json(path: Path, name: str) -> Iterator[tuple[str, Any]] | None:
     """Return the rows of a JSON file: an array, an object that holds one, or columns; None for JSON Lines."""
     text = decode(read_bytes(path), name)
     try:
-        value = json_from(text, name)
+        value = json_from(text, name, AS_JSON)
     except DataError:
         first, _, rest = text.strip().partition("\n")
         if first.startswith("{") and first.endswith("}") and rest:
@@ -57,4 +57,4 @@ def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
         for batch in file.iter_batches(batch_size=_BATCH):
             for row in batch.to_pylist():
                 number += 1
-                yield f"{name}, row {number}", {key: value for key, value in row.items() if value is not None}
+                yield f"{name}, row {number}", {key: value for key, value in plain(row).items() if value is not None}

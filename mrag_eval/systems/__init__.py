@@ -6,7 +6,7 @@ from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
     from mrag_eval.systems._adapters import Ask, ask_with, loaded
-    from mrag_eval.systems._contexts import checked_passages, hits_of, text_hash, told_languages
+    from mrag_eval.systems._contexts import check_passages, hits_of, text_hash, told_languages
     from mrag_eval.systems._reply import SystemReply, plain, reply_of
     from mrag_eval.systems._shapes import (
         ASKED,
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SHAPES,
         Shape,
         completion_in,
+        holds,
         in_own_terms,
         recognised,
         shape_of_columns,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 from mrag_eval.core import Hit, base_language, is_language, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError
 
-_PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
 # A text's language is told by its beginning: more of it changes no label, and contexts may have megabytes.
 _TOLD_BY = 1000
 _LEAST_RECOGNISED = 0.8
@@ -75,19 +74,11 @@ def _told_beside(texts: Sequence[tuple[str, str]]) -> list[str]:
     return out
 
 
-def checked_passages(passages: Any, where: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return the contexts of a row; None if it has none. Raises DataError naming the one at fault."""
-    if passages is None:
-        return None
-    if isinstance(passages, str) or not isinstance(passages, Iterable):
-        raise DataError(f"{where}: 'passages' must be a list, found {type(passages).__name__}", _PASSAGE)
-    listed = list(passages)
-    for number, item in enumerate(listed):
-        if not isinstance(item, Mapping) or not (item.get("id") not in (None, "") or item.get("text")):
-            raise DataError(f"{where}, passages[{number}]: expected a dictionary with 'id' or 'text'", _PASSAGE)
+def check_passages(passages: Sequence[Mapping[str, Any]], place: str) -> None:
+    """Raise DataError for a context whose score or language is none; ``place`` is where the row keeps them."""
+    for rank, item in enumerate(passages, 1):
         if item.get("score") is not None or item.get("lang"):
-            _hit(item, number + 1, f"{where}, passages[{number}]")
-    return listed
+            _hit(item, rank, f"{place}[{rank - 1}]")
 
 
 def text_hash(text: str) -> str:
@@ -98,8 +89,8 @@ def text_hash(text: str) -> str:
 def hits_of(rows: Sequence[tuple[str, str, Sequence[Mapping[str, Any]] | None]]) -> list[tuple[Hit, ...] | None]:
     """Return the contexts of rows as hits, best first; None for a row that shows none.
 
-    A row is its place, for messages, the language of its question, and its contexts as :func:`checked_passages` returns
-    them. The language of a text that does not say it is detected; it is "" where that is not to be relied on.
+    A row is its place, for messages, the language of its question, and its contexts in our own terms. The language of a
+    text that does not say it is detected; it is "" where that is not to be relied on.
     """
     unnamed = ((str(item["text"]), asked) for _, asked, listed in rows for item in listed or () if _untold(item))
     texts = list(dict.fromkeys(unnamed))

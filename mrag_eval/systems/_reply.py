@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import date
+from decimal import Decimal
+from math import isnan
 from typing import Any
 
 from mrag_eval.platform import DataError
-from mrag_eval.systems._contexts import checked_passages
+from mrag_eval.systems._contexts import check_passages
 from mrag_eval.systems._shapes import OWN, QUESTIONS, Shape, completion_in, in_own_terms, path_in, recognised
 
 _PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/systems.md)"
 # What objects call their own dictionary.
 _DUMPS = ("to_dict", "model_dump")
+# What pandas has for a cell without a value, beside NaN.
+_MISSING = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
     found = in_own_terms(row, replace(shape) if shape is OWN else shape, "the reply")
     if "reply" not in found and completion is None:
         raise DataError(f"the reply has no answer; its keys: {keys}", _PATHS)
-    listed = checked_passages(found.get("passages"), "the reply")
+    listed = found.get("passages")
+    check_passages(listed or (), "the reply, passages")
     usage = row.get("usage")
     return SystemReply(
         found.get("reply", ""),
@@ -87,13 +93,22 @@ def _stored(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value with dictionaries and lists in place of objects that have them."""
+    """Return a value as JSON has it: dictionaries and lists in place of objects that have them, None for no number."""
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     if isinstance(value, type):
         return value
+    if type(value).__name__ in _MISSING or (isinstance(value, float) and isnan(value)):
+        return None
+    if callable(listed := getattr(value, "tolist", None)):
+        # numpy's arrays and numbers
+        return plain(listed())
+    if isinstance(value, date | Decimal):
+        return str(value)
     dump = next((found for name in _DUMPS if callable(found := getattr(value, name, None))), None)
     if dump is not None:
         return plain(dump())

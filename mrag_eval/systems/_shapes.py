@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from typing import Any
 
 from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value
@@ -13,10 +15,10 @@ FIELDS = ("id", "lang", "question", "answer", "reference", "contexts", "context_
 PASSAGE: Mapping[str, tuple[str, ...]] = {
     "text": (
         *("text", "content", "page_content", "kwargs.page_content", "document.content"),
-        *("node.text", "node.text_resource.text", "retrieval text"),
+        *("node.text", "node.text_resource.text", "retrieval text", "snippet"),
     ),
     "id": (
-        *("id", "document.id", "node.id_", "node.node_id", "kwargs.id", "docid", "metadata.id"),
+        *("id", "_id", "document.id", "node.id_", "node.node_id", "kwargs.id", "docid", "metadata.id"),
         *("meta.id", "kwargs.metadata.id"),
     ),
     "lang": (
@@ -178,7 +180,7 @@ SHAPES: tuple[Shape, ...] = (
         question="|".join(("query", "question", *_in_answers("query"))),
         answer="|".join((*_in_answers("data"), "replies.0", "llm.replies.0")),
         reference="ground_truth|ground_truth_answer|expected_answer",
-        contexts="|".join(("documents", "retriever.documents", *_in_answers("documents"))),
+        contexts="|".join(("documents", "retriever.documents", *_in_answers("documents"), *_in_answers("document"))),
     ),
     _shape(
         "OpenAI",
@@ -187,7 +189,7 @@ SHAPES: tuple[Shape, ...] = (
         answer="choices.0.message.content|choices.0.text",
         error="error",
         reference="reference",
-        contexts="choices.0.message.context.citations|choices.0.message.contexts|contexts|citations|search_results",
+        contexts="choices.0.message.context.citations|choices.0.message.contexts|contexts|search_results|citations",
     ),
     replace(
         _shape(
@@ -257,6 +259,12 @@ def shape_of_columns(columns: Mapping[str, str]) -> Shape:
 _COLUMNS = "--columns question=COLUMN,answer=COLUMN,contexts=COLUMN   (docs/score.md has all fields)"
 
 
+def holds(row: Mapping[str, Any], shape: Shape, name: str, path: str) -> bool:
+    """Return whether a row has anything at the path that a user names for a field, None included."""
+    items = _items(shape.found(row, "contexts")[1], shape.parted_by) if name.startswith("contexts.") else [row]
+    return any(path_in(item, path) for item in items)
+
+
 def path_in(row: Any, path: str) -> bool:
     """Return whether there is anything at a path, None included."""
     if isinstance(row, Mapping) and path in row:
@@ -297,7 +305,10 @@ def value_at(row: Any, path: str) -> Any:
 
 
 def decoded(text: str) -> Any:
-    """Return the value that a text is the JSON, or the Python literal, of; the text itself if it is neither."""
+    """Return the value that a text is the JSON, or the Python literal, of; the text itself if it is neither.
+
+    Arrays of numpy count as literals: they are printed without commas.
+    """
     try:
         return json_value(text, lax=True)
     except JsonFault:
@@ -305,25 +316,66 @@ def decoded(text: str) -> Any:
     from ast import literal_eval
 
     try:
-        return literal_eval(text)
+        return literal_eval(_with_commas(text) if _APART.search(text) else text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
 
 
-def text_of(value: Any, name: str, *, encoded: bool = False) -> Any:
-    """Return the text of a question or an answer; of a list of chat turns, the last; the value itself if none is there.
+# What may be two values without a comma between them, or one of numpy's.
+_APART = re.compile(r"""['"}\])\d]\s+['"{\[\d]|\bnan\b|\bnp\.""")
 
-    An object's text is at one of the paths at which any shape keeps that field.
+
+def _with_commas(text: str) -> str:
+    """Return a literal with a comma between any two values, and without numpy's names of their types.
+
+    Raises SyntaxError for what has no end.
+    """
+    from tokenize import NAME, NUMBER, STRING, TokenError, generate_tokens
+
+    parts: list[str] = []
+    ended, before = False, ""
+    try:
+        for token in generate_tokens(StringIO(text).readline):
+            is_type, before = token.string in ("np", ".") or before == ".", token.string
+            if is_type:
+                continue
+            is_value = token.type in (NAME, NUMBER, STRING)
+            if ended and (is_value or token.string in ("[", "{")):
+                parts.append(",")
+            if token.string.strip():
+                parts.append("None" if token.string == "nan" else token.string)
+                ended = is_value or token.string in ("]", "}")
+    except TokenError as error:
+        raise SyntaxError(str(error)) from None
+    return " ".join(parts)
+
+
+def text_of(value: Any, name: str, *, encoded: bool = False) -> Any:
+    """Return the text of a question or an answer; the value itself if none is there.
+
+    An object's text is at one of the paths at which any shape keeps that field. Of a list of chat turns it is the
+    last's, of a list of a text's parts all of theirs. An encoded list of anything else is a text that looks like one.
     """
     if isinstance(value, str) and encoded and value[:1] in ("{", "["):
-        value = decoded(value)
+        inner = decoded(value)
+        turns = inner if isinstance(inner, list) else [inner]
+        value = inner if turns and all(isinstance(turn, Mapping) for turn in turns) else value
     if isinstance(value, Mapping):
-        paths = (*_INSIDE[name], "content", "text", "value")
+        paths = (*_INSIDE[name], "content", "text", "value", "messages", "kwargs")
         found = next((value[path] for path in paths if value.get(path) is not None), None)
         return value if found is None else text_of(found, name, encoded=encoded)
     if isinstance(value, list | tuple) and value:
+        parts = [part for part in value if isinstance(part, str) or _is_part(part)]
+        if len(parts) == len(value) and any(map(_is_part, parts)):
+            texts = [part if isinstance(part, str) else text_of(part.get("text", ""), name) for part in parts]
+            return "".join(text for text in texts if isinstance(text, str)) or value
         return text_of(value[-1], name, encoded=encoded)
     return value
+
+
+def _is_part(value: Any) -> bool:
+    """Return whether a value is one of the parts of a text, such as those of a model that thinks or cites."""
+    return isinstance(value, Mapping) and "type" in value and not {"role", "content", "kwargs"} & value.keys()
 
 
 _INSIDE = {
@@ -363,14 +415,19 @@ def completion_in(row: Mapping[str, Any], shape: Shape) -> dict[str, Any] | None
 _WHOLE = ("message.content", "text")
 
 
-def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a row of any shape as one of :data:`OWN`; ``kept`` are further keys of it.
+def in_own_terms(
+    row: Mapping[str, Any], shape: Shape, where: str, kept: Sequence[str] = (), *, lenient: bool = False
+) -> dict[str, Any]:
+    """Return a row of any shape as one of :data:`OWN`; ``kept`` are the paths of what else is kept.
 
-    A field that is not there is left out. Raises DataError, naming the row, for what has no text; the content of a
-    chat completion need not have any.
+    A field that is not there is left out, and so is a context without a text and an id. Raises DataError, naming the
+    row, for a question or an answer that has no text, unless ``lenient``, and for a context that is none; the content
+    of a chat completion need not have any.
     """
+    also = {path: value for path in kept if (value := value_at(row, path)) is not None}
     if shape is OWN:
-        return dict(row)
+        shown = row.get("passages")
+        return {**row, **also} | ({} if shown is None else {"passages": _passages(shown, shape, f"{where}, passages")})
     out: dict[str, Any] = {}
     said = completion_in(row, shape)
     for name in ("question", "answer"):
@@ -381,7 +438,10 @@ def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequenc
             text = text_of(value, name, encoded=shape.encoded)
         if isinstance(text, int | float) and not isinstance(text, bool):
             text = str(text)
-        if text is not None and not isinstance(text, str) and (name == "question" or said is None):
+        if isinstance(value, str) and not isinstance(text, str) and not shape.joined_by:
+            # the user named it as a text, whatever it looks like
+            text = value
+        if not (text is None or isinstance(text, str) or lenient) and (name == "question" or said is None):
             raise DataError(f"{where}: '{path}' holds no text, found {type(text).__name__}", _COLUMNS)
         if isinstance(text, str):
             out[OWN.paths[name][0]] = text
@@ -395,11 +455,8 @@ def in_own_terms(row: Mapping[str, Any], shape: Shape, where: str, kept: Sequenc
     path, contexts = shape.found(row, "contexts")
     if contexts is not None:
         ids = _flat(shape.found(row, "context_ids")[1])
-        out["passages"] = [
-            _passage(item, shape, ids[n] if n < len(ids) else None)
-            for n, item in enumerate(_items(contexts, shape.parted_by))
-        ]
-    return out | {key: row[key] for key in kept if row.get(key) is not None}
+        out["passages"] = _passages(contexts, shape, f"{where}, {path}", ids)
+    return out | also
 
 
 def _whole(value: Any, part: str) -> Any:
@@ -426,14 +483,45 @@ def _items(value: Any, parted_by: str) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _passage(item: Any, shape: Shape, name: Any) -> Any:
-    if isinstance(item, str):
-        return {"text": item, "id": name}
+def _passages(value: Any, shape: Shape, place: str, ids: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    found = []
+    for number, item in enumerate(_items(value, shape.parted_by)):
+        passage = _passage(item, shape, ids[number] if number < len(ids) else None)
+        if passage is None:
+            raise DataError(f"{place}[{number}]: expected a text, or a dictionary with 'id' or 'text'", _PASSAGE)
+        found += [passage] if passage else []
+    return found
+
+
+_PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
+# The address of a context is its name, not its text.
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://\S+\s*", re.IGNORECASE)
+
+
+def _passage(item: Any, shape: Shape, name: Any) -> dict[str, Any] | None:
+    """Return a context; {} for one that is empty, None for what is none."""
+    found: dict[str, Any] = {}
+    if not (item is None or isinstance(item, str | Mapping)):
+        return None
+    if isinstance(item, str) and item.strip():
+        found["id" if _ADDRESS.fullmatch(item) else "text"] = item
+    elif isinstance(item, Mapping):
+        if shape is OWN and str(item.get("text") or item.get("id") or "").strip():
+            return {**item}
+        for key, usual in PASSAGE.items():
+            # an id may also be that of a class, and a text be empty
+            for path in (key,) if shape is OWN else (*shape.passage.get(key, ()), *usual):
+                value = value_at(item, path) if "." in path else item.get(path)
+                if isinstance(value, str | int | float) and str(value).strip():
+                    found[key] = value
+                    break
+        if name is None and not {"text", "id"} & found.keys() and item.get("url"):
+            found["id"] = item["url"]
+    if name not in (None, ""):
+        found.setdefault("id", name)
+    if {"text", "id"} & found.keys():
+        return found
     if not isinstance(item, Mapping):
-        return item
-    found = {
-        key: next((value for path in paths if (value := value_at(item, path)) is not None), None)
-        for key, paths in ((key, (*shape.passage.get(key, ()), *paths)) for key, paths in PASSAGE.items())
-    }
-    found["id"] = name if found["id"] is None else found["id"]
-    return {key: value for key, value in found.items() if value is not None}
+        return {}
+    empty = [value_at(item, path) for path in (*shape.passage.get("text", ()), *PASSAGE["text"]) if path_in(item, path)]
+    return {} if empty and not any(str(value or "").strip() for value in empty) else None

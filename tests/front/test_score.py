@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,10 +21,11 @@ from mrag_eval._front._logs import Log, read_qrels
 from mrag_eval._front._score import _indented
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
+from mrag_eval.datasets._files import _PACKED
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
-from mrag_eval.systems._shapes import OWN, SHAPES, recognised
+from mrag_eval.systems._shapes import OWN, SHAPES, decoded, recognised, value_at
 from tests.report.runs import write_run
 from tests.worlds import logs
 from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa
@@ -74,6 +77,187 @@ def test_a_shape_is_recognised_by_its_name_alone(name: str) -> None:
     assert shape is not None
     assert shape.name == name.partition(", ")[0]
     assert {one.name for one in SHAPES} == {key.partition(", ")[0] for key in logs.SHAPES} | {*logs.APART}
+
+
+@pytest.mark.parametrize("first", ["without its answer", "with null", "with NaN"])
+@pytest.mark.parametrize("name", [name for name in logs.SHAPES if "OpenInference" not in name])
+def test_the_first_row_need_not_have_an_answer(name: str, first: str) -> None:
+    rows = rows_of(logs.SHAPES[name])
+    lists = {"Haystack": "answers", "Haystack, a pipeline": "llm", "OpenAI": "choices"}
+    place = lists.get(name) or Log.of(rows).mapping["answer"]
+    value = None if first == "with null" else float("nan")
+    without = {key: part for key, part in rows[0].items() if key != place}
+    log = Log.of([without if first == "without its answer" else {**without, place: value}, *rows[1:]])
+    assert log.shape.name == name.partition(", ")[0]
+    assert [row.get("reply") is None for _, row in log.rows()] == [True, *[False] * (len(rows) - 1)]
+
+
+# MEMERAG's rows are told by their answers alone.
+@pytest.mark.parametrize("name", [*logs.SHAPES, "BERGEN", "PsiloQA"])
+def test_a_cell_without_a_value_is_missing_wherever_it_stands(name: str) -> None:
+    import pandas as pd
+
+    made = {"BERGEN": logs.bergen, "PsiloQA": lambda _: [psiloqa("a", "de", " Sie mahlt Roggen.", [])]}
+    rows = (logs.SHAPES | made)[name](TURNS[0])
+    heads = {path.partition(".")[0] for paths in Log.of(rows).shape.paths.values() for path in paths}
+    for key in [key for key in rows[0] if key in heads and key not in ("attributes", "metadata", "context")]:
+        for missing in (float("nan"), np.float32("nan"), pd.NA, pd.NaT):
+            changed, wanted = ([*rows, {**rows[0], "id": "last", key: value}] for value in (missing, None))
+            assert list(Log.of(changed).rows()) == list(Log.of(wanted).rows()), key
+
+
+def test_a_frame_its_rows_and_its_files_give_the_same(tmp_path: Path) -> None:
+    import pandas as pd
+
+    rows = [{**row, "retrieved_contexts": np.array(row["retrieved_contexts"])} for row in rows_of(logs.ragas)]
+    rows = [{**row, "retrieved_context_ids": np.array(row["retrieved_context_ids"])} for row in rows]
+    frame = pd.DataFrame(rows)
+    frame.loc[0, "response"], frame.loc[1, "reference"] = None, np.nan
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    frame.to_parquet(tmp_path / "log.parquet")
+    pd.read_parquet(tmp_path / "log.parquet").to_csv(tmp_path / "again.csv", index=False)
+    wanted = found(score(frame))
+    assert [row["reply"] == "" for row in wanted.values()] == [True, *[False] * 4]
+    for other in (frame.to_dict("records"), *sorted(tmp_path.iterdir())):
+        assert found(score(other)) == wanted, other
+
+
+@pytest.mark.parametrize("name", [*logs.SHAPES, "described"])
+@pytest.mark.parametrize("text", ['["Paris", "Lyon"]', "[2, 3, 5]", "[1841]", "[]", "['a' 'b']", "{1, 2}", "[[1], {}]"])
+def test_an_answer_that_looks_like_a_list_is_a_text(name: str, text: str) -> None:
+    make = logs.described if name == "described" else logs.SHAPES[name]
+    rows = make(replace(TURNS[0], answer=text))
+    ((_, row),) = Log.of(rows, COLUMNS if name == "described" else None).rows()
+    assert row["reply"] == text
+    if name == "described":
+        # the user says that it is one, and an object of unknown keys is one as well
+        (found,) = make(replace(TURNS[0], answer='{"city": "Varn"}'))
+        assert next(Log.of([found], COLUMNS).rows())[1]["reply"] == '{"city": "Varn"}'
+
+
+# Answers as models that think, cite and call tools write them.
+PARTS: dict[str, list[Any]] = {
+    "texts": [{"type": "text", "text": "It was built "}, {"type": "text", "text": "in 1841."}],
+    "a thought": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "It was built in 1841."}],
+    "a thought last": [{"type": "text", "text": "It was built in 1841."}, {"type": "reasoning", "summary": []}],
+    "citations": [{"type": "text", "text": "It was built ", "citations": [{"cited_text": "a"}]}, "in 1841."],
+    "annotations": [{"type": "output_text", "text": {"value": "It was built in 1841.", "annotations": []}}],
+    "turns": [{"role": "user", "content": "When?"}, {"role": "assistant", "content": "It was built in 1841."}],
+    "a turn of parts": [
+        {"type": "reasoning", "content": []},
+        {"type": "message", "content": [{"type": "text", "text": "It was built "}, "in 1841."]},
+    ],
+    "a dumped message": [{"type": "constructor", "id": ["AIMessage"], "kwargs": {"content": "It was built in 1841."}}],
+}
+
+
+@pytest.mark.parametrize("name", ["ragas", "deepeval", "LangChain", "LangChain, a chain", "LlamaIndex", "described"])
+@pytest.mark.parametrize("kind", PARTS)
+def test_an_answer_in_parts_is_all_of_them_in_every_shape(name: str, kind: str) -> None:
+    (row,) = (logs.described if name == "described" else logs.SHAPES[name])(TURNS[0])
+    columns = COLUMNS if name == "described" else None
+    place = Log.of([row], columns).mapping["answer"]
+    for value in (PARTS[kind], {"messages": PARTS[kind]}):
+        for encoded in (False, True) if name == "described" else (False,):
+            ((_, own),) = Log.of([{**row, place: json.dumps(value) if encoded else value}], columns).rows()
+            if not (encoded and kind == "citations" and isinstance(value, list)):
+                assert own["reply"] == "It was built in 1841."
+
+
+@pytest.mark.parametrize("name", [name for name in logs.SHAPES if "OpenInference" not in name])
+def test_an_empty_context_is_none(name: str) -> None:
+    wanted = logs.SHAPES[name](TURNS[0])
+    log = Log.of(wanted)
+    for empty in ("", "  ", None, float("nan"), {"text": ""}, {"text": None, "score": 0.2}):
+        rows = logs.SHAPES[name](TURNS[0])
+        # behind the others, whose ids may stand in a list of their own
+        value_at(rows[0], log.mapping["contexts"]).append(empty)
+        assert list(Log.of(rows).rows()) == list(log.rows())
+    rows = logs.SHAPES[name](TURNS[0])
+    shown = value_at(rows[0], log.mapping["contexts"])
+    shown[:] = ["", *(np.array([text for _, text in TURNS[0].contexts], dtype=object))]
+    rows[0].pop("retrieved_context_ids", None)
+    assert [item["text"] for item in next(Log.of(rows).rows())[1]["passages"]] == [
+        text for _, text in TURNS[0].contexts
+    ]
+
+
+_KINDS = {
+    "LLM": ({"messages": [{"role": "user", "content": "Answer."}], "model": "m"}, {"choices": []}),
+    "EMBEDDING": ({"model": "e", "input": ["When?"]}, {"data": []}),
+    "TOOL": ({"city": "Varn"}, {"weather": "sunny"}),
+    "RETRIEVER": ({"k": 5}, {"documents": [{"document": {"content": "x"}}]}),
+    "RERANKER": ([1, 2], []),
+}
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("name", [name for name in logs.SHAPES if "OpenInference" in name])
+def test_of_the_spans_of_a_trace_only_the_outermost_needs_texts(kind: str, encoded: bool, name: str) -> None:
+    rows = logs.SHAPES[name](TURNS[0])
+    given, said = (json.dumps(value) if encoded else value for value in _KINDS[kind])
+    child = {
+        "OpenInference": {"attributes": {"input.value": given, "output.value": said}},
+        "OpenInference, a frame": {"attributes.input.value": given, "attributes.output.value": said},
+        "OpenInference, Langfuse": {"metadata": {"attributes": {}}, "input": given, "output": said},
+    }[name]
+    child |= {"context": {"trace_id": "q1"}, "parent_id": "a"}
+    for place in range(len(rows) + 1):
+        ((_, row),) = Log.of([*rows[:place], child, *rows[place:]]).rows()
+        assert row == next(Log.of(rows).rows())[1]
+    outermost = {**child, "parent_id": None}
+    if kind != "RERANKER" or not encoded:
+        with pytest.raises(DataError, match="holds no text"):
+            list(Log.of([outermost]).rows())
+
+
+@pytest.mark.parametrize("name", [name for name in logs.SHAPES if "OpenInference" in name])
+def test_two_questions_in_one_trace_are_refused(name: str) -> None:
+    first, second = (logs.SHAPES[name](replace(turn, id="q1")) for turn in TURNS[:2])
+    with pytest.raises(DataError, match=r"rows\[\d\]: trace 'q1' has two outermost spans, the first is rows\[\d\]"):
+        list(Log.of([*first, *second]).rows())
+    assert len(list(Log.of([*first, *first]).rows())) == 1
+
+
+def test_an_address_is_no_text_of_a_context() -> None:
+    (row,) = logs.openai(TURNS[0])
+    row["choices"][0]["message"].pop("context")
+    row["citations"] = ["https://a.org/x", "see https://b.org"]
+    shown = {"title": "A", "url": "https://a.org/x"}
+    searched = [shown, {**shown, "snippet": "Built in 1841."}]
+    read = [next(Log.of([{**row, **more}]).rows())[1]["passages"] for more in ({}, {"search_results": searched})]
+    assert read == [
+        [{"id": "https://a.org/x"}, {"text": "see https://b.org"}],
+        [{"title": "A", "id": "https://a.org/x"}, {"title": "A", "text": "Built in 1841."}],
+    ]
+
+
+def test_an_extracted_answer_has_its_document() -> None:
+    document = {"id": "p1", "content": "Varn."}
+    row = {"answers": [{"data": "Varn", "query": "Where?", "document": document, "score": 0.9}]}
+    assert next(Log.of([row]).rows())[1]["passages"] == [{"id": "p1", "text": "Varn."}]
+
+
+def test_contexts_of_our_own_may_be_plain_texts() -> None:
+    rows = [{**row, "passages": [item["text"] for item in row["passages"]]} for row in rows_of(logs.own)]
+    plain = [
+        {key: value for key, value in row.items() if key != "retrieved_context_ids"} for row in rows_of(logs.ragas)
+    ]
+    assert found(score(rows)) == found(score(plain))
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1), min_size=1, max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_a_list_is_read_as_pandas_json_and_numpy_print_it(texts: list[str]) -> None:
+    numbered = [{"id": n, "text": text} for n, text in enumerate(texts)]
+    with np.printoptions(threshold=1 << 20):
+        for value in (texts, numbered, list(range(len(texts)))):
+            printed = [str(value), json.dumps(value), str(np.array(value, dtype=object)), str(np.array(value))]
+            assert [decoded(text) for text in printed] == [value] * 4
+    assert decoded("[np.str_('a'), np.int64(3), nan]") == ["a", 3, None]
+    for text in ("[1] Varn", "[a b]", "{'a' 'b'", "['a", "[note] the 'text' 'here'"):
+        assert decoded(text) == text
 
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).map(lambda text: f"w{text}")
@@ -407,6 +591,12 @@ def test_a_column_breaks_scores_down() -> None:
     assert dict(frame[frame.dimension == "channel"][["cell", "n"]].values.tolist()) == {"app": 3, "web": 2}
 
 
+@pytest.mark.parametrize("number", [np.int64(3), np.int32(3), np.uint8(3), 3, np.array(3), "3"])
+def test_numbers_of_numpy_are_numbers(number: Any) -> None:
+    row = {"id": number, "query": "Where?", "lang": "en", "reply": "There.", "note": np.float32(0.5)}
+    assert [*found(score([row], "refused"))] == ["3"]
+
+
 # --------------------------------------------------------------- bad input
 
 
@@ -421,7 +611,9 @@ def test_a_column_breaks_scores_down() -> None:
         ([{**memerag(1, "en", []), "answer": [{"sentence": "a"}, {"text": "b"}]}], "'answer' holds no text, found"),
         ([{"user_input": "Who?", "response": None}], r"rows\[0\]: 'reply' is missing"),
         ([{"user_input": None, "response": "!"}], r"rows\[0\]: it has no question"),
-        ([{**rows_of(logs.ragas)[0], "retrieved_contexts": [3]}], r"rows\[0\], passages\[0\]"),
+        ([{**rows_of(logs.ragas)[0], "retrieved_contexts": ["", 3]}], r"rows\[0\], retrieved_contexts\[1\]: expected"),
+        ([{**rows_of(logs.own)[0], "passages": [{"page_content": "a"}]}], r"rows\[0\], passages\[0\]: expected"),
+        ([{**rows_of(logs.own)[0], "note": {1, 2}}], r"rows\[0\]: .* JSON"),
         ([{**rows_of(logs.ragas)[0], "lang": "nonsense"}], r"rows\[0\]: 'lang'"),
         ([], "there are no rows"),
         ([3], r"rows\[0\]: expected a dictionary"),
@@ -441,6 +633,10 @@ def test_a_bad_row_is_one_line(rows: Any, what: str) -> None:
         ("log.csv", "user_input,response\ncafé,a\n".encode("latin-1"), "not valid UTF-8"),
         ("log.json", b'[{"user_input": "a"', "not valid JSON"),
         ("log.parquet", b"PAR1 no more", "cannot be read as Parquet"),
+        *(("log.jsonl", packed + b"\x00\x9c" * 9, "compressed with") for packed in _PACKED),
+        *(("log.csv", packed + b"\x00\x9c" * 9, "compressed with") for packed in _PACKED),
+        ("log.jsonl", b'{"user_input": "a", "response": NaN}', "line 1: not valid JSON"),
+        ("log.json", b'[{"user_input": "a", "response": NaN}]', "not valid JSON"),
         ("log.jsonl", b"", "there are no rows in"),
         ("log.csv", b"user_input,response\na,b,c\n", "row 1: 2 columns expected"),
     ],
@@ -451,6 +647,7 @@ def test_a_bad_file_is_one_line(name: str, content: bytes, what: str, tmp_path: 
         score(tmp_path / name)
     assert "\n" not in caught.value.message
     assert name in caught.value.message
+    assert ("null" in (caught.value.next_step or "")) == (b"NaN" in content or what == "not valid JSON")
 
 
 def test_nothing_is_written_for_a_log_with_a_bad_row(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mrag_eval.core import same_language
@@ -81,6 +82,12 @@ class Dumped:
         (SystemReply("a", [Found("one", 1)]), "a", [{"text": "one", "score": 1.0}]),
         (("a", [Dumped()]), "a", [{"text": "one", "lang": "en"}]),
         ({"answer": {"content": "a"}, "contexts": ["one"]}, "a", [{"text": "one"}]),
+        (("a", np.array(["one", ""], dtype=object)), "a", [{"text": "one"}]),
+        (
+            SystemReply("a", [{"content": "one", "id": np.int64(7), "score": float("nan")}]),
+            "a",
+            [{"text": "one", "id": "7"}],
+        ),
     ],
 )
 def test_texts_tuples_records_and_objects(value: Any, answer: str, contexts: Any) -> None:
@@ -108,8 +115,8 @@ def test_paths_that_the_user_names_are_where_the_parts_are() -> None:
         ({"said": None}, {"answer": "said"}, "no answer; its keys: said"),
         ({"said": [1]}, {"answer": "said"}, None),
         ({"said": {"n": 1}}, {"answer": "said"}, "holds no text, found dict"),
-        (("a", [{"nothing": 1}]), {}, "expected a dictionary with 'id' or 'text'"),
-        (("a", 5), {}, "expected a dictionary with 'id' or 'text'"),
+        (("a", [{"nothing": 1}]), {}, "or a dictionary with 'id' or 'text'"),
+        (("a", 5), {}, "or a dictionary with 'id' or 'text'"),
     ],
 )
 def test_what_is_missing_is_named_in_one_line(value: Any, columns: Mapping[str, str], said: str | None) -> None:

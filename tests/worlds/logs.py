@@ -96,6 +96,13 @@ def langchain_chain(turn: Turn) -> list[dict[str, Any]]:
     return [{**row, "context": documents}]
 
 
+def langchain_dumped(turn: Turn) -> list[dict[str, Any]]:
+    """Return documents as LangChain's own ``dumps`` writes them: their ids are not those of their class."""
+    kind = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"]}
+    documents = [{**kind, "kwargs": {"id": name, "page_content": text}} for name, text in turn.contexts]
+    return [{**row, "source_documents": documents} for row in langchain(turn)]
+
+
 def llamaindex(turn: Turn) -> list[dict[str, Any]]:
     nodes = [
         {"node": {"id_": name, "text": text, "metadata": {}}, "score": 1 / rank}
@@ -226,6 +233,7 @@ SHAPES: Mapping[str, Callable[[Turn], list[dict[str, Any]]]] = {
     "deepeval": deepeval,
     "LangChain": langchain,
     "LangChain, a chain": langchain_chain,
+    "LangChain, dumped": langchain_dumped,
     "LlamaIndex": llamaindex,
     "Haystack": haystack,
     "Haystack, a pipeline": haystack_pipeline,
