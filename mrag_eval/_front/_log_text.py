@@ -43,7 +43,13 @@ def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[s
         if 0 < (n := rows - found.counts[what]) < rows:
             yield "", f"{_rows(n)} {'has' if n == 1 else 'have'} {said}"
     if found.benchmark is not None:
-        yield "references", f"of {found.benchmark}: {found.counts['joined']:,} of {_rows(rows)} by their id"
+        yield "references", f"of {found.benchmark}: {found.counts['joined']:,} of {_rows(rows)}, by id and language"
+        for what, said in (
+            ("other language", "not joined: their id is known, a question of their language is not"),
+            ("other words", "asked in other words; the benchmark's question is taken"),
+        ):
+            if n := found.counts[what]:
+                yield "", f"{_rows(n)} {said}"
     yield "scored", ", ".join(names)
     if not asked:
         left = [f"{', '.join(metrics)}: no {missing}" for missing, metrics in found.default_metrics()[1].items()]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
-from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language
+from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError, Wait, json_value, uncollected
 from mrag_eval.systems import OWN, Shape, check_passages, hits_of, told_languages
 
@@ -32,7 +32,7 @@ _DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ),
     (("answer", "reference"), ("char3gram_recall", "match_unicode", "f1_unicode")),
     (("answer", "choices"), ("acc",)),
-    (("context", "relevant_ids"), (SHOWN, "hit@5", "mrr@10", "ndcg@10")),
+    (("context", "relevant_ids", "id of a context"), (SHOWN, "hit@5", "mrr@10", "ndcg@10")),
 )
 
 
@@ -54,6 +54,7 @@ class Survey:
         lang: the language of questions that name none; None: it is detected.
         benchmark: the benchmark whose rows the log answers, by name; None without one.
         docs: the questions by id.
+        known: the benchmark's rows by their ids, and by those that its languages share.
         counts: how many rows have something.
         sought: quotes of replies that are in none of the contexts of their rows.
         longest: the most contexts of a row.
@@ -63,7 +64,7 @@ class Survey:
     log: Log
     lang: str | None = None
     benchmark: str | None = None
-    known: Mapping[str, RagDoc] = field(default_factory=dict, repr=False)
+    known: dict[str, list[RagDoc]] = field(default_factory=dict, repr=False)
     breakdowns: tuple[str, ...] = ()
     qrels: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
     run: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False)
@@ -150,24 +151,39 @@ def read_log(
         for chunk in found.chunks():
             _add(found, chunk)
             wait.add(len(chunk))
-    joined = ((found.benchmark, found.known), (qrels, found.qrels), (run, found.run))
-    for source, ids in joined:
+    sources = ((found.benchmark, found.known), (qrels, found.qrels), (run, found.run))
+    for source, ids in sources:
         if source is not None and not ids.keys() & found.docs.keys():
             row, other = next(iter(found.docs)), next((f"'{id}'" for id in ids), "none")
             raise DataError(
                 f"{log.name}: no row has an id of {source} (the first row's is '{row}', the first there is {other})",
                 "keep its ids in the log, and name their column: --columns id=COLUMN",
             )
+    if found.benchmark is not None and not found.counts["joined"]:
+        name, doc = next((name, doc) for name, doc in found.docs.items() if name in found.known)
+        there = ", ".join(dict.fromkeys(other.query_lang for other in found.known[name]))
+        raise DataError(
+            f"{log.name}: no row is of the language of its question in {found.benchmark} (the first, '{name}', is "
+            f"{doc.query_lang}, there {there})",
+            "name the language of all rows with --lang, or that of the benchmark in mrag.yaml, data",
+        )
     return found
 
 
 def _join(found: Survey, benchmark: str | Block) -> None:
-    from mrag_eval.datasets import data_of_config, load_benchmark
+    from mrag_eval.datasets import LOADERS, data_of_config, load_benchmark
 
-    block = {"benchmark": benchmark} if isinstance(benchmark, str) else dict(benchmark)
+    block: dict[str, Any] = {"benchmark": benchmark} if isinstance(benchmark, str) else dict(benchmark)
     name = str(block.get("benchmark"))
-    loaded = load_benchmark({**data_of_config().get(name, {}), **block})
-    found.benchmark, found.known = name, {doc.id: doc for doc in loaded.docs}
+    block = {**data_of_config().get(name, {}), **block}
+    if name in LOADERS and "parallel" in LOADERS[name].block.model_fields:
+        # a log may ask any question in any language
+        block.setdefault("parallel", True)
+    loaded = load_benchmark(block)
+    for doc in loaded.docs:
+        for shared in dict.fromkeys((doc.id, str(doc.extra.get("question_id", doc.id)))):
+            found.known.setdefault(shared, []).append(doc)
+    found.benchmark = name
     found.breakdowns = (*found.breakdowns, *loaded.breakdowns)
 
 
@@ -176,11 +192,7 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
     from mrag_eval.datasets import as_question
 
     found.first = found.first or chunk[0][0]
-    open_ones = [
-        (where, row)
-        for where, row in chunk
-        if row.get("lang") is None and isinstance(row.get("query"), str) and str(row["id"]) not in found.known
-    ]
+    open_ones = [(where, row) for where, row in chunk if row.get("lang") is None and isinstance(row.get("query"), str)]
     told = told_languages([row["query"] for _, row in open_ones]) if found.lang is None else []
     marks = dict(zip((where for where, _ in open_ones), told, strict=False))
     for where, row in chunk:
@@ -193,22 +205,49 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
         reply = row.get("reply")
         if reply is not None and not isinstance(reply, str):
             raise DataError(f"{where}: 'reply' must be text, found {type(reply).__name__}", "an empty reply is ''")
-        doc = found.known.get(name)
+        question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
+        code, unsure = (found.lang, None) if found.lang is not None else marks.get(where, (None, None))
+        is_told = question.get("lang") is None and code is not None
+        if is_told:
+            question["lang"] = code
+            question |= {LANG_BY: "detected"} if found.lang is None else {}
+            question |= {UNSURE_LANGUAGE: unsure} if unsure else {}
+        try:
+            doc = _of_benchmark(found, name, question)
+        except ConfigError as error:
+            raise DataError(f"{where}: 'lang': {error.message}", error.next_step) from None
         if doc is None:
-            question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
-            if found.log.shape is not OWN and "query" not in question:
-                raise DataError(f"{where}: it has no question", "name its column, or the benchmark: --benchmark NAME")
-            code, unsure = (found.lang, None) if found.lang is not None else marks.get(where, (None, None))
-            if question.get("lang") is None and code is not None:
-                question["lang"] = code
-                found.counts["detected"] += found.lang is None
-                question |= {LANG_BY: "detected"} if found.lang is None else {}
-                question |= {UNSURE_LANGUAGE: unsure} if unsure else {}
+            if question.get("query") is None and (name in found.known or found.log.shape is not OWN):
+                step = "the benchmark: --benchmark NAME" if found.benchmark is None else "its language: --lang CODE"
+                raise DataError(f"{where}: it has no question", f"name its column, or {step}")
+            found.counts["detected"] += is_told and found.lang is None
             doc = as_question(question, where)
         if (listed := found.qrels.get(name)) is not None:
             doc = replace(doc, relevant_ids=tuple(listed))
         found.docs[name] = doc
         _count(found, doc, row, where)
+
+
+def _of_benchmark(found: Survey, name: str, question: Mapping[str, Any]) -> RagDoc | None:
+    """Return the benchmark's row that a row answers, and count how they agree; None if none is of its language.
+
+    Languages may share an id: the row is the one that asks in the language which the log or the user gives. A language
+    that was detected must be relied on, unless the words are the same.
+    """
+    held = found.known.get(name)
+    if held is None:
+        return None
+    asked, lang = str(question.get("query") or "").split(), question.get("lang")
+    fitting = [doc for doc in held if lang is None or same_language(doc.query_lang, str(lang))]
+    alike = [doc for doc in (held if LANG_BY in question else fitting) if doc.query.split() == asked]
+    those = alike or ([] if UNSURE_LANGUAGE in question else fitting)
+    those = [doc for doc in those if doc.id == name] or those
+    found.counts["joined" if len(those) == 1 else "other language"] += 1
+    if len(those) != 1:
+        return None
+    found.counts["other words"] += bool(asked) and not alike
+    kept = {key: question[key] for key in found.log.kept if key in question}
+    return replace(those[0], id=name, extra={**those[0].extra, **kept})
 
 
 def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> None:
@@ -226,6 +265,7 @@ def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> No
             "context": bool(listed),
             "contexts given": listed is not None,
             "text of a context": bool(texts),
+            "id of a context": any(item.get("id") not in (None, "") for item in listed or ()),
             "reference": bool(doc.answers),
             "choices": bool(doc.choices),
             "relevant_ids": bool(doc.relevant_ids),

@@ -476,15 +476,117 @@ def test_references_join_by_id_from_a_benchmark() -> None:
     from mrag_eval import load_benchmark
 
     docs = load_benchmark({"benchmark": "demo"}).docs[:6]
-    rows = [{"id": doc.id, "user_input": "?", "response": doc.answers[0], "retrieved_contexts": ["a"]} for doc in docs]
-    results = score(rows, "match", benchmark="demo")
+    rows: list[dict[str, Any]] = [
+        {"id": doc.id, "user_input": doc.query, "response": doc.answers[0], "retrieved_contexts": ["a"], "team": "ours"}
+        for doc in docs
+    ]
+    results = score(rows, "match", benchmark="demo", breakdowns=["team"])
     by_row = found(results)
     assert [by_row[doc.id]["question"] for doc in docs] == [doc.query for doc in docs]
-    assert {row["values"]["match"] for row in by_row.values()} == {1.0}
+    assert {(row["values"]["match"], row["cell"]["team"]) for row in by_row.values()} == {(1.0, "ours")}
     survey = read_log(rows, benchmark="demo")
-    assert len(survey.known.keys() & survey.docs.keys()) == 6
+    assert survey.counts["joined"] == 6
+    assert "references      of demo: 6 of 6 rows, by id and language" in log_lines(survey, ["match"], asked=True)
+    # contexts without ids are never relevant, which is said
+    names, left = survey.default_metrics()
+    assert "match_unicode" in names
+    assert left["id of a context"] == ["shown@k", "hit@5", "mrr@10", "ndcg@10"]
+    assert (
+        measured_names(read_log([{**row, "retrieved_context_ids": ["x"]} for row in rows], benchmark="demo"), None)[-4:]
+        == left["id of a context"]
+    )
     with pytest.raises(MragError, match="no row has an id of demo"):
         score([{**row, "id": f"x{n}"} for n, row in enumerate(rows)], benchmark="demo")
+
+
+_ASKED = {
+    "de": ("Wann hat der Rat der Stadt den Leuchtturm von Varn gebaut?", "im Jahr 1841"),
+    "en": ("When was the lighthouse of Varn built by the council of the town?", "in 1841"),
+    "es": ("¿En qué año construyó el ayuntamiento de la ciudad el faro de Varn?", "en 1841"),
+    "ru": ("В каком году городской совет построил маяк в городе Варн?", "в 1841 году"),
+}
+
+
+@pytest.fixture
+def parallel(tmp_path: Path) -> list[dict[str, Any]]:
+    """Write questions of which all languages share the ids, and return the blocks of benchmarks that hold them."""
+    own = []
+    for lang, (question, answer) in _ASKED.items():
+        asked = [{"id": f"q{n}", "question": question, "answers": [{"text": answer}]} for n in range(8)]
+        squad = {"data": [{"paragraphs": [{"context": question, "qas": [one]} for one in asked]}]}
+        (tmp_path / f"xquad.{lang}.json").write_text(json.dumps(squad), "utf-8")
+        own += [
+            {
+                "id": f"{one['id']}-{lang}",
+                "query": question,
+                "lang": lang,
+                "answers": [answer],
+                "question_id": one["id"],
+            }
+            for one in asked
+        ]
+    questions = write_log(tmp_path / "questions.jsonl", own)
+    languages = {"languages": list(_ASKED)}
+    return [
+        {"benchmark": "xquad", "path": str(tmp_path), **languages},
+        {"benchmark": "jsonl", "path": str(questions)},
+    ]
+
+
+@pytest.mark.parametrize("lang", _ASKED)
+@pytest.mark.parametrize("told", ["row", "option", "detected", "words alone", "no question"])
+def test_a_question_is_joined_in_the_language_in_which_it_was_asked(
+    lang: str, told: str, parallel: list[dict[str, Any]]
+) -> None:
+    question, answer = _ASKED[lang]
+    row: dict[str, Any] = {"response": answer, "user_input": question if told != "option" else f"{question} !!"}
+    if told == "words alone":
+        row["user_input"] = question.replace(" ", "  ")
+    if told == "no question":
+        row = {"reply": answer}
+    row |= {"lang": lang} if told in ("row", "no question") else {}
+    rows = [{**row, "id": f"q{n}"} for n in range(8)]
+    for block in parallel:
+        survey = read_log(rows, benchmark=block, lang=lang if told == "option" else None)
+        assert survey.counts["joined"] == 8
+        assert survey.counts["other words"] == (8 if told == "option" else 0)
+        assert {(doc.query, doc.query_lang, doc.answers) for doc in survey.docs.values()} == {
+            (question, lang, (answer,))
+        }
+        assert {row["values"]["match"] for row in found(score(survey, "match")).values()} == {1.0}
+
+
+@pytest.mark.parametrize("lang", _ASKED)
+def test_a_question_of_another_language_is_left_as_it_is_and_counted(lang: str, parallel: list[dict[str, Any]]) -> None:
+    question, answer = _ASKED[lang]
+    others = [code for code in _ASKED if code != lang]
+    parallel[0]["languages"] = others
+    rows = [
+        {"id": "q0", "user_input": question, "response": answer},
+        {"id": "q1", "user_input": question, "response": answer, "lang": lang},
+        # of which no language can be told
+        {"id": "q2", "user_input": "1841?", "response": answer},
+        {"id": "q3", "user_input": _ASKED[others[0]][0], "response": answer},
+    ]
+    with pytest.raises(
+        MragError, match=f"no row is of the language of its question in xquad .the first, 'q0', is {lang}"
+    ):
+        read_log(rows[:3], benchmark=parallel[0])
+    survey = read_log(rows, benchmark=parallel[0])
+    assert (survey.counts["joined"], survey.counts["other language"]) == (1, 3)
+    assert [(doc.query, doc.answers) for doc in survey.docs.values()] == [
+        *((row["user_input"], ()) for row in rows[:3]),
+        (_ASKED[others[0]][0], (_ASKED[others[0]][1],)),
+    ]
+    said = "\n".join(log_lines(survey, ["match"], asked=True))
+    assert "of xquad: 1 of 4 rows, by id and language" in said
+    assert "3 rows not joined: their id is known, a question of their language is not" in said
+    for key in ("reply", "response"):
+        with pytest.raises(MragError, match=r"rows\[0\]: it has no question") as caught:
+            read_log([{"id": "q0", key: answer, "user_input": None, "query": None}], benchmark=parallel[0])
+        assert "--lang" in (caught.value.next_step or "")
+    with pytest.raises(MragError, match=r"rows\[1\]: 'lang': unknown language 'nonsense'"):
+        read_log([{**row, "lang": "nonsense"} if row["id"] == "q1" else row for row in rows], benchmark=parallel[0])
 
 
 def test_a_run_and_judgements_join_by_id(tmp_path: Path) -> None:
