@@ -38,8 +38,8 @@ from mrag_eval.config import (
     validated,
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Scored, failed_in
-from mrag_eval.platform import ConfigError, RunFiles, Wait, content_key, to_json, uncollected
-from mrag_eval.systems import text_hash
+from mrag_eval.platform import ConfigError, DataError, RunFiles, Wait, content_key, to_json, uncollected
+from mrag_eval.systems import OWN, hits_of, in_own_terms, text_hash
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -82,22 +82,22 @@ def score(
             shapes that docs/score.md lists, or your own benchmark's keys (``query``, ``lang``, ``answers``,
             ``choices``, ``relevant_ids`` ...) with ``reply`` and ``passages``, best first. Of a log that was read, what
             was found.
-        metrics: names of metrics that need no judge and no translator; by default all that the rows have what it takes
-            for.
+        metrics: names of metrics that need no judge and no translator, yours also as ``module:name``; by default all
+            that the rows have what it takes for.
         answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
         task, model: names for the results, which reports and comparisons show.
         output: the folder for results and samples; a temporary one by default.
-        corpus: the passages that the system searched: their ids and those of their documents, a JSON Lines file of
-            passages, or the folder of an index. A row is then unscored by measures of relevance if the corpus holds no
-            relevant id of it. Without it, ids are known from the rows' passages alone.
+        corpus: the passages that the system searched: their ids and those of their documents, a file of passages in
+            any shape of contexts, or the folder of an index. A row is then unscored by measures of relevance if the
+            corpus holds no relevant id of it. Without it, ids are known from the rows' passages alone.
         seed: of the resampling for intervals.
         columns: for rows of no known shape, field (``question``, ``answer``, ``contexts``, ``contexts.text`` ...) ->
             where it is in a row.
         benchmark: the benchmark whose rows were answered, by name or as a ``data`` block: their questions, references
-            and relevant ids are joined by id.
+            and relevant ids are joined by id, in the language in which the row asks.
         lang: the language of the questions that name none; by default it is detected.
         qrels: a file of relevant ids by question (TREC, BEIR, BERGEN). run: a TREC run, for rows without contexts.
-        breakdowns: columns by which scores are broken down as well.
+        breakdowns: columns, or paths, by which scores are broken down as well.
         hash_texts: write hashes in place of all texts of the rows.
         grounded: what tells whether contexts support the answers: a classifier, by hub name or folder, ``panel`` for
             the judges of mrag.yaml, or the block ``judge.grounded`` of a task, also as JSON. Beside ``by: panel`` it
@@ -402,7 +402,7 @@ def _ranked(hit: Hit) -> Ranked:
 
 def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
     """Return the corpus that was searched, as far as it is known."""
-    from mrag_eval.datasets import Held, read_passages
+    from mrag_eval.datasets import Held
     from mrag_eval.retrieval import held_by_index
     from mrag_eval.retrievers import load_index
 
@@ -413,9 +413,26 @@ def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
         path = Path(corpus)
         if path.is_dir():
             return held_by_index(load_index(path), list(found.docs.values()), str(corpus))
-        return Held.among(f"score: {path}", read_passages(path))
+        return Held.among(f"score: {path}", _named_in(path))
     ids = dict.fromkeys(map(str, corpus))
     return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
+
+
+def _named_in(path: Path) -> Iterator[Hit]:
+    """Yield the passages of a file, with what names them and without their texts, in the terms of any shape's contexts.
+
+    Raises DataError naming the line of one without an id.
+    """
+    from mrag_eval.datasets import log_rows
+
+    for where, row in log_rows(path, str(path)):
+        # not our own terms alone
+        held = in_own_terms({"reply": "", "passages": [row]}, replace(OWN), where)["passages"]
+        named = [{key: part for key, part in item.items() if key != "text"} for item in held if "id" in item]
+        if not named:
+            raise DataError(f"{where}: it has no id", 'e.g. {"id": "p1", "doc_id": "d1", "lang": "en", "text": "..."}')
+        (hits,) = hits_of([(where, "", named)])
+        yield from hits or ()
 
 
 def _hash(text: str) -> str:

@@ -12,7 +12,7 @@ from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language, same_language
-from mrag_eval.platform import ConfigError, DataError, Wait, json_value, uncollected
+from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, uncollected
 from mrag_eval.systems import OWN, Shape, check_passages, hits_of, told_languages
 
 if TYPE_CHECKING:
@@ -167,7 +167,22 @@ def read_log(
             f"{doc.query_lang}, there {there})",
             "name the language of all rows with --lang, or that of the benchmark in mrag.yaml, data",
         )
+    if shape is None:
+        _check_named(found, breakdowns)
     return found
+
+
+def _check_named(found: Survey, breakdowns: Sequence[str]) -> None:
+    """Raise DataError for a column that the user names and that neither a row nor the benchmark has."""
+    known = {key for doc in found.docs.values() for key in doc.extra} if breakdowns else set()
+    for name, path in found.log.absent():
+        if name.startswith("contexts.") and not found.counts["context"]:
+            continue
+        if name or path not in known:
+            hint = did_you_mean(
+                path, [*found.log.mapping.values(), *found.log.unread, *known - {LANG_BY, UNSURE_LANGUAGE}]
+            )
+            raise DataError(f"{found.log.name}: no row has '{path}'{hint}", "name one that is there, or leave it out")
 
 
 def _join(found: Survey, benchmark: str | Block) -> None:
@@ -312,12 +327,15 @@ def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Ju
     Raises ConfigError for one that needs a model or is unknown, DataError for one that no row, or not every row, can
     have.
     """
+    from mrag_eval.scoring import METRIC_NAMES
+
     if metrics is None:
         names, _ = found.default_metrics()
         if not names:
             raise DataError(f"{found.first}: 'reply' is missing", "name the answers' column: --columns answer=COLUMN")
         return [*names, *GROUNDED[:1]] if judge is not None and judge.grounded is not None else names
     names = [metrics] if isinstance(metrics, str) else list(metrics)
+    names = [METRIC_NAMES.named(name, "score, metrics") if ":" in name else name for name in names]
     _check_scorable(names)
     classifier = None if judge is None else judge.grounded
     check_grounded(names, classifier, "score", "name one: --grounded MODEL (a hub name or a folder), or panel")
@@ -326,7 +344,8 @@ def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Ju
         raise DataError(f"{found.first}: 'reply' is missing", f"metrics {', '.join(names)} need it")
     if ranked and found.counts["contexts given"] < len(found.docs):
         where = next(where for where, row in found.rows() if row.get("passages") is None)
-        raise DataError(f"{where}: 'passages' is missing", f"metrics {', '.join(names)} need it")
+        key = found.log.mapping.get("contexts", "passages")
+        raise DataError(f"{where}: '{key}' is missing", f"metrics {', '.join(ranked)} need it; [] is an empty list")
     return names
 
 

@@ -23,7 +23,10 @@ def score(
     ] = False,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Metrics, separated by commas. The default is all that the rows have what it takes for."),
+        typer.Option(
+            help="Metrics, separated by commas, yours as MODULE:NAME. The default is all that the rows have what it "
+            "takes for."
+        ),
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -34,7 +37,8 @@ def score(
         ),
     ] = None,
     benchmark: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Join the references of this benchmark's rows by their ids.")
+        str | None,
+        typer.Option(metavar="NAME", help="Join the references of this benchmark's rows by id and language."),
     ] = None,
     lang: Annotated[
         str | None, typer.Option(help="The language of questions that name none, instead of detecting.")
@@ -53,7 +57,8 @@ def score(
         str, typer.Option(help="Where the answer is in the reply: plain, tag, line, choice or citation.")
     ] = "plain",
     breakdown: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Break scores down by a column. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Break scores down by a column, or a path. May be repeated."),
     ] = None,
     grounded: Annotated[
         str | None,
@@ -102,7 +107,7 @@ def score(
         return
     results = _front.score(
         found,
-        names,
+        asked and names,
         answer=answer,
         task=task,
         model=model or log.stem,

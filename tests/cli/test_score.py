@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mrag_eval import score
 from mrag_eval.cli import main
 from tests.worlds import logs
 from tests.worlds.logs import COLUMNS, rows_of, write_log
@@ -52,6 +53,35 @@ def test_scores_are_shown_with_their_n_and_what_they_leave_out(command: Run, tmp
     assert len(list((tmp_path / "out").iterdir())) == 2
 
 
+def test_the_defaults_score_what_python_scores(command: Run, tmp_path: Path) -> None:
+    row = {"user_input": "When was it built?", "response": "In 1841.", "retrieved_contexts": ["one"]}
+    row |= {"retrieved_context_ids": ["p1"], "reference_context_ids": ["p1"]}
+    rows = [row, {**row, "retrieved_contexts": None, "reference_context_ids": ["p9"]}]
+    write_log(tmp_path / "log.jsonl", rows)
+    for words in (["--dry-run"], ["-o", "out"]):
+        code, out, err = command("log.jsonl", *words)
+        assert code == 0, err
+    (line,) = (line for line in out.splitlines() if line.startswith("shown@k"))
+    assert line.split()[1] == "50.0"
+    assert line.endswith("n=2")
+    values = {name: cell.rpartition("n=")[2] for name, cell in score(rows).table.iloc[0].items()}
+    assert set(values) <= {line.partition(" ")[0] for line in out.splitlines()}
+    # what is asked for must be there
+    code, _, err = command("log.jsonl", "--metrics", "shown@k,refused", "--dry-run")
+    assert code == 2
+    assert "log.jsonl, line 2: 'retrieved_contexts' is missing" in err
+    assert "metrics shown@k need it" in err
+
+
+def test_a_metric_of_the_users_is_named_by_its_module(command: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine_words.py").write_text("def reply_words_named(row):\n    return len(row.answer) / 1000\n", "utf-8")
+    code, out, err = command("answers.jsonl", "-o", "out", "--metrics", "mine_words:reply_words_named,refused")
+    assert code == 0, err
+    assert [line for line in out.splitlines() if line.startswith("reply_words_named ")]
+    code, _, err = command("answers.jsonl", "--dry-run", "--metrics", "nowhere_at_all:words")
+    assert (code, "'nowhere_at_all:words' cannot be loaded" in err) == (2, True)
+
+
 def test_columns_describe_a_shape_of_the_users(command: Run) -> None:
     columns = ",".join(f"{key}={path}" for key, path in COLUMNS.items())
     code, out, _ = command("mine.json", "--dry-run", "--columns", columns)
@@ -79,6 +109,8 @@ def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
         (["answers.jsonl", "--dry-run", "--metrics", "refsed"], "unknown metric 'refsed'; did you mean 'refused'"),
         (["answers.jsonl", "--dry-run", "--metrics", "judge_correct"], "'judge_correct' needs a model"),
         (["answers.jsonl", "--dry-run", "--benchmark", "dmo"], "unknown benchmark 'dmo'; did you mean 'demo'"),
+        (["mine.json", "--dry-run", "--columns", "question=frage.text,contexts=zzz"], "mine.json: no row has 'zzz'"),
+        (["answers.jsonl", "--dry-run", "--breakdown", "latenzy"], "no row has 'latenzy'; did you mean 'latency'"),
         (["answers.jsonl", "--dry-run", "--lang", "nonsense"], "unknown language 'nonsense'"),
         (["answers.jsonl", "--dry-run", "--qrels", "nowhere"], "nowhere: no such file"),
         ([".", "--dry-run"], ".: a folder, not a file"),

@@ -25,7 +25,7 @@ from mrag_eval.datasets._files import _PACKED
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
-from mrag_eval.systems._shapes import OWN, SHAPES, decoded, recognised, value_at
+from mrag_eval.systems._shapes import FIELDS, OWN, PASSAGE, SHAPES, decoded, recognised, value_at
 from tests.report.runs import write_run
 from tests.worlds import logs
 from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa
@@ -615,6 +615,28 @@ def test_a_run_and_judgements_join_by_id(tmp_path: Path) -> None:
         read_qrels(tmp_path / "bad.txt")
 
 
+def test_a_question_that_a_run_leaves_out_found_nothing(tmp_path: Path) -> None:
+    (tmp_path / "run.trec").write_text("a Q0 p1 1 0.5 mine\n", "utf-8")
+    rows = [{"id": name, "query": "Where?", "lang": "en", "reply": "There.", "relevant_ids": ["p1"]} for name in "abc"]
+    for row in (rows, [{**row, "passages": None} for row in rows]):
+        for names in (["shown@k"], None):
+            values = [one["values"] for one in found(score(row, names, run=tmp_path / "run.trec")).values()]
+            assert [one["shown@k"] for one in values] == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("lines", [['{"_id": "p1", "title": "A", "text": "b"}'], ['{"id": "x#1", "doc_id": "p1"}']])
+def test_a_corpus_is_known_by_its_ids_alone(lines: list[str], tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text("\n".join(lines), "utf-8")
+    passages = [{"id": "p1", "text": "a"}]
+    row = {"id": "a", "query": "Where?", "lang": "en", "reply": "There.", "relevant_ids": ["p1"], "passages": passages}
+    rows = [row, {**row, "id": "b", "relevant_ids": ["p2"]}]
+    values = [one["values"] for one in found(score(rows, "hit@1", corpus=tmp_path / "corpus.jsonl")).values()]
+    assert values == [{"hit@1": 1.0}, {}]
+    (tmp_path / "corpus.jsonl").write_text('{"text": "b"}\n', "utf-8")
+    with pytest.raises(MragError, match=r"corpus\.jsonl, line 1: it has no id"):
+        score(rows, "hit@1", corpus=tmp_path / "corpus.jsonl")
+
+
 @pytest.mark.parametrize(
     ("option", "text"),
     [
@@ -691,6 +713,38 @@ def test_a_column_breaks_scores_down() -> None:
     assert read_log(rows).log.unread == ["channel"]
     frame = score(rows, "refused", breakdowns=["channel"]).frame
     assert dict(frame[frame.dimension == "channel"][["cell", "n"]].values.tolist()) == {"app": 3, "web": 2}
+
+
+def test_a_path_breaks_scores_down_in_every_shape() -> None:
+    for make in logs.SHAPES.values():
+        rows = [{**row, "meta": {"team": f"of {turn.id}"}} for turn in TURNS for row in make(turn)]
+        frame = score(rows, "refused", breakdowns=["meta.team"]).frame
+        cells = frame[frame.dimension == "meta.team"][["cell", "n"]].values.tolist()
+        assert cells == [[f"of {turn.id}", 1] for turn in TURNS]
+
+
+@pytest.mark.parametrize("field", [*FIELDS, *(f"contexts.{part}" for part in PASSAGE)])
+def test_a_column_that_no_row_has_is_refused_whatever_its_field(field: str) -> None:
+    rows = rows_of(logs.described)
+    with pytest.raises(MragError, match=r"lacks .*nope|no row has 'nope'") as caught:
+        score(rows, columns=COLUMNS | {field: "nope"})
+    assert caught.value.next_step
+    # one row is enough, wherever it stands
+    (last,) = logs.described(replace(TURNS[0], id="last"))
+    last |= {"belege": [{**item, "selten": "a"} for item in last["belege"]], "selten": "en"}
+    if field not in ("id", "question", "answer", "contexts", "contexts.lang", "contexts.score"):
+        assert len(read_log([*rows, last], columns=COLUMNS | {field: "selten"}).docs) == 6
+
+
+def test_a_breakdown_that_no_row_has_is_refused() -> None:
+    rows = [{**row, "channel": "web"} for row in rows_of(logs.described)]
+    with pytest.raises(MragError, match="no row has 'chanel'; did you mean 'channel'"):
+        score(rows, columns=COLUMNS, breakdowns=["chanel"])
+
+
+def test_no_context_needs_no_part() -> None:
+    rows = [{**row, "belege": []} for row in rows_of(logs.described)]
+    assert read_log(rows, columns=COLUMNS).docs
 
 
 @pytest.mark.parametrize("number", [np.int64(3), np.int32(3), np.uint8(3), 3, np.array(3), "3"])
