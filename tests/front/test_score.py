@@ -747,6 +747,17 @@ def test_no_context_needs_no_part() -> None:
     assert read_log(rows, columns=COLUMNS).docs
 
 
+@pytest.mark.parametrize("missing", [{}, {"id": None}, {"id": float("nan")}])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_row_without_an_id_has_its_number(missing: dict[str, Any], first: bool) -> None:
+    row = {"query": "Where?", "lang": "en", "reply": "There."}
+    assert [*read_log([{**row, **missing}, {**row, "id": "a"}, {**row, **missing}]).docs] == ["0", "a", "2"]
+    rows = [{**row, **missing}, {**row, "id": 0}] if first else [{**row, "id": 1}, {**row, **missing}]
+    with pytest.raises(MragError, match=r"two rows have the id '\d', the second is rows\[1\]") as caught:
+        read_log(rows)
+    assert "a row without one has its number, from 0" in (caught.value.next_step or "")
+
+
 @pytest.mark.parametrize("number", [np.int64(3), np.int32(3), np.uint8(3), 3, np.array(3), "3"])
 def test_numbers_of_numpy_are_numbers(number: Any) -> None:
     row = {"id": number, "query": "Where?", "lang": "en", "reply": "There.", "note": np.float32(0.5)}
