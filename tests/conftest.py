@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 from mrag_eval.platform import _secrets
@@ -24,6 +25,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # a model of one worker, and the servers that it starts, would compete for the cores of the other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# typer makes the tree of all commands for every call, and no call changes it
+typer.main.get_command = remembered.commands
 
 # a busy machine is no fault of ours
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
