@@ -1,9 +1,9 @@
-"""Programs that start at once: copies of one process that has already loaded torch and the harness.
+"""Programs that start at once: copies of one process that has already loaded the package, torch and the harness.
 
-A start of ``mrag-eval run`` spends some seconds on imports. :class:`Programs` starts one process that imports
-everything once, when the first evaluation is requested. The programs in its folder are small clients: each passes its
-arguments, environment, folder and open files to that process, which forks. So every call is still a separate process
-with its own state and exit code. Tests about processes themselves (signals, locks, imports) start ``sys.executable``.
+A start of ``mrag-eval run`` spends some seconds on imports. :class:`Programs` starts one process that imports the
+package, and torch and the harness when the first evaluation is requested. The programs in its folder are small clients:
+each passes its arguments, environment, folder and open files to that process, which forks. So every call is still a
+separate process with its own state and exit code.
 
 Tests of processes themselves (signals, locks, what is imported) start ``sys.executable``.
 """
@@ -17,6 +17,7 @@ import shlex
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -100,6 +101,26 @@ class Programs:
         self._home.cleanup()
 
 
+def _load_package() -> None:
+    """Import every module of the package that does not need torch, and make the tree of commands."""
+    import gc
+    import importlib
+    import pkgutil
+
+    import typer.main
+
+    import mrag_eval
+    from mrag_eval.cli._app import app
+    from tests import remembered
+
+    for module in pkgutil.walk_packages(mrag_eval.__path__, "mrag_eval."):
+        if not {"harness", "__main__"} & {*module.name.split(".")}:
+            importlib.import_module(module.name)
+    typer.main.get_command = remembered.commands
+    remembered.commands(app)
+    gc.freeze()
+
+
 def _load() -> None:
     """Import everything that an evaluation needs, and collect what the harness collects for every run."""
     import gc
@@ -120,17 +141,23 @@ def _load() -> None:
     gc.freeze()  # otherwise every call copies the memory of everything that was loaded
 
 
+def _reap(*_: Any) -> None:
+    """Take note of the processes that ended, so that their seconds count as those of the tests."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def _serve(address: str) -> list[str]:
     """Fork for every call; in the child, return the arguments of Python for that call."""
-    import importlib
     import signal
 
-    importlib.import_module("mrag_eval.cli._app")
+    _load_package()
     loaded = False
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the waiting processes
+    signal.signal(signal.SIGCHLD, _reap)
     print("ready", flush=True)
     while True:
         ready, _, _ = select.select([listener, sys.stdin], [], [])
@@ -142,7 +169,7 @@ def _serve(address: str) -> list[str]:
         if not loaded and _EVALUATING & {name, *arguments}:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _load()
-            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            signal.signal(signal.SIGCHLD, _reap)
             loaded = True
         if os.fork():
             client.close()
