@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,9 +136,10 @@ def made(
     for number, content in kept.items():
         vectors[places[number]] = np.frombuffer(content, "<f4").reshape(-1, model.dim)
     ids = [[passages[position].id for position in places[number]] for number in left]
-    for nth, fresh in vectors_arriving(model, asked, ids=ids):
-        vectors[places[left[nth]]] = fresh
-        if ahead is not None:
-            ahead.keep(left[nth], fresh.astype("<f4", copy=False).tobytes())
-        on_batch(len(asked[nth]))
+    with closing(vectors_arriving(model, asked, ids=ids)) as arriving:
+        for nth, fresh in arriving:
+            vectors[places[left[nth]]] = fresh
+            if ahead is not None:
+                ahead.keep(left[nth], fresh.astype("<f4", copy=False).tobytes())
+            on_batch(len(asked[nth]))
     return Made(passages, vectors)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -111,7 +111,7 @@ class ApiEmbedder:
 
     def arriving(
         self, batches: Sequence[Sequence[str]], *, queries: bool = False, failed: OnFailed | None = None
-    ) -> Iterator[tuple[int, Vectors]]:
+    ) -> Generator[tuple[int, Vectors], None, None]:
         """Embed passages (or queries), one request for each batch; yield its number and vectors as they arrive.
 
         ``failed`` receives the batches whose request failed for good; without it, the first one's fault is raised.
@@ -128,7 +128,7 @@ class ApiEmbedder:
 
     def _arriving(
         self, batches: Sequence[list[str]], task: str | None, failed: OnFailed | None = None
-    ) -> Iterator[tuple[int, Vectors]]:
+    ) -> Generator[tuple[int, Vectors], None, None]:
         transport = Transport(
             Endpoint(self.name, self._url, self._headers()),
             self._api.body,

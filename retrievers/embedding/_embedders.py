@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -174,7 +175,7 @@ def vectors_arriving(
     queries: bool = False,
     failed: OnFailed | None = None,
     ids: Sequence[Sequence[str]] | None = None,
-) -> Iterator[tuple[int, Vectors]]:
+) -> Generator[tuple[int, Vectors], None, None]:
     """Embed batches of passages (or queries); yield the number and vectors of each as soon as it is embedded.
 
     An endpoint embeds several at a time, in any order; other embedders one after the other. ``failed`` receives the
@@ -186,16 +187,18 @@ def vectors_arriving(
     else:
         embed = embedder.embed_queries if queries else embedder.embed_passages
         found = ((number, embed(batch)) for number, batch in enumerate(batches))
-    for number, vectors in found:
-        try:
-            named = (batches[number], "text") if ids is None else (ids[number], "passage")
-            fit = checked(embedder, vectors, *named)
-        except CorpusError as fault:
-            if failed is None:
-                raise
-            failed(number, FailedBatch(f"malformed: {fault.message}", fault))
-            continue
-        yield number, fit
+    # an error that ends this holds on to what it interrupts: requests would be sent as long as somebody looks at it
+    with closing(found):
+        for number, vectors in found:
+            try:
+                named = (batches[number], "text") if ids is None else (ids[number], "passage")
+                fit = checked(embedder, vectors, *named)
+            except CorpusError as fault:
+                if failed is None:
+                    raise
+                failed(number, FailedBatch(f"malformed: {fault.message}", fault))
+                continue
+            yield number, fit
 
 
 def checked(embedder: Embedder, vectors: Any, names: Sequence[str], of: str = "text") -> Vectors:

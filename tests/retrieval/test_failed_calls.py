@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from mrag_eval.core import Failure, Retrieved
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.models import Reply
 from mrag_eval.platform import CorpusError
+from mrag_eval.platform import _attempts as attempts
 from mrag_eval.retrieval import TaskRows, open_folder, retrieve, retrieve_into
 from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
 from mrag_eval.retrievers import build_index
@@ -233,10 +236,26 @@ def test_a_vector_that_cannot_be_compared_is_a_failure_of_its_row_alone(
         assert failures_of(retrieve(benchmark_.docs, embedded(tmp_path / "index", encoder))) == {}
 
 
+@pytest.fixture
+def sending(monkeypatch: pytest.MonkeyPatch) -> list[Future[Any]]:
+    """Return what is sent to endpoints: a future for each group of requests, which is done when none follows."""
+    started: list[Future[Any]] = []
+
+    @contextmanager
+    def running_on_loop(work: Any) -> Iterator[Future[Any]]:
+        with real(work) as running:
+            started.append(running)
+            yield running
+
+    real = attempts.running_on_loop
+    monkeypatch.setattr(attempts, "running_on_loop", running_on_loop)
+    return started
+
+
 @pytest.mark.parametrize("batch", [1, 64])
 @pytest.mark.parametrize("what", UNUSABLE)
 def test_a_vector_that_cannot_be_compared_ends_a_build_and_names_the_passage(
-    benchmark_: Benchmark, tmp_path: Path, batch: int, what: str
+    benchmark_: Benchmark, tmp_path: Path, batch: int, what: str, sending: list[Future[Any]]
 ) -> None:
     passages = list(benchmark_.corpus or [])
     with serving() as endpoint:
@@ -245,6 +264,9 @@ def test_a_vector_that_cannot_be_compared_ends_a_build_and_names_the_passage(
         endpoint.embeddings = answering_for(down, UNUSABLE[what], endpoint.embeddings)  # type: ignore[method-assign]
         with pytest.raises(CorpusError) as caught:
             build_index(passages, tmp_path / "index", embedder=encoder, progress=False)
+        # whoever looks at the error sends nothing more
+        assert sending
+        assert all(each.done() for each in sending)
     assert f"passage '{passages[5].id}'" in caught.value.message or passages[5].text[:40] in caught.value.message
 
 
