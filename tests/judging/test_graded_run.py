@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from typer.testing import CliRunner
 
-from mrag_eval import harness
-from mrag_eval.cli._app import Session, app
 from mrag_eval.config import split_config
 from mrag_eval.core import YES_NO, VerdictScale
 from mrag_eval.judging import verdict_rubric
@@ -22,8 +18,9 @@ from mrag_eval.report import EXPORTS, read_results
 from mrag_eval.report.files._results import LaterVerdicts
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.scoring import METRIC_NAMES
+from tests.worlds.judged_runs import cli, run_task, serving_judges
 from tests.worlds.model_server import ModelServer, said
-from tests.worlds.small import BASE, ScriptedLM, write_task
+from tests.worlds.small import BASE, write_task
 
 GRADES = [1, 2, 5]
 LABELS = {"labels": ["upheld", "refuted", "not_found"]}
@@ -61,17 +58,8 @@ def judges(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer
         key = "grade" if '"grade"' in prompt else "label"
         return said(json.dumps({"justification": "seen", key: GIVEN[key][body["model"]][topic(prompt)]}))
 
-    server = ModelServer(script)
-    entry = {"model": "local-chat-completions"}
-    names = ("strict", "kind", "moody")
-    spec = {name: {**entry, "model_args": {"model": name, "base_url": server.url}} for name in names}
-    monkeypatch.chdir(tasks)
-    (tasks / "mrag.yaml").write_text(yaml.safe_dump({"models": spec, "judges": list(names)}), "utf-8")
-    monkeypatch.setenv("MRAG_CONFIG", str(tasks / "mrag.yaml"))
-    monkeypatch.setenv("MRAG_CACHE", str(tasks / "cache"))
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    yield server
-    server.close()
+    with serving_judges(tasks, script, monkeypatch) as server:
+        yield server
 
 
 @pytest.fixture
@@ -91,16 +79,10 @@ def finished(tasks: Path, judges: ModelServer) -> Callable[..., Path]:
             data=data,
             judge={} if scale is None else {"prompt": f"./{key}.jinja", "scale": scale},
         )
-        manager = harness.task_manager([str(tasks)], {"pretrained": "org/small"})
-        settings = {"model": ScriptedLM(lambda prompt: "1841"), "tasks": ["graded"], "bootstrap_iters": 100}
-        harness.evaluate({**settings, "log_samples": True}, manager, str(tasks / name))
+        run_task(tasks, "graded", name)
         return tasks / name
 
     return make
-
-
-def cli(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, list(map(str, arguments)), obj=Session())
 
 
 def scores_of(out: Path) -> dict[str, Any]:

@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from typer.testing import CliRunner
 
-from mrag_eval import harness
-from mrag_eval.cli._app import Session, app
 from mrag_eval.config import GROUNDED, Grounded, verdict_metrics
 from mrag_eval.core import LABEL_SHARE, Claim, Grounding, Hit, Judgement, RagDoc, Scored, VerdictScale
 from mrag_eval.models import load_checker
@@ -23,8 +19,9 @@ from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._samples import read_samples, sample_files
 from mrag_eval.scoring import METRICS, more_is_better, score_rows
 from tests.worlds.classifiers import Rule, classifier_folder
+from tests.worlds.judged_runs import cli, run_task, serving_judges
 from tests.worlds.model_server import Answer, ModelServer, said
-from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
+from tests.worlds.small import BASE, TOPICS, write_task
 
 # What each judge says, whatever the row.
 SAYS = {
@@ -56,17 +53,9 @@ def judges(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer
         return said(str(own[key]) if key == "passages" else json.dumps({"justification": "seen", key: own[key]}))
 
     DOWN.clear()
-    server = ModelServer(script)
-    entry = {"model": "local-chat-completions", "retries": 0}
-    spec = {name: {**entry, "model_args": {"model": name, "base_url": server.url}} for name in SAYS}
-    monkeypatch.chdir(tasks)
-    (tasks / "mrag.yaml").write_text(yaml.safe_dump({"models": spec, "judges": list(SAYS)}), "utf-8")
     (tasks / "grade.jinja").write_text(GRADE, "utf-8")
-    monkeypatch.setenv("MRAG_CONFIG", str(tasks / "mrag.yaml"))
-    monkeypatch.setenv("MRAG_CACHE", str(tasks / "cache"))
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    yield server
-    server.close()
+    with serving_judges(tasks, script, monkeypatch, retries=0) as server:
+        yield server
 
 
 @pytest.fixture
@@ -81,16 +70,10 @@ def finished(tasks: Path, judges: ModelServer) -> Callable[..., Path]:
             (tasks / "questions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
         retrieval = {"mode": "all", "k": 2, "kind": "bm25"}
         write_task(tasks, "t", **{**BASE, "metrics": metrics}, data=data, judge=judge, retrieval=retrieval)
-        manager = harness.task_manager([str(tasks)], {"pretrained": "org/small"})
-        settings = {"model": ScriptedLM(lambda prompt: "1841"), "tasks": ["t"], "bootstrap_iters": 100}
-        harness.evaluate({**settings, "log_samples": True}, manager, str(tasks / name))
+        run_task(tasks, "t", name)
         return Path(name)
 
     return make
-
-
-def cli(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, list(map(str, arguments)), obj=Session())
 
 
 def rejudged(out: Any, *flags: Any) -> None:
