@@ -125,7 +125,14 @@ def test_it_does_not_tell_a_true_statement_from_a_false_one() -> None:
     assert citation_support("The lighthouse was built by Varn [1].", PASSAGES, "en").recall == 1.0
 
 
-@pytest.mark.parametrize("lang", ["ar", "de", "el", "en", "es", "hi", "ru", "tr", "vi", "zh"])
+# the first stage reads three scripts, one of them without spaces
+@pytest.mark.parametrize(
+    "lang",
+    [
+        *("ar", "de", "zh"),
+        *(pytest.param(lang, marks=pytest.mark.slow) for lang in ("el", "en", "es", "hi", "ru", "tr", "vi")),
+    ],
+)
 def test_right_citations_are_told_from_shifted_ones_in_every_language_of_xquad(lang: str, test_data: Path) -> None:
     """The area under the ROC curve on the articles that the bound was not chosen on."""
     cases = measure(test_data / "xquad" / f"xquad.{lang}.json.gz")
