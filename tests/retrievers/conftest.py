@@ -58,13 +58,17 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def passages() -> list[Passage]:
+def small_corpus() -> list[Passage]:
     return [
         Passage(id=f"{lang}-{number}", lang=lang, text=text, title=f"title {number}", doc_id=f"doc-{number}")
         for lang, texts in TEXTS.items()
         for number, text in enumerate(texts)
     ]
+
+
+@pytest.fixture
+def passages() -> list[Passage]:
+    return small_corpus()
 
 
 @pytest.fixture

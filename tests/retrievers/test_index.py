@@ -13,9 +13,10 @@ import pytest
 
 from mrag_eval.core import Hit, Passage
 from mrag_eval.platform import ConfigError, CorpusError, DataError
-from mrag_eval.retrievers import Index, merge_by_score, query_turn, reciprocal_rank_fusion
+from mrag_eval.retrievers import Index, build_index, merge_by_score, query_turn, reciprocal_rank_fusion
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._ordering import Rows, fuse_reciprocal, language_places
+from tests.retrievers.conftest import TokenHashEmbedder, small_corpus
 
 MakeIndex = Callable[..., Index]
 KINDS = [("dense", False), ("bm25", False), ("bm25", True), ("hybrid", False), ("hybrid", True)]
@@ -26,10 +27,12 @@ def ids(hits: list[Hit]) -> list[str]:
     return [hit.id for hit in hits]
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: f"{kind[0]}{'-joint' if kind[1] else ''}")
-def index(request: pytest.FixtureRequest, make_index: MakeIndex, passages: list[Passage]) -> Index:
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: f"{kind[0]}{'-joint' if kind[1] else ''}")
+def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """An index of each kind, which the tests search and do not change."""
     kind, joint = request.param
-    return make_index(passages, kind=kind, joint=joint)
+    path = tmp_path_factory.mktemp("indexes") / "index"
+    return build_index(small_corpus(), path, embedder=TokenHashEmbedder(), kind=kind, joint=joint, progress=False)
 
 
 def test_contents(index: Index, passages: list[Passage]) -> None:
