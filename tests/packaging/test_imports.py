@@ -61,22 +61,23 @@ def test_a_command_that_lists_what_there_is_loads_nothing_heavy() -> None:
     assert loaded & {*HEAVY, "numpy"} == set()
 
 
-def _files() -> list[tuple[str, Path]]:
-    """Return every module of the package with its room."""
+@pytest.fixture(scope="module")
+def modules() -> list[tuple[str, Path, ast.Module]]:
+    """Every module of the package with its room and file."""
     # metrics and retrievers are links, which a glob does not follow
     rooms = {place.name: place.resolve() for place in (ROOT / "mrag_eval").iterdir() if place.is_dir()}
     files = [(room, file) for room, place in rooms.items() for file in place.rglob("*.py")]
     assert {"metrics", "retrievers"} <= {room for room, _ in files}
-    return files
+    return [(room, file, ast.parse(file.read_text("utf-8"))) for room, file in files]
 
 
-def test_a_room_is_imported_through_its_door_alone() -> None:
+def test_a_room_is_imported_through_its_door_alone(modules: list[tuple[str, Path, ast.Module]]) -> None:
     entered = []
-    for room, file in _files():
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            modules += [name.name for name in node.names] if isinstance(node, ast.Import) else []
-            for _, other, *inner in (name.split(".") for name in modules if name.startswith("mrag_eval.")):
+    for room, file, tree in modules:
+        for node in ast.walk(tree):
+            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            named += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            for _, other, *inner in (name.split(".") for name in named if name.startswith("mrag_eval.")):
                 entered += [f"{file}: {other}.{'.'.join(inner)}"] if inner and other != room else []
     assert entered == []
 
@@ -95,10 +96,10 @@ def _has(module: ModuleType, name: str) -> bool:
     return hasattr(module, name) or find_spec(f"{module.__name__}.{name}") is not None
 
 
-def test_two_classes_do_not_share_a_name() -> None:
+def test_two_classes_do_not_share_a_name(modules: list[tuple[str, Path, ast.Module]]) -> None:
     places: dict[str, list[str]] = {}
-    for _, file in _files():
-        for node in ast.parse(file.read_text("utf-8")).body:
+    for _, file, tree in modules:
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

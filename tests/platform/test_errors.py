@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -24,17 +24,24 @@ OF_PROGRAMS = {"MetricError"}
 READERS = ("mrag_eval/datasets/", "mrag_eval/building/territories/_territory_tables.py")
 
 
-def raised() -> Iterator[tuple[str, ast.Call]]:
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package, by its place."""
+    paths = [
+        path for folder in ("mrag_eval", "metrics", "retrievers") for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
+    places = {path.relative_to(ROOT).as_posix(): path for path in paths}
+    links = ("mrag_eval/metrics/", "mrag_eval/retrievers/")
+    return {place: ast.parse(path.read_text("utf-8")) for place, path in places.items() if not place.startswith(links)}
+
+
+def raised(modules: Mapping[str, ast.Module]) -> Iterator[tuple[str, ast.Call]]:
     """Yield every call of one of our error classes, with its place."""
     names = {c.__name__ for c in CLASSES}
-    for folder in ("mrag_eval", "metrics", "retrievers"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            place = path.relative_to(ROOT).as_posix()
-            if place.startswith(("mrag_eval/metrics/", "mrag_eval/retrievers/")):
-                continue  # the symbolic links
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
-                    yield f"{place}:{node.lineno}", node
+    for place, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+                yield f"{place}:{node.lineno}", node
 
 
 def has_next_step(call: ast.Call) -> bool:
@@ -47,35 +54,33 @@ def has_next_step(call: ast.Call) -> bool:
     return any(isinstance(n, ast.Name) and n.id in ("did_you_mean", "hint") for n in ast.walk(call.args[0]))
 
 
-def test_there_is_something_to_look_at() -> None:
-    places = list(raised())
+def test_there_is_something_to_look_at(modules: dict[str, ast.Module]) -> None:
+    places = list(raised(modules))
     assert len(places) > 300
     assert {"mrag_eval/retrieval/_corpora.py", "retrievers/corpora/_corpus.py"} <= {
         place.partition(":")[0] for place, _ in places
     }
 
 
-def test_no_hint_turns_a_task_into_another_under_its_name() -> None:
+def test_no_hint_turns_a_task_into_another_under_its_name(modules: dict[str, ast.Module]) -> None:
     """A task with another mode (closed book, say) measures something else; hints name a task of that mode instead."""
     found = []
-    for folder in ("mrag_eval", "metrics", "retrievers"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text("utf-8"))
-            named = (node for node in ast.walk(tree) if isinstance(node, DOCUMENTED))
-            documents = {ast.get_docstring(node, clean=False) for node in named}
-            found += [
-                f"{path}:{node.lineno} {node.value.strip()}"
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in documents
-                if re.search(r"--metadata retrieval\.mode=|retrieval\.mode=no_ir", node.value)
-            ]
+    for place, tree in modules.items():
+        named = (node for node in ast.walk(tree) if isinstance(node, DOCUMENTED))
+        documents = {ast.get_docstring(node, clean=False) for node in named}
+        found += [
+            f"{place}:{node.lineno} {node.value.strip()}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in documents
+            if re.search(r"--metadata retrieval\.mode=|retrieval\.mode=no_ir", node.value)
+        ]
     assert found == []
 
 
-def test_every_place_that_raises_names_the_next_step() -> None:
+def test_every_place_that_raises_names_the_next_step(modules: dict[str, ast.Module]) -> None:
     silent = [
         f"{place}  {ast.unparse(call)[:140]}"
-        for place, call in raised()
+        for place, call in raised(modules)
         if isinstance(call.func, ast.Name)
         and not (call.func.id == "DataError" and place.startswith(READERS))
         and call.func.id not in OF_PROGRAMS
