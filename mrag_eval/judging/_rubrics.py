@@ -214,8 +214,8 @@ def verdict_rubric(
             "is read",
             f"it asks for {named[asked[0]]}: set judge.reply: {asked[0]} (judge answers --reply {asked[0]})"
             if asked
-            else f"write {named[form]} into the template, or set judge.scale (judge answers --scale) to the verdicts "
-            "that it asks for (docs/extend.md)",
+            else f"write {named[form]} into the template, or set judge.scale to the verdicts that it asks for: a list, "
+            "or yes/no (judge answers --scale 0,1,2, --scale yes/no)",
         )
     words = {"json": "neither 'correct' nor 'incorrect'", "tag": "neither 'true' nor 'false'"}[form]
     if scale.kind != "yes/no":

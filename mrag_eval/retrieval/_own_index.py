@@ -378,7 +378,10 @@ class OwnIndex:
 def _check_language(passage: Passage, asked: _Asked, where: str) -> None:
     wanted = asked.languages
     if wanted is not None and not any(matching_languages(code, {passage.lang}) for code in wanted):
-        raise DataError(f"{where}: passage '{passage.id}' is in {passage.lang}, and {', '.join(wanted)} was asked for")
+        raise DataError(
+            f"{where}: passage '{passage.id}' is in {passage.lang}, and {', '.join(wanted)} was asked for",
+            "return passages in these languages, or correct their 'lang'",
+        )
 
 
 def _is_answer(value: Any) -> bool:
