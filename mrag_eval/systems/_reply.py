@@ -11,7 +11,17 @@ from typing import Any
 
 from mrag_eval.platform import DataError
 from mrag_eval.systems._contexts import check_passages
-from mrag_eval.systems._shapes import OWN, QUESTIONS, Shape, completion_in, in_own_terms, path_in, recognised
+from mrag_eval.systems._shapes import (
+    PASSAGE,
+    QUESTIONS,
+    REPLY,
+    Shape,
+    completion_in,
+    in_own_terms,
+    path_in,
+    recognised,
+    value_at,
+)
 
 _PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/systems.md)"
 # What objects call their own dictionary.
@@ -46,12 +56,13 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
     """Return a reply with its contexts as dictionaries (``text``, ``id``, ``lang``, ``title``, ``score``, ``doc_id``).
 
     Args:
-        value: a text, a tuple or record of :class:`SystemReply`'s parts, a row of one of the shapes of logs, or an
-            object that has one of these as its dictionary.
+        value: a text, a tuple or record of :class:`SystemReply`'s parts, a row of one of the shapes of logs, an answer
+            and contexts under names of different shapes, or an object that has one of these as its dictionary.
         shape: where the parts are, if the user says so; then each path must be there.
 
     Raises:
-        DataError: naming the path, or the keys of a reply of no known shape.
+        DataError: naming the path, the keys of a reply of no known shape, or those under which it has texts where no
+            shape keeps contexts, if it has no others.
     """
     if isinstance(value, str):
         return SystemReply(value)
@@ -63,17 +74,25 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
     if not isinstance(row, Mapping):
         raise DataError(f"the reply is neither a text nor has keys, found {type(value).__name__}", _PATHS)
     keys = ", ".join(map(str, row))[:200] or "none"
+    told = shape is not None
     if shape is None:
         # a log repeats the question, a reply need not
         shape = recognised(row) or recognised({**dict.fromkeys(QUESTIONS, ""), **row})
+        shape = shape or (REPLY if REPLY.fits(row) else None)
     if shape is None:
         raise DataError(f"the reply has no shape that is known; its keys: {keys}", _PATHS)
     completion = completion_in(row, shape)
+    if not told:
+        # its answer and its contexts may have the names of different shapes
+        names = [name for name in ("answer", "contexts") if shape.found(row, name)[1] is None]
+        shape = replace(shape, paths={**shape.paths, **{name: REPLY.paths[name] for name in names}})
+        texts = [key for key in shape.unread(row) if completion is None and _holds_texts(row[key])]
+        if texts and shape.found(row, "contexts")[1] is None:
+            raise DataError(f"the reply has texts, but no contexts that are known, under {', '.join(texts)}", _PATHS)
     for path in shape.needs if completion is None and (shape.passage or shape.encoded) else ():
         if not path_in(row, path):
             raise DataError(f"the reply has nothing at '{path}'; its keys: {keys}", _PATHS)
-    # our own shape's contexts may be plain texts here, too
-    found = in_own_terms(row, replace(shape) if shape is OWN else shape, "the reply")
+    found = in_own_terms(row, shape, "the reply")
     if "reply" not in found and completion is None:
         raise DataError(f"the reply has no answer; its keys: {keys}", _PATHS)
     listed = found.get("passages")
@@ -85,6 +104,17 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
         usage if isinstance(usage, Mapping) else None,
         completion=completion,
     )
+
+
+def _holds_texts(value: Any) -> bool:
+    """Return whether a value is, or has at a key, a list of texts, as contexts are."""
+    if isinstance(value, Mapping):
+        return any(map(_holds_texts, value.values()))
+    return bool(value) and isinstance(value, list) and all(map(_text, value))
+
+
+def _text(item: Any) -> bool:
+    return isinstance(item, str) or any(isinstance(value_at(item, path), str) for path in PASSAGE["text"])
 
 
 def _stored(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -380,10 +380,13 @@ def _is_part(value: Any) -> bool:
 
 _INSIDE = {
     name: tuple(dict.fromkeys(path for shape in SHAPES for path in shape.paths.get(name, ()) if "." not in path))
-    for name in ("question", "answer")
+    for name in ("question", "answer", "contexts")
 }
 # What programs call the question.
 QUESTIONS = _INSIDE["question"]
+# A reply whose parts have the names of any shape.
+_ANSWER, _CONTEXTS = ("|".join(_INSIDE[name]) for name in ("answer", "contexts"))
+REPLY = _shape("reply", (_ANSWER, _CONTEXTS), answer=_ANSWER, contexts=_CONTEXTS)
 
 
 def completion_in(row: Mapping[str, Any], shape: Shape) -> dict[str, Any] | None:

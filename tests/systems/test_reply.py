@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,41 @@ def test_a_reply_is_read_in_every_shape_of_a_log_without_its_question(name: str)
     found = reply_of(kept)
     assert texts(found) == (TURN.answer, [text for _, text in TURN.contexts])
     assert [one["id"] for one in found.contexts or ()] == [name for name, _ in TURN.contexts]
+
+
+NAMES = {
+    part: list(dict.fromkeys(path for shape in SHAPES for path in shape.paths.get(part, ()) if "." not in path))
+    for part in ("answer", "contexts")
+}
+
+
+@pytest.mark.parametrize(("answer", "contexts"), [*product(NAMES["answer"], NAMES["contexts"])])
+def test_answer_and_contexts_may_have_the_names_of_different_shapes(answer: str, contexts: str) -> None:
+    for listed in (["one", "two"], [{"page_content": "one"}, {"page_content": "two"}]):
+        assert texts(reply_of({answer: "a", contexts: listed})) == ("a", ["one", "two"])
+    # none are shown
+    for listed in ([], None):
+        assert reply_of({answer: "a", contexts: listed}).contexts == listed
+
+
+@pytest.mark.parametrize("answer", NAMES["answer"])
+@pytest.mark.parametrize("name", ["sources", "docs", "passages_used"])
+def test_contexts_under_a_name_that_is_not_known_are_not_lost(answer: str, name: str) -> None:
+    for listed in (["one"], [{"content": "one"}], {"found": [{"document": {"content": "one"}}]}):
+        with pytest.raises(DataError, match=name):
+            reply_of({answer: "a", name: listed})
+        assert texts(reply_of({answer: "a", "contexts": ["two"], name: listed})) == ("a", ["two"])
+        assert reply_of({answer: "a", name: listed}, shape_of_reply({"answer": answer})).contexts is None
+
+
+def test_what_else_a_reply_has_is_no_context() -> None:
+    for more in (
+        {"meta": [{"model": "m", "index": 0}]},
+        {"model": "m", "usage": {"n": 1}},
+        {"trace": []},
+        {"scores": [1]},
+    ):
+        assert reply_of({"response": "a", **more}).contexts is None
 
 
 def test_a_completion_is_found_wherever_a_table_keeps_it() -> None:
