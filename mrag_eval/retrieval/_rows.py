@@ -195,13 +195,16 @@ class TaskRows:
     def show(self, contexts: Mapping[str, Sequence[Mapping[str, Any]] | None]) -> bool:
         """Take the contexts of a RAG system, by row, as what these prepared rows were shown.
 
-        Return whether one of them has an id that the benchmark knows; else it is not known which are relevant.
+        Return whether it is known which are relevant: one has an id that the benchmark knows, or no row was shown any.
+        Of a system that tells no row's contexts (None) it is not known.
         """
         rows = [(f"row '{key}'", self.docs[key].query_lang, listed) for key, listed in contexts.items()]
         hits = [shown or () for shown in hits_of(rows)]
         known = {name for passage in self.benchmark.corpus or () for name in (passage.id, passage.doc_id)}
         known |= {name for doc in self.docs.values() for name in doc.relevant_ids}
-        comparable = any({hit.id, hit.doc_id} & known for shown in hits for hit in shown)
+        shown_ids = {name for shown in hits for hit in shown for name in (hit.id, hit.doc_id)}
+        told = any(listed is not None for listed in contexts.values())
+        comparable = bool(shown_ids & known) if shown_ids else told
         for key, shown in zip(contexts, hits, strict=True):
             ranking = tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in shown)
             self._retrieved[key] = Retrieved(shown, ranking)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mrag_eval.config import RANKING_MEASURE, RERANKED
 from mrag_eval.core import Hit, Labels, RagDoc, Ranked, Scored, Value, document_of, is_relevant, way_to
-from mrag_eval.scoring._reasons import NO_RELEVANT, NO_RERANKING, NOT_HELD, NOT_LABELLED, QUOTA
+from mrag_eval.scoring._reasons import NO_PASSAGES, NO_RELEVANT, NO_RERANKING, NOT_HELD, NOT_LABELLED, QUOTA
 
 # The steps on the way to the measures of the retrieved list, of the reranked one, and of the passages shown.
 RANKED, REORDERED = way_to("search", "label"), way_to("rerank", "label")
@@ -57,6 +57,12 @@ def unknown_relevance(doc: RagDoc, labels: Labels | None) -> str | None:
     return None if doc.findable else NOT_HELD
 
 
+def _unknown(row: Scored) -> str | None:
+    unknown = unknown_relevance(row.doc, row.labels)
+    # nothing tells of the ids of what was searched
+    return NO_PASSAGES if unknown == NOT_HELD and not row.passages and not row.ranking else unknown
+
+
 def answers(place: Ranked | Hit, doc: RagDoc, labels: Labels | None) -> bool:
     """Return whether a passage answers the row's question, by its labels if it has any, else by its ids."""
     return is_relevant(place, doc) if labels is None else place.id in labels.relevant
@@ -68,7 +74,7 @@ def shown(rows: Sequence[Scored]) -> list[Value]:
 
 
 def _shown(row: Scored) -> Value:
-    unknown = unknown_relevance(row.doc, row.labels)
+    unknown = _unknown(row)
     if unknown is not None:
         return unknown
     if any(answers(hit, row.doc, row.labels) for hit in row.passages):
@@ -101,7 +107,7 @@ def _measured(
 
 def _judgements(row: Scored) -> dict[str, int] | str:
     """Return the row's judgements by id, or the reason why there are none."""
-    unknown = unknown_relevance(row.doc, row.labels)
+    unknown = _unknown(row)
     if unknown is not None:
         return unknown
     if row.labels is None:

@@ -272,7 +272,8 @@ class RagTask(HarnessTask):
     def receive(self, replies: Mapping[str, Sequence[Any]]) -> None:
         if not self._asks_system:
             return
-        contexts = {row: getattr(given[0], "contexts", None) for row, given in replies.items()}
+        answered = {row: given[0] for row, given in replies.items() if not _failures_of(given)}
+        contexts = {row: getattr(reply, "contexts", None) for row, reply in answered.items()}
         if not self._supply.show(contexts) and any(contexts.values()) and relevance_measures(self.blocks.metrics):
             log.warning(
                 "[%s] no context has an id that the benchmark knows, so that it is not known which are relevant "

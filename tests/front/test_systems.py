@@ -124,6 +124,33 @@ def test_plain_texts_are_named_by_content_and_no_relevance_is_made_up(small: Pat
     assert set(values(samples, "verbatim_quote")) == {1.0}
 
 
+@pytest.mark.parametrize(
+    ("shown", "value", "why"),
+    [
+        ([], 0.0, None),
+        (None, None, "no passage was shown"),
+        ([{"id": "not of the corpus", "text": "a"}], None, "the corpus holds no relevant document"),
+        (LookupError("no shard"), None, "system failed (raised)"),
+    ],
+)
+def test_a_system_that_shows_nothing_finds_nothing_and_one_that_fails_or_does_not_tell_has_no_score(
+    small: Path, tmp_path: Path, shown: Any, value: float | None, why: str | None
+) -> None:
+    def system(question: str, language: str) -> Any:
+        # one row fails whatever the others do
+        if isinstance(shown, Exception) or KNOWN[question] == ("ferry", "es"):
+            raise LookupError("no shard")
+        return {"answer": "no", "contexts": shown}
+
+    _, leaf, samples = run(small, system, tmp_path / "out", model_args={"model": "empty", "max_retries": 0})
+    for metric in ("shown@k", "hit@2"):
+        for one in samples:
+            failed = bool(one.record.failures)
+            assert one.record.values.get(metric) == (None if failed else value)
+            assert one.record.unscored.get(metric) == ("system failed (raised)" if failed else why)
+        assert leaf.scores.metrics[metric].n == (0 if value is None else len(KNOWN) - 1)
+
+
 def test_a_third_of_the_rows_fails_at_the_stage_of_the_system(small: Path, tmp_path: Path) -> None:
     args = {"max_retries": 0}
     _, leaf, samples = run(small, failing, tmp_path / "out", model_args=args)
