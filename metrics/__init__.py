@@ -32,9 +32,10 @@ if TYPE_CHECKING:
         parse_borderlines_direct,
         parse_borderlines_freetext,
     )
+    from mrag_eval.metrics._citation_marks import without_citations
     from mrag_eval.metrics._citation_preference import CitationPreference, citation_preferences
     from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
-    from mrag_eval.metrics._citation_support import CitationSupport, citation_support, without_citations
+    from mrag_eval.metrics._citation_support import CitationSupport, citation_support
     from mrag_eval.metrics._citations import Citations, parse_citations
     from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
     from mrag_eval.metrics._concurrence import (

@@ -8,7 +8,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
+from mrag_eval.metrics._citation_marks import READ, cites_unread
 from mrag_eval.metrics._citations import parse_citations
+from mrag_eval.metrics._numbers import FORM, numbers_apart, readings, spaced_digits, spaces_joined
 from mrag_eval.metrics._verbatim import is_character, plain_words
 from mrag_eval.text import sentence_spans
 
@@ -17,15 +19,8 @@ from mrag_eval.text import sentence_spans
 LEAST_SHARED = 0.40
 # Length of the sequences, in characters; in scripts without spaces.
 _SPACED, _UNSPACED = 4, 2
-# Citations: ``[2]`` and ``[1, 3]`` count passages from 1, ``<doc0>`` from 0.
-_MARK = re.compile(r"\[[0-9]{1,4}(?:[,;] ?[0-9]{1,4})*\]|<doc[0-9]+(?:,[0-9]+)*>")
-# The forms that replies have beside these: digits and brackets of other scripts, ranges, footnotes, and names of
-# passages. No metric counts them, since what they count from is not known.
-_CITED = r"(?:\^|(?:doc(?:ument)?|passage|source|context|ref(?:erence)?)s?[ _#-]?)?\d{1,4}"
-_LIST = rf"{_CITED}(?: ?[,;،؛、，；–—~-] ?{_CITED})*"
-_ANY_MARK = re.compile(rf"{_MARK.pattern}|[\[［【] ?{_LIST} ?[\]］】]|< ?doc ?{_LIST} ?>", re.IGNORECASE)
-_LEADING = re.compile(rf"(?:\s*(?:{_MARK.pattern}))+\s*")
-_NUMBER = re.compile(r"\d+(?:[.,٫٬]\d+)*")
+_DIGIT = re.compile("[^\\D0-9]")
+_LEADING = re.compile(rf"(?:\s*(?:{READ.pattern}))+\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +33,8 @@ class CitationSupport:
         citations: its citations, one for each passage that a sentence cites.
         needed: those of supported sentences, without which the support would be less.
         cited: the passages shown that are cited, from 0.
+        unread: whether the reply also cites in a form that is not counted (``[1-3]``, ``[^1]``, ``[Passage 1]``), so
+            that its shares are not known.
     """
 
     statements: int
@@ -45,6 +42,7 @@ class CitationSupport:
     citations: int
     needed: int
     cited: frozenset[int]
+    unread: bool = False
 
     @property
     def recall(self) -> float | None:
@@ -72,15 +70,10 @@ def cited_statements(reply: str, lang: str) -> list[tuple[str, tuple[int, ...]]]
             text, cited = found[-1]
             found[-1] = (text, (*cited, *_cited(leading[0])))
             sentence = sentence[leading.end() :]
-        text = " ".join(_MARK.sub(" ", sentence).split())
+        text = " ".join(READ.sub(" ", sentence).split())
         if plain_words(text):
             found.append((text, _cited(sentence)))
     return [(text, tuple(dict.fromkeys(cited))) for text, cited in found]
-
-
-def without_citations(reply: str) -> str:
-    """Return a reply with spaces in place of its citations of any form, so that the places in it stay the same."""
-    return _ANY_MARK.sub(lambda mark: " " * len(mark[0]), reply)
 
 
 def citation_support(reply: str, passages: Sequence[str], lang: str) -> CitationSupport:
@@ -95,7 +88,7 @@ def citation_support(reply: str, passages: Sequence[str], lang: str) -> Citation
     passage alone supports it or the other ones do not.
 
     Args:
-        reply: the model's answer, with citations ``[1]`` (from 1) or ``<doc0>`` (from 0).
+        reply: the model's answer, with citations ``[1]``, ``［１］`` or ``【١】`` (from 1) or ``<doc0>`` (from 0).
         passages: the texts shown, in prompt order. A citation of another passage supports nothing.
         lang: the language of reply and passages (BCP 47), for its sentences.
     """
@@ -117,7 +110,8 @@ def citation_support(reply: str, passages: Sequence[str], lang: str) -> Citation
             for number in there
         )
     citations = sum(len(cited) for _, cited in statements)
-    return CitationSupport(len(statements), supported, citations, needed, frozenset(held))
+    unread = cites_unread(reply.partition("Explanation:")[2] or reply)
+    return CitationSupport(len(statements), supported, citations, needed, frozenset(held), unread)
 
 
 def shared_content(statement: str, passage: str) -> float:
@@ -127,10 +121,14 @@ def shared_content(statement: str, passage: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What is compared of a text: its character sequences, and its numbers as digits."""
+    """What is compared of a text: its character sequences, and its numbers by value.
+
+    A number is the set of values that it may have: 1,500 is 1500 or 1.5, and 3,5 is 3.5. Digits between spaces (12 000)
+    are one number in one of the ``forms`` of a text, and several in the other.
+    """
 
     sequences: frozenset[str]
-    numbers: frozenset[str]
+    forms: tuple[frozenset[frozenset[str]], ...]
 
     @classmethod
     def of(cls, text: str) -> _Content:
@@ -139,22 +137,32 @@ class _Content:
             run = ("" if unspaced else " ").join(["", *words, ""])
             size = min(_UNSPACED if unspaced else _SPACED, len(run))
             sequences.update(run[at : at + size] for at in range(len(run) - size + 1))
-        numbers = _NUMBER.findall(unicodedata.normalize("NFKC", text))
-        digits = ("".join(str(unicodedata.digit(char)) for char in number if char.isdigit()) for number in numbers)
-        return cls(frozenset(sequences), frozenset(digits))
+        plain = unicodedata.normalize("NFKC", spaced_digits(text))
+        plain = _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), plain)
+        joined = spaces_joined(plain, None)
+        return cls(frozenset(sequences), tuple(_values(form) for form in (plain, joined) if form is not None))
 
     def share(self, passages: Collection[_Content]) -> float:
         held = frozenset(chain.from_iterable(passage.sequences for passage in passages))
-        numbers = frozenset(chain.from_iterable(passage.numbers for passage in passages))
-        return len(self.sequences & held) / len(self.sequences) if self.numbers <= numbers and self.sequences else 0.0
+        values = frozenset(
+            value for passage in passages for form in passage.forms for number in form for value in number
+        )
+        there = any(all(number & values for number in form) for form in self.forms)
+        return len(self.sequences & held) / len(self.sequences) if there and self.sequences else 0.0
 
     def within(self, passages: Collection[_Content]) -> bool:
         return self.share(passages) >= LEAST_SHARED
 
 
+def _values(text: str) -> frozenset[frozenset[str]]:
+    """Return the numbers of a text with ASCII digits, each as the values that it may have, without sign and unit."""
+    numbers = {number for piece in numbers_apart(text, None)[1::2] for number in FORM.findall(piece)}
+    return frozenset(frozenset(value.lstrip("-0") for value in readings(number)) for number in numbers)
+
+
 def _cited(text: str) -> tuple[int, ...]:
     """Return the passages that a text cites, from 0."""
-    marks = [found[0] for found in _MARK.finditer(text)]
-    from_one = (int(digits) - 1 for mark in marks if mark[0] == "[" for digits in re.findall("[0-9]+", mark))
+    marks = [found[0] for found in READ.finditer(text)]
+    from_one = (int(digits) - 1 for mark in marks if mark[0] != "<" for digits in re.findall(r"\d+", mark))
     from_zero = parse_citations(text, whole_response=True).inline
     return (*(number for number in from_one if number >= 0), *from_zero)

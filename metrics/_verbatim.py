@@ -10,8 +10,9 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal
 
+from mrag_eval.metrics._citation_marks import without_citations
 from mrag_eval.metrics._unicode_normalizer import Punctuation
-from mrag_eval.text import HAN_KANA, marks, unspaced_letters
+from mrag_eval.text import HAN_KANA, HANGUL, marks, unspaced_letters
 
 Source = Literal["shown", "elsewhere", "stitched", "nowhere"]
 # A word weighs as much as three characters of a script without spaces, as in the windows of language_mix.
@@ -22,12 +23,17 @@ LEAST_QUOTED = 3 * _WORD
 LEAST_COPIED = 8 * _WORD
 # Every copy of that weight holds a whole block of this one, wherever blocks begin.
 _BLOCK = 10
-# Opening and closing marks.
-_MARKS = (
-    *(("“", "”"), ("„", "“"), ("„", "”"), ("”", "”"), ("«", "»"), ("»", "«"), ("‹", "›"), ("›", "‹")),
-    *(("「", "」"), ("『", "』"), ("﹁", "﹂"), ('"', '"'), ("``", "''")),
-)
+# Opening marks (Quotation_Mark of Unicode, PropList.txt, and ornaments), each with those that close it.
+_MARKS = {
+    "“": "”", "„": "“”\"", "”": "”", "‟": "”", "⹂": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "❝": "❞", "❛": "❜",
+    "「": "」", "『": "』", "﹁": "﹂", "﹃": "﹄", "｢": "｣", "〝": "〞〟",
+}  # fmt: skip
+# Those that are also apostrophes, inches or signs of abbreviations, which stand in or at the end of words.
+_SINGLE = {"‘": "’", "‚": "‘’", "‛": "’"}
+_STRAIGHT = '"＂״'
 _PUNCTUATION = Punctuation()
+# İ and ı are another letter's cases in Turkish, and that letter elsewhere.
+_CASES = {0x307: None, 0x131: "i"}
 _OMISSION = re.compile(r"\[?(?:\.{3,}|…+|⋯+)\]?")
 
 
@@ -46,8 +52,9 @@ def verbatim_quotes(reply: str, passages: Iterable[str], elsewhere: Container[st
     """Return where the quotes of a reply stand.
 
     A quote is what stands between quotation marks of any script, or in a block quote of Markdown, and has three words
-    or nine characters of a script without spaces; shorter ones are names and irony. Parts on both sides of an omission
-    (``…``) are two quotes. Quotes and passages are compared word by word, without case, punctuation and Unicode forms.
+    or nine characters of a script without spaces; shorter ones are names and irony. The apostrophe (') is no quotation
+    mark. Parts on both sides of an omission (``…``) are two quotes. Quotes and passages are compared word by word,
+    without case, punctuation, citations and Unicode forms.
 
     ``shown``: the whole quote is in one passage. ``elsewhere``: it is in ``elsewhere``, the quotes (as ``found`` has
     them) that other passages of the log hold. ``stitched``: it is not in one piece, and two parts of it, each of which
@@ -127,11 +134,20 @@ def _quoted(reply: str) -> list[list[str]]:
 
 @lru_cache(maxsize=1)
 def _quotation() -> re.Pattern[str]:
-    spans = []
-    for opens, closes in _MARKS:
-        # a mark without its partner must not reach into the next line
-        spans.append(f"{opens}([^{opens[0]}{closes[0]}\n]+){closes}")
-    return re.compile("|".join((*spans, r"^ *>[ \t]+(\S.*)$")), re.MULTILINE)
+    # a mark without its partner must not reach into the next line
+    spans = [rf"{opens}([^{opens}{closes}\n]+)[{closes}]" for opens, closes in _MARKS.items()]
+    # where words have no spaces between them, or no apostrophes, a mark beside a letter may open and close
+    letter = rf"[^\W_{HAN_KANA}{HANGUL}{unspaced_letters()}]"
+    for opens, closes in (*_SINGLE.items(), *zip(_STRAIGHT, _STRAIGHT, strict=True)):
+        inside = rf"(?:[^{opens}{closes}\n]|(?<={letter})[{closes}](?={letter}))+?"
+        spans.append(rf"(?<!{letter}){opens}(?=\S)({inside})(?<=\S)[{closes}](?!{letter})")
+    for mark in _STRAIGHT:
+        # a letter may be joined to one end of a quote: prefixes in Hebrew, suffixes in Turkish
+        inside = rf"{mark}(?=\S)([^{mark}„\n]+)(?<=\S){mark}"
+        spans += [rf"(?<!{letter}){inside}", rf"(?<={letter}){inside}(?!{letter})"]
+    marks = "|".join((*spans, r"``((?:[^`'\n]|'(?!'))+)''"))
+    # most places of a reply are told by the first test
+    return re.compile(rf"(?=[{''.join((*_MARKS, *_SINGLE))}{_STRAIGHT}`])(?:{marks})|^ *>[ \t]+(\S.*)$", re.MULTILINE)
 
 
 @lru_cache(maxsize=1)
@@ -140,8 +156,9 @@ def _character() -> re.Pattern[str]:
 
 
 def plain_words(text: str) -> list[str]:
-    """Return the words of a text, and characters of scripts without spaces, in one form."""
-    plain = unicodedata.normalize("NFKC", text).casefold().translate(_PUNCTUATION)
+    """Return the words of a text without its citations, and characters of scripts without spaces, in one form."""
+    plain = unicodedata.normalize("NFKC", without_citations(text)).casefold()
+    plain = unicodedata.normalize("NFKC", plain).translate(_CASES).translate(_PUNCTUATION)
     if not plain.isascii():
         plain = _character().sub(r" \g<0> ", plain)
     return plain.split()

@@ -15,6 +15,7 @@ from mrag_eval.scoring._reasons import (
     NO_QUOTE,
     OTHER_LANGUAGE,
     TOO_SHORT_TO_COPY,
+    UNREAD_CITATION,
 )
 
 # Places of quotes besides the passages shown: place, in words, whether more is better.
@@ -101,6 +102,8 @@ def supported(side: Literal["recall", "precision"]) -> Callable[[Sequence[Scored
         if not _texts(row):
             return NO_PASSAGES
         found = citation_support(row.answer, [hit.text for hit in row.passages], lang)
+        if found.unread:
+            return UNREAD_CITATION
         cited = [row.passages[number].lang for number in found.cited]
         if not all(cited):
             return NO_LANGUAGE

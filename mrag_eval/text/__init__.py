@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from mrag_eval.text._analyzer import OPTIONS, Analyzer, analyzer_text
     from mrag_eval.text._cutting import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans
     from mrag_eval.text._han_variants import han_variant
-    from mrag_eval.text._letters import HAN_KANA, marks, unspaced_letters
+    from mrag_eval.text._letters import HAN_KANA, HANGUL, marks, unspaced_letters
     from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
     from mrag_eval.text._segmenters import SEGMENTED, segmenters, warn_without_segmenters, words_apart
     from mrag_eval.text._sentences import phrase_spans, sentence_spans
@@ -23,6 +23,7 @@ __all__ = [
     "BETWEEN_CLAUSES",
     "BETWEEN_WORDS",
     "FOLDING_VERSION",
+    "HANGUL",
     "HAN_KANA",
     "NO_SPACE_SCRIPTS",
     "OPTIONS",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.metrics import copied_share, held_elsewhere, verbatim_quotes
+from mrag_eval.metrics._verbatim import plain_words
 
 LIGHTHOUSE = "The lighthouse of Varn was built in 1841 by the harbour council, and it burned for nine nights in 1902."
 BRIDGE = "这座桥于1890年三月开通,当时是全国最长的桥梁之一。"
@@ -23,7 +27,12 @@ TEXTS = {
     "ja": "港の評議会は何年も前にこの古い灯台を建てて公開しました",
     "th": "สภาท่าเรือสร้างประภาคารเก่าแก่ของเมืองเมื่อหลายปีก่อน",
 }
-MARKS = ("“{}”", "„{}“", "«{}»", "»{}«", "「{}」", "『{}』", '"{}"', "> {}")
+MARKS = (
+    *("“{}”", "„{}“", "„{}”", '„{}"', "”{}”", "‟{}”", "⹂{}”", "‘{}’", "‚{}‘", "‚{}’", "‛{}’", "«{}»", "»{}«", "»{}»"),
+    *("‹{}›", "›{}‹", "›{}›", "「{}」", "『{}』", "﹁{}﹂", "﹃{}﹄", "｢{}｣", "〝{}〞", "〝{}〟", "❝{}❞", "❛{}❜"),
+    *('"{}"', "＂{}＂", "״{}״", "``{}''", "> {}"),
+)
+CITED = ("[1]", "[1, 3]", "[١]", "［１］", "【1】", "[^1]", "[1-3]", "[Passage 1]", "<doc0>", "【4:0†source】")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +83,94 @@ def test_every_script_and_every_mark(lang: str, mark: str) -> None:
     (quote,) = (text for text, _ in verbatim_quotes(reply, []).found)
     assert held_elsewhere([quote], list(TEXTS.values())) == {quote}
     assert held_elsewhere([quote], others) == frozenset()
+
+
+def test_every_quotation_mark_of_unicode_is_known() -> None:
+    regex = pytest.importorskip("regex")
+    marks = {chr(code) for code in range(0x10000) if regex.match(r"\p{Quotation_Mark}", chr(code))}
+    # the apostrophe, of both widths
+    assert marks - {"'", "\uff07"} <= {*"".join(MARKS)}
+
+
+@pytest.mark.parametrize("lang", TEXTS)
+def test_citations_in_a_quote_or_a_copy_or_a_passage_are_no_words(lang: str) -> None:
+    words = TEXTS[lang].split(" ") if " " in TEXTS[lang] else [*TEXTS[lang]]
+    joint = " " if " " in TEXTS[lang] else ""
+    for cited, mark in product(CITED, ("“{}”", "「{}」", '"{}"', "> {}")):
+        inside = f"{words[0]} {cited}{joint}{joint.join(words[1:])}"
+        for text in (inside, f"{TEXTS[lang]} {cited}", f"{TEXTS[lang]}{cited}."):
+            for reply, passage in ((text, TEXTS[lang]), (TEXTS[lang], text), (text, text)):
+                assert verbatim_quotes(mark.format(reply), [passage]).share("shown") == 1.0
+                assert copied_share(reply, [passage]) in (1.0, None)
+
+
+QUOTE = "The lighthouse of Varn was built in 1841"
+
+
+AROUND = (
+    *(
+        "{}.",
+        "({})",
+        "It says: {}, I think.",
+        "—{}—",
+        "“It says” {}",
+        "«{}»",
+        "It is {}\n",
+        "他说{}很长",
+        "그는 {}라고 했다",
+    ),
+    *(
+        'A 5" pipe. {}',
+        "It’s the boys’: {}",
+        "Rock ’n’ roll, {}.",
+        "In 'the {}",
+        "He don't say {}.",
+        "צה״ל: {}",
+        'צה"ל: {}',
+    ),
+)
+
+
+@pytest.mark.parametrize("mark", [one for one in MARKS if not one.startswith(">")])
+def test_a_quote_is_found_whatever_stands_around_it(mark: str) -> None:
+    for reply in AROUND:
+        found = verbatim_quotes(reply.format(mark.format(QUOTE)), [LIGHTHOUSE]).found
+        assert found == ((QUOTE.lower(), "shown"),), reply
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The boys’ lighthouse of Varn was the girls’ own.",
+        "It’s the keeper’s; he’s of Varn, isn’t he? That’s so.",
+        "l’ami qu’il a dit d’un phare n’est plus l’ami.",
+        "The boys' lighthouse of Varn was 'their' own, the girls' own.",
+        "צה״ל ועד הנמל של רמטכ״ל בנו את המגדלור של צה״ל",
+        'צה"ל ועד הנמל של רמטכ"ל בנו את המגדלור של צה"ל',
+        'A 5" pipe and a 6" pipe of the harbour and a 7" pipe',
+        "o‘zbek tilida so‘z va bo‘lim hamda o‘quv",
+    ],
+)
+def test_apostrophes_inches_and_abbreviations_quote_nothing(reply: str) -> None:
+    assert verbatim_quotes(reply, []).found == ()
+
+
+@pytest.mark.parametrize("mark", '"״＂')
+def test_a_sign_of_abbreviation_in_a_quote_does_not_end_it(mark: str) -> None:
+    text = f"צה{mark}ל בנה את המגדלור של העיר"
+    assert verbatim_quotes(f"אמר {mark}{text}{mark}.", [text]).share("shown") == 1.0
+    # with a prefix
+    assert verbatim_quotes(f"אמר ש{mark}{TEXTS['he']}{mark}.", [TEXTS["he"]]).share("shown") == 1.0
+
+
+def test_case_does_not_count_in_any_letter() -> None:
+    for code in range(sys.maxunicode + 1):
+        char = chr(code)
+        if char.upper() != char.lower():
+            assert plain_words(f"a{char.upper()}") == plain_words(f"a{char.lower()}") == plain_words(f"a{char}"), hex(
+                code
+            )
+    assert plain_words("İSTANBUL IŞIK") == plain_words("istanbul ışık")
 
 
 @pytest.mark.parametrize("lang", TEXTS)
