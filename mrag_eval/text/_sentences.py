@@ -42,6 +42,19 @@ _PHRASE = "\u104a\u0f0d\u0f0e\u0f11"
 _SPACE_ENDS = frozenset({"th", "lo"})
 
 
+# Titles that stand before a name, and never at the end of a sentence
+_TITLES = frozenset({
+    "Dr", "Dra", "Prof", "Mr", "Mrs", "Ms", "Mx", "Mme", "Mlle", "Sr", "Sra", "Srta", "Sig", "Dott", "Hr", "Fr", "St",
+    "Ste", "Sta", "Rev", "Gen", "Col", "Capt", "Lt", "Проф", "Акад", "Ген", "Гр", "Св",
+})  # fmt: skip
+_LONGEST = 6
+_DOTS = re.compile("[.\u2024\ufe52\u2026]+")
+_BREAKS = re.compile(f"[{_LINE_BREAK}]")
+_WORD_BEFORE = re.compile(r"(?<![^\W_])[^\W\d_]+$")
+# Up to an opening bracket or quotation mark, or emphasis, before the next character
+_OPENED = re.compile(r"[(\[{\"'*_\u00ab\u2018\u201c\u201e\u201a]{0,3}(?=.)")
+
+
 @lru_cache(maxsize=1)
 def _closing() -> str:
     """Return the closing quotes and brackets: punctuation of the categories Pe and Pf, and straight quotes."""
@@ -68,19 +81,37 @@ def _pattern(language: str, phrases: bool, beyond: bool) -> re.Pattern[str]:
     return re.compile("|".join(ends))
 
 
+def _goes_on(text: str, match: re.Match[str]) -> bool:
+    """Return whether dots and a space do not end a sentence, by the word before them and the character behind."""
+    dots = _DOTS.match(match[0])
+    if dots is None or match.end() == len(text) or _BREAKS.search(match[0]):
+        return False
+    at = match.end()
+    # Georgian letters are lower-case without being written in upper case
+    if (opened := _OPENED.match(text, at)) and (first := text[opened.end()]).islower() and first.title() != first:
+        return True
+    before = _WORD_BEFORE.search(text[max(match.start() - _LONGEST, 0) : match.start()])
+    word = before[0] if before and dots[0] == match[0].rstrip() == "." else ""
+    if text[at].isdecimal():
+        return 0 < len(word) <= 3 and word.lower() != word.upper()
+    initial = len(word) == 1 and (word.isupper() or text[match.start() - 2 : match.start() - 1] == ".")
+    return (initial or word in _TITLES) and text[at].isupper()
+
+
 def sentence_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
     """Yield the half-open spans of the sentences of ``text``, which cover it without gaps.
 
     A sentence ends at a full stop of any script (with closing quotes and brackets) or at a line break. It includes the
-    white space after it. Thai and Lao have no full stop, so a line is a sentence there. Known limit: ``Dr. Smith`` is
-    cut after ``Dr.``.
+    white space after it. Thai and Lao have no full stop, so a line is a sentence there. A dot before a lower-case
+    letter ends none (UAX #29, rule SB8), nor does one behind an initial, a title, or up to three letters before a
+    number (``no. 5``). Known limit: other abbreviations before a capital letter (``ca. Montag``).
     """
     return _spans(text, lang, phrases=False)
 
 
 def phrase_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of :func:`sentence_spans`, cut also where a sentence may end: at a space in Thai and Lao, at the
-    Tibetan shad and the Burmese comma.
+    Tibetan shad and the Burmese comma, behind an abbreviation.
     """
     return _spans(text, lang, phrases=True)
 
@@ -89,7 +120,7 @@ def _spans(text: str, lang: str, *, phrases: bool) -> Iterator[tuple[int, int]]:
     start = 0
     pattern = _pattern(base_language(lang), phrases, max(text, default="") > "\uffff")
     for match in pattern.finditer(text):
-        if text[start : match.end()].strip():
+        if text[start : match.end()].strip() and (phrases or not _goes_on(text, match)):
             yield start, match.end()
             start = match.end()
     if text[start:].strip():

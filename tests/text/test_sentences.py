@@ -71,8 +71,71 @@ def test_marks_inside_numbers_and_words_end_nothing(text: str) -> None:
     assert cut(text, "en") == [text]
 
 
-def test_abbreviations_are_a_known_limit() -> None:
-    assert cut("Dr. Smith left.", "en") == ["Dr.", "Smith left."]
+# A word and a mark that ends no sentence before what follows, in scripts with and without upper case.
+GOES_ON = [
+    *(
+        ("Dr", "Smith left"),
+        ("Prof", "Dr. Meyer kam"),
+        ("J", "Smith left"),
+        ("А", "С. Пушкин писал"),
+        ("Κ", "Π. Καβάφης"),
+    ),
+    *(
+        ("no", "5 was lost"),
+        ("Nr", "5 fehlt"),
+        ("vol", "12 is lost"),
+        ("стр", "5 цела"),
+        ("U.S", "Army camps"),
+        ("e.g", "Paris"),
+    ),
+    *(
+        ("e.g", "it was"),
+        ("ca", "dreißig"),
+        ("т.е", "это мост"),
+        ("п.χ", "η γέφυρα"),
+        ("at", "“the mill” was"),
+        ("at", "(it was)"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("word", "rest"), GOES_ON)
+@pytest.mark.parametrize("lang", ["en", "de", "ru", "el", "zh"])
+def test_a_dot_of_an_abbreviation_ends_nothing(word: str, rest: str, lang: str) -> None:
+    for before in ("", "The old mill, ", "Its end. (", "“"):
+        found = cut(f"{before}{word}. {rest}.", lang)
+        assert found[-1].endswith(f"{word}. {rest}."), found
+        # a line break ends one, and so does another mark
+        assert cut(f"{before}{word}.\n{rest}.", lang)[-1] != found[-1]
+        assert cut(f"{before}{word}! {rest}.", lang)[-1] != found[-1]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It was the sea.", "The mill is old."],
+        ["It was 5 km.", "The mill is old."],
+        ["He came in 1841.", "12 men left."],
+        ["It was read on the BBC.", "It was old."],
+        ["It was lost.", "5 men left."],
+        ["A plan b.", "The mill."],
+        ["Es war 3.5.", "Dann kam er."],
+        # no letter has an upper case
+        ["ეს ხიდია.", "ის ძველია."],
+        ["다리다.", "1841년이다."],
+        ["זה גשר.", "זה נהר."],
+        ["هذا جسر.", "هو قديم."],
+        ["பாலம்.", "ஆறு."],
+    ],
+)
+def test_a_full_stop_ends_a_sentence_whatever_the_word_before_it(sentences: list[str]) -> None:
+    assert cut(" ".join(sentences), "en") == sentences
+
+
+def test_titles_stand_before_names_alone() -> None:
+    assert cut("He saw a St. He left.", "en") == ["He saw a St. He left."]
+    assert cut("The prof. He left. Ask Prof. (X).", "en") == ["The prof.", "He left.", "Ask Prof.", "(X)."]
+    assert cut("It was ca. Montag.", "de") == ["It was ca.", "Montag."]
 
 
 def test_every_sentence_terminal_of_unicode_ends_a_sentence() -> None:
@@ -100,7 +163,9 @@ def test_phrases() -> None:
     assert phrases("An old bridge. A river", "en") == ["An old bridge.", "A river"]
 
 
-@pytest.mark.parametrize("part", [" ", ".", ".'", "!?", "\u1361", "．", "? ", "\n ", "a.", "\u00a0»"])
+@pytest.mark.parametrize(
+    "part", [" ", ".", ".'", "!?", "\u1361", "．", "? ", "\n ", "a.", "\u00a0»", "a. b ", "A. B ", "no. 5 ", '. ("(']
+)
 def test_time_grows_with_the_length_only(part: str) -> None:
     began = time.perf_counter()
     list(sentence_spans(part * 30_000, "en"))

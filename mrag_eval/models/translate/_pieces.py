@@ -11,8 +11,9 @@ from mrag_eval.core import base_language
 from mrag_eval.models.translate._backend import Translated
 from mrag_eval.text import BETWEEN_CLAUSES, BETWEEN_WORDS, fitting_spans, sentence_spans
 
-# Of the rules by which texts are cut and joined. Before the third, a text could lack a piece.
-PIECES_VERSION = 3
+# Of the rules by which texts are cut and joined. Before the third, a text could lack a piece; before the fourth, dots
+# of abbreviations ended sentences.
+PIECES_VERSION = 4
 
 # Written without a space between sentences. Thai, Lao, Khmer, Burmese and Tibetan have no space between words, but one
 # between sentences.

@@ -299,12 +299,12 @@ def test_a_sentence_whose_translation_does_not_end_is_halved_once(
 
     monkeypatch.setattr(model, "generate", ending_if_short)
     done = NllbBackend(str(tiny), max_tokens=16).translate(
-        [Text("Ab. abcd efghi.", "de", "en"), Text("Cd", "de", "en")]
+        [Text("Ab. Abcd efghi.", "de", "en"), Text("Cd", "de", "en")]
     )
     out = dict(done)
     assert out[1].text
-    assert asked[:3] == ["Cd", "Ab.", "abcd efghi."]
-    assert asked[3:] == ([] if most == 20 else ["abcd", "efghi."])
+    assert asked[:3] == ["Cd", "Ab.", "Abcd efghi."]
+    assert asked[3:] == ([] if most == 20 else ["Abcd", "efghi."])
     if most == 3:
         assert out[0].reason == "failed: length: a translation was cut off at max_tokens=16"
     else:

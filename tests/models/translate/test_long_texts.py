@@ -210,8 +210,8 @@ def test_a_sentence_is_cut_only_if_it_cannot_fit() -> None:
 def test_halves_end_at_the_sentence_nearest_the_middle() -> None:
     assert halves("Aaaa. Bb. Cc. Dddd.", "de") == ["Aaaa. Bb. ", "Cc. Dddd."]
     # a sentence that is most of the text is cut itself
-    assert halves("Ja. der alte Turm, der am Meer steht und leuchtet", "de") == [
-        "Ja. der alte Turm, ",
+    assert halves("Ja. Der alte Turm, der am Meer steht und leuchtet", "de") == [
+        "Ja. Der alte Turm, ",
         "der am Meer steht und leuchtet",
     ]
     assert halves("aaaaaaaa", "de") == ["aaaa", "aaaa"]
