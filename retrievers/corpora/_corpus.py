@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import check_id, is_language, normalize_language
+from mrag_eval.core import check_id, is_language, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value, lines_of
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
@@ -192,15 +192,33 @@ def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Do
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             raise DataError(f"{path}, line {line}: invalid UTF-8", "save it as UTF-8") from error
-        name, _, code = path.stem.rpartition(".")
-        folder = inside.parts[0] if len(inside.parts) > 1 else ""
-        if records.lang or is_language(folder) or not (name and is_language(code)):
-            name, code = path.stem, folder
+        name, code = (path.stem, "") if records.lang else _named(inside, text, str(path), records.tell)
         if not (code or records.lang or records.tell):
             raise DataError(
                 f"{path}: its language is unknown", "give lang=..., folders named by language code, or names: x.ko.txt"
             )
         yield records.from_text(inside.as_posix(), code, text, name, str(path))
+
+
+def _named(inside: Path, text: str, where: str, tell: Callable[[str, str], str] | None) -> tuple[str, str]:
+    """Return the name of a text file and the code of its language, "" without one, by its folders, else by its name.
+
+    Codes of two letters count before those of three, which words are as often (``new/a.txt``, ``report.bak.txt``). If
+    only such are there, or several of two letters, the text decides if it can be told.
+    """
+    name, _, end = inside.stem.rpartition(".")
+    folders = [folder for folder in inside.parts[:-1] if is_language(folder)]
+    codes = folders or ([end] if name and is_language(end) else [])
+    short = [code for code in codes if len(code.replace("_", "-").partition("-")[0]) == 2]
+    code = next(iter(short or codes), inside.parts[0] if len(inside.parts) > 1 else "")
+    if tell is not None and codes and len({*short}) != 1:
+        try:
+            told = tell(text, where)
+        except DataError:
+            told = ""
+        meant = next((each for each in codes if told and same_language(each, told)), None)
+        code = meant or code if short or not told else meant or told
+    return (name if code == end and not folders else inside.stem), code
 
 
 def _hub(dataset: str, config: str | None, split: str, revision: str | None, records: _Records) -> Iterator[Document]:
@@ -225,8 +243,8 @@ def read_corpus(
             ``.parquet`` file; a folder of such files, or else of ``.txt`` and ``.md`` files; or ``hub:<dataset>``,
             ``hub:<dataset>:<config>``, either with ``@<revision>``, of which only the rows read are downloaded.
         keys: other names of fields, e.g. ``{"text": "body"}``; the fields are those of :data:`DEFAULT_KEYS`.
-        lang: the language of all documents; their own is then ignored. Without it the first folder of the path of a
-            text file must be a language code (``ko/seoul.txt``), or its name must end in one (``seoul.ko.txt``).
+        lang: the language of all documents; their own is then ignored. Without it a folder in the path of a text
+            file must be a language code (``ko/seoul.txt``), or its name must end in one (``seoul.ko.txt``).
         split: that of a dataset on the hub.
         tell: returns the language of a document that names none, from its text and its place.
 

@@ -95,6 +95,40 @@ def test_the_name_of_a_file_tells_its_language_where_no_folder_does(tmp_path: Pa
         list(read_corpus(tmp_path, tell=tell))
 
 
+PLACES = {
+    # path: the language by its place alone, and with a text that is told to be German, or not to be told
+    "de/x.txt": ("de", "de", "de"),
+    "sub/de/x.txt": ("de", "de", "de"),
+    "de/sub/x.txt": ("de", "de", "de"),
+    "new/DE/sub/x.txt": ("de", "de", "de"),
+    "docs/api/de/x.txt": ("de", "de", "de"),
+    "docs/x.de.txt": ("de", "de", "de"),
+    "it/de/x.txt": ("it", "de", "it"),
+    "it/x.de.txt": ("it", "it", "it"),
+    "zh-Hant/x.txt": ("zh-Hant", "zh-Hant", "zh-Hant"),
+    "new/x.txt": ("new", "de", "new"),
+    "x.bak.txt": ("ba", "de", "ba"),
+    "deu/x.txt": ("de", "de", "de"),
+    "nds/x.txt": ("nds", "de", "nds"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_word_that_is_also_a_code_is_no_language_beside_one_or_a_text_that_is_told(
+    place: str, tmp_path: Path
+) -> None:
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).write_text("x", encoding="utf-8")
+
+    def untold(text: str, where: str) -> str:
+        raise DataError(where)
+
+    for tell, wanted in zip((None, lambda text, where: "de", untold), PLACES[place], strict=True):
+        (found,) = read_corpus(tmp_path, tell=tell)
+        assert found.lang == wanted
+        assert found.title == ("x.bak" if place == "x.bak.txt" and wanted == "de" else found.title)
+
+
 def test_a_record_without_a_language_is_told(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "c.jsonl", [{"id": "a", "text": "Hallo"}, {"id": "b", "text": "Hi", "lang": "en"}])
     assert [document.lang for document in read_corpus(path, tell=lambda text, where: "de")] == ["de", "en"]
