@@ -43,7 +43,7 @@ class Measured:
     settings: Mapping[str, Any]
     quality: Estimate
     order: Estimate | None = None
-    pairs: Mapping[str, float] = field(default_factory=dict)
+    pairs: Mapping[str, Estimate] = field(default_factory=dict)
     seconds: float = 0.0
     at_least: bool = False
     tokens: float = 0.0
@@ -160,14 +160,24 @@ class Strategies:
         what = "shows the document for" if self.metric == SHOWN else f"has {self.metric}"
         if best is default:
             return f"{best.name} (the default) {what} {self._shown(best)}, and no other more"
-        lost = {pair: round(value - default.pairs.get(pair, value), 9) for pair, value in best.pairs.items()}
+        lost = {
+            pair: round(own.value - theirs.value, 9)
+            for pair, own in best.pairs.items()
+            if own.value is not None and (theirs := default.pairs.get(pair)) is not None and theirs.value is not None
+        }
         widest, *others = sorted(lost, key=lambda pair: -lost[pair]) or [""]
         told = self._is_worse(default) and others and lost[widest] > max(0.0, lost[others[0]])
-        gap = f"the gap is {widest.replace('->', ' -> ')}; " if told else ""
+        gap = f"the gap is {widest.replace('->', ' -> ')}; " if told and self._apart(widest, best, default) else ""
         # no minus before a difference that is rounded to none
         later = decimal(round(best.seconds - default.seconds, 1) + 0.0, sign="+")
         beside = f"{default.name} (the default) {self._shown(default)}"
         return f"{best.name} {what} {self._shown(best)}, {beside}; {gap}{later} s"
+
+    @staticmethod
+    def _apart(pair: str, best: Measured, default: Measured) -> bool:
+        """Return whether the intervals of two strategies on a pair do not meet, so that few questions tell no gap."""
+        low, high = best.pairs[pair].low, default.pairs[pair].high
+        return low is not None and high is not None and low > high
 
     def _decided(self, best: Measured, enough: Sequence[Measured]) -> str:
         if len(self.measured) == 1:

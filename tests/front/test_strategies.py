@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,25 @@ def test_kinds_embedders_and_rerankers_are_combined(world: Path, tmp_path: Path)
     assert [one.settings["rerank"] for one in found.measured] == [None, str(reranker)] * 2
     assert found.frame.mrr.notna().all()
     assert all(one.seconds > 0 for one in found.measured)
+
+
+@pytest.mark.parametrize("questions", [1, 2, 3])
+def test_what_the_first_question_loads_is_not_in_the_seconds(
+    questions: int, towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mrag_eval.retrieval
+
+    spent, clock = iter([100.0, *(float(n) for n in range(1, 9))]), [0.0]
+
+    def retrieve(*docs: Any, **settings: Any) -> None:
+        clock[0] += next(spent)
+
+    few = tmp_path / "few.csv"
+    few.write_text("".join(towns[0].read_text("utf-8").splitlines(keepends=True)[: questions + 1]), "utf-8")
+    monkeypatch.setattr(mrag_eval.retrieval, "retrieve", retrieve)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    found = strategies(few, towns[1], vary=lexical("all"), output=tmp_path / "out")
+    assert [one.seconds for one in found.measured] == [{1: 1.0, 2: 1.0, 3: 1.5}[questions]]
 
 
 def test_every_mode_is_tried_or_refused_and_each_strategy_has_a_name() -> None:
@@ -522,19 +542,30 @@ def test_what_is_named_first_is_on_the_front_and_equals_in_price_go_by_quality()
 
 
 @pytest.mark.parametrize(
-    ("pairs", "p", "said"),
+    ("pairs", "p", "half", "said"),
     [
-        ({"de->en": 0.9, "en->de": 0.8}, 0.001, True),
-        ({"de->en": 0.9, "en->de": 0.8}, 0.2, False),
-        ({"de->en": 0.9, "en->de": 0.9}, 0.001, False),
-        ({"de->en": 0.9}, 0.001, False),
-        ({"de->en": 0.1, "en->de": 0.2}, 0.001, False),
-        ({}, 0.001, False),
+        ({"de->en": 0.9, "en->de": 0.8}, 0.001, 0.2, True),
+        ({"de->en": 0.9, "en->de": 0.8}, 0.2, 0.2, False),
+        ({"de->en": 0.9, "en->de": 0.9}, 0.001, 0.2, False),
+        ({"de->en": 0.9}, 0.001, 0.2, False),
+        ({"de->en": 0.1, "en->de": 0.2}, 0.001, 0.2, False),
+        # the intervals of the pair meet, or there are none: too few questions
+        ({"de->en": 0.9, "en->de": 0.8}, 0.001, 0.4, False),
+        ({"de->en": 0.9, "en->de": 0.8}, 0.001, None, False),
+        ({}, 0.001, 0.2, False),
     ],
 )
-def test_a_gap_is_named_where_it_is_shown_and_the_largest(pairs: Mapping[str, float], p: float, said: bool) -> None:
-    default = Measured("default", {}, Estimate(0.5, n=9), pairs=dict.fromkeys(pairs, 0.3))
-    best = Measured("best", {}, Estimate(0.9, n=9), pairs=pairs)
+def test_a_gap_is_named_where_it_is_shown_and_the_largest(
+    pairs: Mapping[str, float], p: float, half: float | None, said: bool
+) -> None:
+    def cells(values: Mapping[str, float]) -> dict[str, Estimate]:
+        bounds = {
+            pair: (None, None) if half is None else (value - half, value + half) for pair, value in values.items()
+        }
+        return {pair: Estimate(value, *bounds[pair], n=9) for pair, value in values.items()}
+
+    default = Measured("default", {}, Estimate(0.5, n=9), pairs=cells(dict.fromkeys(pairs, 0.3)))
+    best = Measured("best", {}, Estimate(0.9, n=9), pairs=cells(pairs))
     found = verdict(default, best, tests={("best", "default"): less(-0.4, p)})
     assert ("the gap is de -> en;" in found.sentences[0]) is ("the gap is" in found.sentences[0]) is said
 
