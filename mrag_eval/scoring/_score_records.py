@@ -440,11 +440,13 @@ class TaskScores:
 
     @property
     def unscored_share(self) -> float:
-        """Return the largest share of rows that a metric could not score.
+        """Return the largest share of rows that a metric could not score; 1 if nothing at all was measured.
 
         Rows that a rule leaves out are no failures, and do not count: short replies for ``correct_language``, rows
         that count for another rate, and every row where the run's settings leave nothing to measure (:data:`BY_RULE`).
         """
+        if self.rows and not (self.metrics or self.unscored or self.concurrence or self.citations):
+            return 1.0
         counts = (
             sum(rows for reason, rows in reasons.items() if reason not in BY_RULE)
             for name, reasons in self.unscored.items()

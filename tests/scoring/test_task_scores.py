@@ -119,6 +119,8 @@ def test_two_reasons_of_one_metric_count_apart() -> None:
     ]
     assert summarize(rows).unscored_share == pytest.approx(0.1)
     assert summarize([]).unscored_share == 0.0
+    # no metric was measured, as without judges for one that needs them
+    assert summarize([replace(row, values={}, unscored={}) for row in rows]).unscored_share == 1.0
 
 
 def test_concurrence_names_missing_fields_before_anything_runs(tasks: Path) -> None:
