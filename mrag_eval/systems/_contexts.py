@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from math import isfinite
 from typing import Any
 
 from mrag_eval.core import Hit, base_language, is_language, normalize_language, same_language
@@ -121,8 +122,10 @@ def _hit(item: Mapping[str, Any], rank: int, place: str, told: str = "") -> Hit:
     given = item.get("score")
     try:
         score = 1 / rank if given is None else float(given)
-    except (TypeError, ValueError):
-        raise DataError(f"{place}: 'score' is {given!r:.40}", "give a number, or leave it out") from None
+        if not isfinite(score):
+            raise ValueError(score)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{place}: 'score' is {given!r:.40}", "give a finite number, or leave it out") from None
     try:
         lang = normalize_language(str(item["lang"])) if item.get("lang") else told
     except ConfigError as error:
