@@ -74,6 +74,8 @@ def _first_fault(model: type[BaseModel], faults: Sequence[ErrorDetails]) -> str:
     message = str(fault["msg"])[0].lower() + str(fault["msg"])[1:]
     if kind == "value_error":
         message = str(fault["ctx"]["error"])
+    elif kind in ("tuple_type", "list_type"):
+        message = f"expected a list, got {type(fault['input']).__name__}"
     elif kind in ("model_type", "model_attributes_type"):
         keys = f"{block.tag}, ..." if issubclass(block, Kind) else ", ".join(block.model_fields)
         message = f"expected keys and values ({keys}), got {type(fault['input']).__name__}"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval, validated
+from mrag_eval.config._file import FileConfig
 from mrag_eval.platform import ConfigError
 
 # As results have always recorded them, whatever the kind.
@@ -68,6 +69,15 @@ def test_faults_of_a_kind_are_named(block: dict[str, Any], message: str) -> None
         validated(Retrieval, block, "retrieval")
     assert re.search(message, caught.value.message)
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("given", [{"model": "m"}, {"a": 1}, 5, "m"])
+def test_what_is_no_list_is_called_so(given: Any) -> None:
+    lists = [name for name, field in FileConfig.model_fields.items() if str(field.annotation).startswith("tuple")]
+    assert "judges" in lists
+    for name in lists:
+        with pytest.raises(ConfigError, match=rf"{name}: expected a list, got {type(given).__name__}"):
+            validated(FileConfig, {name: given}, "mrag.yaml")
 
 
 def test_a_key_written_in_place_of_its_variable_is_not_shown() -> None:
