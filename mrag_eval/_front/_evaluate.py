@@ -111,5 +111,13 @@ def evaluate(
         if not apply_chat_template:
             raise
         raise ConfigError(f"model {model} has no chat template", "pass apply_chat_template=False") from error
+    except OSError as error:
+        # of a model's files that the hub does not give, such as the tokenizer with the chat template
+        if error.strerror is not None:
+            raise
+        raise ConfigError(
+            f"model {model}: {next(iter(str(error).splitlines()), 'its files cannot be read')}",
+            "fetch its files beforehand; without its chat template: apply_chat_template=False, or --no-chat",
+        ) from error
     (path,) = set(folder.rglob("results_*.json")) - before
     return Results(path)

@@ -492,6 +492,23 @@ def test_a_strategy_of_which_every_answer_failed_is_named_with_the_reason(
     assert "p: paired" not in str(found)
 
 
+def test_a_model_whose_files_the_hub_does_not_give_is_named_in_one_line(
+    towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lm_eval.models.dummy import DummyLM
+
+    def template(*_: Any, **__: Any) -> str:
+        raise OSError("We couldn't connect to the hub.\nSee its page.")
+
+    monkeypatch.setattr(DummyLM, "apply_chat_template", template)
+    with pytest.raises(MragError, match="^model dummy: We couldn't connect to the hub") as caught:
+        strategies(*towns, model="dummy", vary=lexical("all"), output=tmp_path / "out")
+    assert "\n" not in caught.value.message
+    assert "--no-chat" in str(caught.value.next_step)
+    found = strategies(*towns, model="dummy", vary=lexical("all"), apply_chat_template=False)
+    assert found.measured
+
+
 def less(difference: float, p: float) -> Difference:
     """Return a tested difference of this size, where one of five points would be seen."""
     return Difference(
