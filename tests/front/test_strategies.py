@@ -501,7 +501,7 @@ def test_a_model_whose_files_the_hub_does_not_give_is_named_in_one_line(
         raise OSError("We couldn't connect to the hub.\nSee its page.")
 
     monkeypatch.setattr(DummyLM, "apply_chat_template", template)
-    with pytest.raises(MragError, match="^model dummy: We couldn't connect to the hub") as caught:
+    with pytest.raises(MragError, match=r"^model dummy: We couldn't connect to the hub") as caught:
         strategies(*towns, model="dummy", vary=lexical("all"), output=tmp_path / "out")
     assert "\n" not in caught.value.message
     assert "--no-chat" in str(caught.value.next_step)
