@@ -166,10 +166,16 @@ def test_what_is_missing_is_named_in_one_line(value: Any, columns: Mapping[str, 
     assert caught.value.next_step
 
 
-@pytest.mark.parametrize("score", ["high", [1], float("nan"), float("inf"), -float("inf"), "nan", "-Infinity", 10**400])
+@pytest.mark.parametrize("score", ["high", float("inf"), -float("inf"), "nan", "-Infinity", 10**400])
 def test_a_score_that_is_no_finite_number_is_refused(score: Any) -> None:
     with pytest.raises(DataError, match=r"passages\[1\]: 'score' is"):
         reply_of(("a", [{"text": "one", "score": 1}, {"text": "two", "score": score}]))
+
+
+@pytest.mark.parametrize("score", [None, float("nan"), [1], {}])
+def test_a_context_may_have_no_score(score: Any) -> None:
+    (context,) = reply_of(("a", [{"text": "one", "score": score}])).contexts or ()
+    assert "score" not in context
 
 
 def test_contexts_are_named_by_content_and_their_languages_told() -> None:
