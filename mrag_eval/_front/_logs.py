@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
 from mrag_eval.platform import DataError, HttpFault, json_from
-from mrag_eval.systems import OWN, Shape, completion_in, holds, in_own_terms, plain, recognised, shape_of_columns
+from mrag_eval.systems import OWN, PLAIN, Shape, completion_in, holds, in_own_terms, plain, recognised, shape_of_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -70,10 +70,10 @@ class Log:
     def shape(self) -> Shape:
         """Return the shape of the first row that has one. Raises DataError if there is none, or no row."""
         for _, row in self._raw():
-            shape = self.given or recognised(row)
-            if shape is not None and shape.fits(row):
+            shape = self.given or recognised(row) or PLAIN
+            if shape.fits(row):
                 return shape
-            if shape is None and any(key in row for key in ("reply", "passages")):
+            if shape is PLAIN and any(key in row for key in ("reply", "passages")):
                 return OWN
         where, row = next(self._raw(), ("", {}))
         if not where:

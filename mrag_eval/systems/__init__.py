@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mrag_eval.systems._shapes import (
         ASKED,
         OWN,
+        PLAIN,
         SHAPES,
         Shape,
         completion_in,

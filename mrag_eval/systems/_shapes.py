@@ -380,13 +380,14 @@ def _is_part(value: Any) -> bool:
 
 _INSIDE = {
     name: tuple(dict.fromkeys(path for shape in SHAPES for path in shape.paths.get(name, ()) if "." not in path))
-    for name in ("question", "answer", "contexts")
+    for name in ("question", "answer", "contexts", "reference", "context_ids", "relevant_ids")
 }
 # What programs call the question.
 QUESTIONS = _INSIDE["question"]
-# A reply whose parts have the names of any shape.
-_ANSWER, _CONTEXTS = ("|".join(_INSIDE[name]) for name in ("answer", "contexts"))
-REPLY = _shape("reply", (_ANSWER, _CONTEXTS), answer=_ANSWER, contexts=_CONTEXTS)
+# Parts under the names of any shape, but "label", which may be anything.
+_ANY = {name: "|".join(path for path in paths if path != "label") for name, paths in _INSIDE.items()}
+REPLY = _shape("reply", (_ANY["answer"], _ANY["contexts"]), answer=_ANY["answer"], contexts=_ANY["contexts"])
+PLAIN = _shape("a plain log", (_ANY["question"], _ANY["answer"]), **_ANY)
 
 
 def completion_in(row: Mapping[str, Any], shape: Shape) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from mrag_eval.datasets._files import _PACKED
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
-from mrag_eval.systems._shapes import FIELDS, OWN, PASSAGE, SHAPES, decoded, recognised, value_at
+from mrag_eval.systems._shapes import FIELDS, OWN, PASSAGE, PLAIN, SHAPES, decoded, recognised, value_at
 from tests.report.runs import write_run
 from tests.worlds import logs
 from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa
@@ -69,6 +70,28 @@ def test_the_same_rows_in_every_shape_give_the_same_results(name: str, expected:
     assert found(results) == expected
     (checked,) = verify([results.path], TASKS)
     assert checked.of("fault") == []
+
+
+def test_a_question_and_an_answer_have_the_names_of_any_shape() -> None:
+    said = [(t.question, t.answer, [t.reference], [text for _, text in t.contexts]) for t in TURNS]
+    plain = 0
+    for question, answer, contexts, reference in product(
+        *(PLAIN.paths[field] for field in ("question", "answer", "contexts", "reference"))
+    ):
+        log = Log.of(
+            [
+                {question: asked, answer: replied, reference: right, contexts: texts}
+                for asked, replied, (right,), texts in said
+            ]
+        )
+        if log.shape is PLAIN:
+            plain += 1
+            assert [
+                (row["query"], row["reply"], row["answers"], [one["text"] for one in row["passages"]])
+                for _, row in log.rows()
+            ] == said
+    assert plain > 500
+    assert Log.of([{"input": "Who?", "output": "Bob", "label": 3}]).unread == ["label"]
 
 
 @pytest.mark.parametrize("name", logs.SHAPES)
@@ -773,7 +796,6 @@ def test_numbers_of_numpy_are_numbers(number: Any) -> None:
         ([*rows_of(logs.ragas), *rows_of(logs.deepeval)], r"rows\[5\]: its keys are those of deepeval, .* ragas"),
         ([{"frage": "?", "antwort": "!"}], r"rows\[0\]: has no shape that is known; its keys: frage, antwort"),
         ([*rows_of(logs.ragas), rows_of(logs.ragas)[0]], r"two rows have the id 'q1', the second is rows\[5\]"),
-        ([{"query": "?", "answer": "!", "contexts": []}], r"rows\[0\]: has no shape that is known"),
         ([{"user_input": "?", "response": {"a": 1}}], r"rows\[0\]: 'response' holds no text, found dict"),
         ([{**memerag(1, "en", []), "answer": [{"sentence": "a"}, {"text": "b"}]}], "'answer' holds no text, found"),
         ([{"user_input": "Who?", "response": None}], r"rows\[0\]: 'reply' is missing"),
