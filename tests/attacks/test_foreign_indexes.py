@@ -17,7 +17,7 @@ import pytest
 from mrag_eval.cli import main
 from mrag_eval.core import Passage
 from mrag_eval.platform import ConfigError, CorpusError, DataError, MragError
-from mrag_eval.report.labels._rejudge import _check_prompts
+from mrag_eval.report.labels._rejudge import _check_prompt
 from mrag_eval.retrieval.saved._folder import RunFolder
 from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry
 from mrag_eval.retrievers import add_documents, build_index, load_index, merge_indexes
@@ -260,12 +260,17 @@ def test_results_are_not_run_again_unseen(
     assert "add --trust" in shown.err
 
 
-@pytest.mark.parametrize("block", [{"prompt": "/etc/passwd"}, {"sufficiency": {"prompt": "./x.jinja"}}])
-def test_results_name_no_template(tmp_path: Path, block: dict[str, Any]) -> None:
+@pytest.mark.parametrize("part", [None, "sufficiency", "grounded"])
+@pytest.mark.parametrize("prompt", ["/etc/passwd", "./x.jinja", "x.jinja", "../x", "~/x", "\\\\host\\x", "a b"])
+def test_results_name_no_template(tmp_path: Path, prompt: str, part: Any) -> None:
+    def block(prompt: str) -> dict[str, Any]:
+        return {"prompt": prompt} if part is None else {part: {"prompt": prompt}}
+
+    path = tmp_path / "samples.jsonl"
     with pytest.raises(DataError, match="which is not for a file to decide"):
-        _check_prompts(tmp_path / "samples.jsonl", block, {})
-    _check_prompts(tmp_path / "samples.jsonl", block, {"prompt": "mine.jinja", "sufficiency": {"prompt": "m.jinja"}})
-    _check_prompts(tmp_path / "samples.jsonl", {"prompt": "correctness"}, {})
+        _check_prompt(path, block(prompt), {}, part)
+    _check_prompt(path, block(prompt), block("mine.jinja"), part)
+    _check_prompt(path, block("correctness"), {}, part)
 
 
 def test_an_id_forges_no_line_of_a_ranking(tmp_path: Path) -> None:

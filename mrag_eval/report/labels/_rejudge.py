@@ -56,6 +56,8 @@ from mrag_eval.scoring import (
 )
 
 T = TypeVar("T")
+# The block within that of the judges whose prompt is asked with; None for its own.
+_Part = Literal["sufficiency", "grounded"] | None
 # Records of what decides the metrics of claims, by their keys.
 _OF_CLAIMS = tuple(f"{OWN}{name}" for name in GROUNDED)
 
@@ -268,29 +270,20 @@ def _join(run: ResultFile, path: Path, done: Rejudged, judge: Mapping[str, Any],
 def _settings(
     path: Path,
     changes: Mapping[str, Any],
-    part: Literal["sufficiency", "grounded"] | None = None,
+    part: _Part = None,
     *,
     dry_run: bool = False,
 ) -> tuple[TaskConfig, Judge, Panel]:
     """Return the run's configuration, its judge block with the changes, and the panel of that block.
 
-    ``part`` names the block within it that has the prompt to ask with.
-
-    Raises DataError if the recorded prompt is a template's file and the changes name none.
+    ``part`` names the block within it that has the prompt to ask with. Raises DataError as :func:`_check_prompt` does.
     """
     config = config_beside(path)
     named = {key: value for key, value in changes.items() if value is not None}
     recorded = dict(config.judge)
     if part == "grounded" and (recorded.get(part) or {}).get("by") != GroundedByPanel().by:
         recorded[part] = GroundedByPanel().model_dump()
-    of_prompt, given = (block if part is None else block.get(part) or {} for block in (recorded, named))
-    prompt = of_prompt.get("prompt")
-    if isinstance(prompt, str) and "prompt" not in given and not prompt.replace("_", "").isalnum():
-        key = ".".join(filter(None, ("judge", part, "prompt")))
-        raise DataError(
-            f"{path}: its results name the file {prompt!r} as {key}, which is not for a file to decide",
-            "if it is yours, name it: --prompt FILE",
-        )
+    _check_prompt(path, recorded, named, part)
     if "prompt" in named:
         # the form of the run's own prompt is none of this one's
         named.setdefault("reply", None)
@@ -300,6 +293,18 @@ def _settings(
     if not dry_run:
         panel.check()
     return config, block, panel
+
+
+def _check_prompt(path: Path, recorded: Mapping[str, Any], named: Mapping[str, Any], part: _Part = None) -> None:
+    """Raise DataError if the recorded prompt to ask with is a template's file and ``named`` has none."""
+    of_prompt, given = (block if part is None else block.get(part) or {} for block in (recorded, named))
+    prompt = of_prompt.get("prompt")
+    if isinstance(prompt, str) and "prompt" not in given and not prompt.replace("_", "").isalnum():
+        key = ".".join(filter(None, ("judge", part, "prompt")))
+        raise DataError(
+            f"{path}: its results name the file {prompt!r} as {key}, which is not for a file to decide",
+            "if it is yours, name it: --prompt FILE",
+        )
 
 
 def _metrics_of(records: Sequence[RowRecord]) -> list[str]:
