@@ -318,6 +318,13 @@ JUDGE = [
 ]
 _JUDGED = "full/some-model/samples_qa_one_2026-01-01T00-00-00.000000.jsonl"
 JUDGE += [
+    Case("judge claims", ["SAMPLES"]),
+    Case("judge claims full --panel nope", ["nope"]),
+    Case("judge claims a b -o x", ["--output"]),
+    Case(f"judge claims {_JUDGED} --panel writer --tie nope", ["tie", "nope"]),
+    Case(f"judge claims {_JUDGED} --panel writer --repeats 0", ["--repeats", "'0'"]),
+    Case(f"judge claims {_JUDGED} --panel writer --prompt nope", ["nope"]),
+    Case(f"judge claims {_JUDGED} --panel writer,writer", ["writer", "twice"]),
     Case(f"judge answers {_JUDGED} --panel writer --tie nope", ["tie", "nope"]),
     Case(f"judge answers {_JUDGED} --panel writer --repeats 0", ["--repeats", "'0'"]),
     Case(f"judge answers {_JUDGED} --panel writer --reply nope", ["reply", "nope"]),
