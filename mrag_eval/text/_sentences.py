@@ -81,14 +81,18 @@ def _pattern(language: str, phrases: bool, beyond: bool) -> re.Pattern[str]:
     return re.compile("|".join(ends))
 
 
-def _goes_on(text: str, match: re.Match[str]) -> bool:
-    """Return whether dots and a space do not end a sentence, by the word before them and the character behind."""
+def _goes_on(text: str, match: re.Match[str], capitals: bool) -> bool:
+    """Return whether dots and a space do not end a sentence, by the word before them and the character behind.
+
+    ``capitals``: whether the text has any, without which a lower-case letter may open a sentence.
+    """
     dots = _DOTS.match(match[0])
     if dots is None or match.end() == len(text) or _BREAKS.search(match[0]):
         return False
     at = match.end()
     # Georgian letters are lower-case without being written in upper case
-    if (opened := _OPENED.match(text, at)) and (first := text[opened.end()]).islower() and first.title() != first:
+    opened = _OPENED.match(text, at) if capitals else None
+    if opened and (first := text[opened.end()]).islower() and first.title() != first:
         return True
     before = _WORD_BEFORE.search(text[max(match.start() - _LONGEST, 0) : match.start()])
     word = before[0] if before and dots[0] == match[0].rstrip() == "." else ""
@@ -104,7 +108,8 @@ def sentence_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
     A sentence ends at a full stop of any script (with closing quotes and brackets) or at a line break. It includes the
     white space after it. Thai and Lao have no full stop, so a line is a sentence there. A dot before a lower-case
     letter ends none (UAX #29, rule SB8), nor does one behind an initial, a title, or up to three letters before a
-    number (``no. 5``). Known limit: other abbreviations before a capital letter (``ca. Montag``).
+    number (``no. 5``). Known limits: other abbreviations before a capital letter (``ca. Montag``), and all of them in a
+    text without capitals.
     """
     return _spans(text, lang, phrases=False)
 
@@ -118,9 +123,10 @@ def phrase_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
 
 def _spans(text: str, lang: str, *, phrases: bool) -> Iterator[tuple[int, int]]:
     start = 0
+    capitals = not text.islower()
     pattern = _pattern(base_language(lang), phrases, max(text, default="") > "\uffff")
     for match in pattern.finditer(text):
-        if text[start : match.end()].strip() and (phrases or not _goes_on(text, match)):
+        if text[start : match.end()].strip() and (phrases or not _goes_on(text, match, capitals)):
             yield start, match.end()
             start = match.end()
     if text[start:].strip():

@@ -102,7 +102,7 @@ GOES_ON = [
 @pytest.mark.parametrize(("word", "rest"), GOES_ON)
 @pytest.mark.parametrize("lang", ["en", "de", "ru", "el", "zh"])
 def test_a_dot_of_an_abbreviation_ends_nothing(word: str, rest: str, lang: str) -> None:
-    for before in ("", "The old mill, ", "Its end. (", "“"):
+    for before in ("Oh, ", "The old mill, ", "Its end. (", "Oh, “"):
         found = cut(f"{before}{word}. {rest}.", lang)
         assert found[-1].endswith(f"{word}. {rest}."), found
         # a line break ends one, and so does another mark
@@ -114,6 +114,9 @@ def test_a_dot_of_an_abbreviation_ends_nothing(word: str, rest: str, lang: str) 
     "sentences",
     [
         ["It was the sea.", "The mill is old."],
+        # without capitals
+        ["it was the sea.", "the mill is old."],
+        ["это море.", "мельница стара."],
         ["It was 5 km.", "The mill is old."],
         ["He came in 1841.", "12 men left."],
         ["It was read on the BBC.", "It was old."],
