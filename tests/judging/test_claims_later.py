@@ -142,6 +142,7 @@ def test_a_dry_run_counts_requests_and_asks_nobody(tasks: Path, judges: Any) -> 
 ORDERS = [("claims", "answers"), ("answers", "claims"), ("claims", "answers", "claims", "answers")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["match", "f1"])
 @pytest.mark.parametrize("order", ORDERS, ids=" ".join)
 def test_verdicts_on_answers_and_on_claims_stand_beside_each_other(

@@ -108,6 +108,7 @@ def test_what_failed_is_asked_again_alone_and_a_changed_function_for_all(
     assert len(asked(tasks)) == 15
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tasks: Path, tmp_path: Path) -> None:
     here = "pathlib.Path(__file__).parent"
     hangs = (

@@ -149,7 +149,10 @@ def test_merges_roles_and_translations_set_by_hand_have_the_numbers_of_the_searc
     assert same(one_by_one, ours)
 
 
-@pytest.mark.parametrize("key", ["rerank", "unanswerable", "shuffle", "document_translation", "query_text"])
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param("rerank", marks=pytest.mark.slow), "unanswerable", "shuffle", "document_translation", "query_text"],
+)
 @pytest.mark.parametrize("mode", ["qlang+en", "balanced"])
 def test_what_follows_a_search_has_its_numbers(
     mode: str, key: str, benchmark_: Benchmark, translator: Translator, tmp_path: Path
