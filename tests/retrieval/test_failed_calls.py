@@ -87,13 +87,15 @@ def test_a_reranker_that_fails_for_one_row_leaves_that_row_in_the_search_s_order
 def test_a_reranker_that_fails_for_every_row_says_why_and_is_not_asked_further(
     benchmark_: Benchmark, start: Callable[..., ModelServer], caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = start(lambda body, attempt: Answer(body=[]))
+    # slowly, so that replies are read before many more are on their way
+    server = start(lambda body, attempt: Answer(body=[], delay=0.05))
+    pairs = sum(len(row.ranking) for row in retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus))
     rerank = {"kind": "api", "url": server.url, "shape": "tei", "batch_size": 1, "retries": 0, "max_in_flight": 1}
     with caplog.at_level(logging.ERROR, "lm_eval"):
         found = retrieve(benchmark_.docs, block(rerank=rerank), corpus=benchmark_.corpus)
     assert {row.failures[0].step for row in found} == {"rerank"}
     assert len(found) == len(benchmark_.docs)
-    assert len(server.requests) < 20
+    assert len(server.requests) < pairs / 2
     (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert said.startswith("15 of 15 rankings have no scores: reranker ")
     assert "gave 0 scores for 1 documents" in said
