@@ -15,6 +15,7 @@ from tests.docs.blocks import ROOT, blocks_of
 PAGE = ROOT / "docs" / "python.md"
 
 
+@pytest.mark.slow
 def test_the_blocks_run_and_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

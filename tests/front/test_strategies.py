@@ -165,6 +165,7 @@ def test_what_cannot_run_is_named_with_its_reason(towns: tuple[Path, Path]) -> N
         strategies(*towns, vary=lexical("trag"))
 
 
+@pytest.mark.slow
 def test_kinds_embedders_and_rerankers_are_combined(world: Path, tmp_path: Path) -> None:
     embedder, reranker = bert_folder(tmp_path / "small", "BertModel"), bert_folder(tmp_path / "cross")
     vary = {"mode": ["all"], "kind": ["dense", "hybrid"], "embedder": [str(embedder)], "rerank": [None, str(reranker)]}

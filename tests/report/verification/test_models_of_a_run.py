@@ -26,6 +26,7 @@ def instrument(forged: Run, task: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_every_key_of_the_other_models_is_compared(forged: Forged) -> None:
     seen: set[str] = set()
     for name, task in TASKS.items():
@@ -78,6 +79,7 @@ def test_seats_are_those_of_the_judge_block(forged: Forged) -> None:
     assert f"{task}: the judges are j1, j2, j3, j1, j2 by the judge block" in own.blamed()
 
 
+@pytest.mark.slow
 def test_judges_that_no_row_was_shown_to(forged: Forged) -> None:
     own, other = forged("xquad"), forged("judged")
     models = other.content["configs"]["xrag_multi_de"]["provenance"]["models"]
