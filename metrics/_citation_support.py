@@ -121,7 +121,7 @@ def shared_content(statement: str, passage: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What is compared of a text: its character sequences, and its numbers by value.
+    """The parts of a text that are compared: its character sequences, and its numbers by value.
 
     A number is the set of values that it may have: 1,500 is 1500 or 1.5, and 3,5 is 3.5. Digits between spaces (12 000)
     are one number in one of the ``forms`` of a text, and several in the other.

@@ -102,7 +102,7 @@ def _letters(text: str) -> str:
     return " ".join(text.lower().translate(_NOT_LETTERS).split())
 
 
-# What fastText adds to a threshold, and to every probability, before it takes the logarithm.
+# fastText adds this to a threshold and to every probability, before it takes the logarithm.
 _ADDED = 1e-5
 
 

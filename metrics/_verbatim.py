@@ -28,7 +28,7 @@ _MARKS = {
     "“": "”", "„": "“”\"", "”": "”", "‟": "”", "⹂": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "❝": "❞", "❛": "❜",
     "「": "」", "『": "』", "﹁": "﹂", "﹃": "﹄", "｢": "｣", "〝": "〞〟",
 }  # fmt: skip
-# Those that are also apostrophes, inches or signs of abbreviations, which stand in or at the end of words.
+# Marks that are also apostrophes, inches or signs of abbreviations. These stand in words or at their ends.
 _SINGLE = {"‘": "’", "‚": "‘’", "‛": "’"}
 _STRAIGHT = '"＂״'
 _PUNCTUATION = Punctuation()

@@ -68,7 +68,7 @@ class Log:
 
     @cached_property
     def shape(self) -> Shape:
-        """Return the shape of the first row that has one. Raises DataError if there is none, or no row."""
+        """Return the shape of the first row that has one. Raises DataError if there is no row, or none has a shape."""
         for _, row in self._raw():
             shape = self.given or recognised(row) or PLAIN
             if shape.fits(row):
@@ -102,6 +102,8 @@ class Log:
                     f"{where}: its keys are those of {other.name}, the first row's those of {shape.name}",
                     "save each shape in a file of its own, and score them apart",
                 )
+            if shape is PLAIN:
+                _check_names(row, where)
             yield where, row
 
     @cached_property
@@ -159,6 +161,14 @@ def _reply(completion: Row) -> ModelReply:
     reply = ModelReply(said.text)
     reply.outcome = said.outcome
     return reply
+
+
+def _check_names(row: Row, where: str) -> None:
+    """Raise DataError if a row has several columns that may be its question, its answer or another part of it."""
+    for name, paths in PLAIN.paths.items():
+        found = [path for path in paths if row.get(path) is not None]
+        if len(found) > 1 and name not in ("id", "lang"):
+            raise DataError(f"{where}: {' or '.join(found)} may be the {name}", _NEXT)
 
 
 def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -64,7 +64,7 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
 
 
-# What is done about a file that is no JSON.
+# The next step for a file that is not JSON.
 AS_JSON = "correct it, or leave that row out; what Python writes as NaN is null in JSON"
 # The first bytes of compressed files that are not read.
 _PACKED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}

@@ -58,7 +58,7 @@ _RUN: ContextVar[Evaluated | None] = ContextVar("the model of the run", default=
 
 
 def forget_asked() -> None:
-    """Let the next command ask all of it anew: this one evaluates no model, and has nothing left to repeat."""
+    """Forget what was asked, so that the next command asks it anew. For commands that evaluate no model."""
     run_ended(cache_dir() / "models.sqlite", ASKED)
     remove_ended()
     ASKED.clear()

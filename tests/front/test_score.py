@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,16 @@ def test_a_question_and_an_answer_have_the_names_of_any_shape() -> None:
                 for _, row in log.rows()
             ] == said
     assert plain > 500
+    # of two names for one part, neither is taken without a word
+    for field in ("question", "answer", "contexts", "reference"):
+        for one, other in combinations(PLAIN.paths[field], 2):
+            row = {"question": "Who?", "output": "Bob", one: "a", other: "b"}
+            if recognised(row) is None:
+                with pytest.raises(DataError, match=r"rows\[0\]: .* or .* may be the") as caught:
+                    score([row])
+                assert "--columns" in str(caught.value.next_step)
+    with pytest.raises(DataError, match=r"rows\[1\]: .* may be the answer"):
+        score([{"question": "Who?", "output": "Bob"}, {"question": "Who?", "output": "Bob", "answer": "Al"}])
     assert Log.of([{"input": "Who?", "output": "Bob", "label": 3}]).unread == ["label"]
 
 
