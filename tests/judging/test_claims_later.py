@@ -22,6 +22,7 @@ from mrag_eval.report.files._results import LeafResult
 from tests.task.test_hook import knows_everything
 from tests.worlds import logs
 from tests.worlds.classifiers import Rule, classifier_folder
+from tests.worlds.judged_runs import judges_told
 from tests.worlds.judges import Script, failing, on_claim, supports
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
@@ -356,14 +357,7 @@ def test_reports_and_exports_show_the_claims_judged_later(tasks: Path, judges: A
     assert cli("report", out, "-o", "page.html").exit_code == 0
     assert "judging claims" in (tasks / "page.html").read_text("utf-8")
     assert cli("export", out, "--format", "eee", "-o", "eee").exit_code == 0
-    (record,) = (file for file in Path("eee").rglob("*.json"))
-    told = {
-        one["metric_config"]["metric_name"]: [
-            judge["model_info"]["name"] for judge in one["metric_config"]["llm_scoring"]["judges"]
-        ]
-        for one in json.loads(record.read_text("utf-8"))["evaluation_results"]
-        if "llm_scoring" in one["metric_config"]
-    }
+    told = judges_told(Path("eee"))
     assert told["grounded"] == ["m-a", "m-b"]
 
 

@@ -19,7 +19,7 @@ from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._samples import read_samples, sample_files
 from mrag_eval.scoring import METRICS, more_is_better, score_rows
 from tests.worlds.classifiers import Rule, classifier_folder
-from tests.worlds.judged_runs import cli, run_task, serving_judges
+from tests.worlds.judged_runs import cli, judges_told, run_task, serving_judges
 from tests.worlds.model_server import Answer, ModelServer, said
 from tests.worlds.small import BASE, TOPICS, write_task
 
@@ -114,14 +114,7 @@ def test_what_other_judges_decided_keeps_them(metric: str, block: Any, finished:
     rejudged("c", "--panel", "moody")
     assert f"metric:{metric}" not in leaf_of(Path("c")).measurement.instrument  # type: ignore[union-attr]
     assert cli("export", "a", "--format", "eee", "-o", "eee").exit_code == 0
-    (record,) = (file for file in Path("eee").rglob("*.json"))
-    told = {
-        one["metric_config"]["metric_name"]: [
-            judge["model_info"]["name"] for judge in one["metric_config"]["llm_scoring"]["judges"]
-        ]
-        for one in json.loads(record.read_text("utf-8"))["evaluation_results"]
-        if "llm_scoring" in one["metric_config"]
-    }
+    told = judges_told(Path("eee"))
     assert told["judge_correct"] == ["moody"]
     assert told.get("context_sufficiency", ["strict"]) == ["strict"]
 

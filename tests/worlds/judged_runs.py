@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,3 +47,15 @@ def run_task(folder: Path, task: str, name: str) -> None:
 def cli(*arguments: Any) -> Any:
     """Run a command in this process; return what it printed, its exit code and its exception."""
     return CliRunner().invoke(app, list(map(str, arguments)), obj=Session())
+
+
+def judges_told(folder: Path) -> dict[str, list[str]]:
+    """Return the judges of each metric that the one export for Every Eval Ever in a folder names."""
+    (record,) = folder.rglob("*.json")
+    return {
+        one["metric_config"]["metric_name"]: [
+            judge["model_info"]["name"] for judge in one["metric_config"]["llm_scoring"]["judges"]
+        ]
+        for one in json.loads(record.read_text("utf-8"))["evaluation_results"]
+        if "llm_scoring" in one["metric_config"]
+    }
