@@ -119,7 +119,7 @@ def held_elsewhere(quotes: Iterable[str], passages: Iterable[str]) -> frozenset[
     found: set[str] = set()
     for passage in passages if wanted else ():
         words = plain_words(passage)
-        if pairs := wanted.keys() & set(pairwise(words)):
+        if pairs := [pair for pair in pairwise(words) if pair in wanted]:
             held = f" {' '.join(words)} "
             found |= {quote for pair in pairs for quote in wanted[pair] if f" {quote} " in held}
     return frozenset(found)

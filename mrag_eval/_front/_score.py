@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from json.encoder import encode_basestring
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -302,12 +304,19 @@ _FLAT = json.JSONEncoder(ensure_ascii=False, default=str).encode
 def _indented(value: Any, margin: str = "\n") -> str:
     """Return a row as the harness dumps it before it hashes it: ``json.dumps`` with ``indent=2``, which is slow."""
     inner = f"{margin}  "
+    kind = type(value)
+    if kind is str:
+        return encode_basestring(value)
+    if kind is int or (kind is float and isfinite(value)):
+        return repr(value)
     if isinstance(value, dict) and value:
-        keys = (key if isinstance(key, str) else _FLAT(key) for key in value)
-        parts = (f"{_FLAT(key)}: {_indented(part, inner)}" for key, part in zip(keys, value.values(), strict=True))
+        parts = [
+            f"{encode_basestring(key if isinstance(key, str) else _FLAT(key))}: {_indented(part, inner)}"
+            for key, part in value.items()
+        ]
         return f"{{{inner}{f',{inner}'.join(parts)}{margin}}}"
     if isinstance(value, list | tuple) and value:
-        return f"[{inner}{f',{inner}'.join(_indented(part, inner) for part in value)}{margin}]"
+        return f"[{inner}{f',{inner}'.join([_indented(part, inner) for part in value])}{margin}]"
     return _FLAT(value)
 
 

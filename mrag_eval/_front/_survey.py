@@ -13,7 +13,7 @@ from mrag_eval._front._logs import Log, read_qrels, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, uncollected
-from mrag_eval.systems import OWN, Shape, check_passages, hits_of, told_languages
+from mrag_eval.systems import OWN, Shape, check_passages, hits_of, text_hash, told_languages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -372,6 +372,14 @@ def quotes_elsewhere(found: Survey) -> frozenset[str]:
 
     if not found.sought:
         return frozenset()
+    seen: set[str] = set()
+
+    def unseen(text: str) -> bool:
+        known = len(seen)
+        seen.add(text_hash(text))
+        return len(seen) > known
+
     with Wait("looking for quotes in other rows", len(found.docs), "rows") as wait:
-        texts = (text for _, row in wait.over(found.rows()) for text in [*_texts(row)][1:])
+        # many rows of a log show the same contexts
+        texts = (text for _, row in wait.over(found.rows()) for text in [*_texts(row)][1:] if unseen(text))
         return held_elsewhere(found.sought, texts)

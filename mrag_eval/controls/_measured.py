@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mrag_eval.controls._replies import ControlPool, ControlReply, control_replies, in_form
@@ -64,9 +64,10 @@ def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule)
         part = slice(start, start + _TOGETHER)
         for control, replies in controls.items():
             if metrics := rule.of(control):
+                of_languages = {name for name in metrics if control_of(name).kind == "language"}
                 scores = _scored(control, metrics, docs[part], replies[part], rule)
                 for doc, reply, score in zip(docs[part], replies[part], scores, strict=True):
-                    found[doc.id].add(control, reply, score)
+                    found[doc.id].add(control, reply, score, of_languages)
     if metrics := rule.of("chance"):
         for doc in docs:
             if (chance := _chance(doc)) is not None:
@@ -78,26 +79,28 @@ def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule)
 class _Row:
     """Collect the record of a row."""
 
-    values: dict[str, dict[str, float]] = field(default_factory=dict)
-    unscored: dict[str, dict[str, str]] = field(default_factory=dict)
+    values: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    unscored: dict[str, Mapping[str, str]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def add(self, control: str, reply: ControlReply, score: RowScores) -> None:
+    def add(self, control: str, reply: ControlReply, score: RowScores, of_languages: Collection[str]) -> None:
         if reply.text is None:
             self.missing[control] = reply.missing
             return
-        values, unscored = dict(score.values), dict(score.unscored)
-        by_language = [name for name in (*values, *unscored) if control_of(name).kind == "language"]
+        values, unscored = score.values, score.unscored
+        own = {name: value for name, value in values.items() if name in of_languages}
         if not any(map(str.isalpha, reply.text)):
             # what has no letters is in every language, which says nothing of a detector
-            unscored |= dict.fromkeys(by_language, "the text has no letters")
-            values = {name: value for name, value in values.items() if name not in by_language}
-        parts = {control: values}
-        if control != "foreign":
-            own = {name: values[name] for name in by_language if name in values}
-            parts[f"{control}, {length_class(reply.text)}"] = own
-        self.values |= {name: part for name, part in parts.items() if part}
-        self.unscored |= {control: unscored} if unscored else {}
+            told = [name for name in (*values, *unscored) if name in of_languages]
+            unscored = {**unscored, **dict.fromkeys(told, "the text has no letters")}
+            values = {name: value for name, value in values.items() if name not in of_languages}
+            own = {}
+        if values:
+            self.values[control] = values
+        if own and control != "foreign":
+            self.values[f"{control}, {length_class(reply.text)}"] = own
+        if unscored:
+            self.unscored[control] = unscored
 
 
 def _scored(

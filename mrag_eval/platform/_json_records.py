@@ -36,6 +36,8 @@ def to_json(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
+    if kind is dict:
+        return {key: inner if type(inner) in _PLAIN else to_json(inner) for key, inner in value.items()}
     if is_dataclass(kind):
         out: dict[str, Any] = {}
         for name, optional in _parts(kind):

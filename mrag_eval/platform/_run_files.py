@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
 from typing import Any
@@ -68,13 +69,9 @@ class RunFiles:
 
     def _write(self, results: Mapping[str, Any], samples: Mapping[str, Iterable[Row]]) -> None:
         for task, rows in samples.items():
-            number = _write_lines(self.samples(task), (f"{self._json(self.row(row))}\n" for row in rows))
-            if self.missing({task: number}):
-                raise _unreadable(self.samples(task))
+            _write_lines(self.samples(task), (f"{self._json(self.row(row))}\n" for row in rows))
         if results:
             _write_lines(self.results, [self._json(results, indent=2)])
-            if not self.has_results():
-                raise _unreadable(self.results)
 
     def _json(self, content: Mapping[str, Any], indent: int | None = None) -> str:
         return json.dumps(hidden(content, self.value), ensure_ascii=False, indent=indent, default=self.value)
@@ -91,22 +88,24 @@ class RunFiles:
             return False
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write the lines, and return their number."""
-    number = 0
-    # half a surrogate pair, which a model may write, becomes a JSON escape
-    with replaced(path) as part, part.open("w", encoding="utf-8", errors="backslashreplace") as out:
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write the lines. Raises OSError if the file does not give them back."""
+    written = sha256()
+    with replaced(path) as part, part.open("wb") as out:
         for line in lines:
-            out.write(line)
-            number += 1
+            # half a surrogate pair, which a model may write, becomes a JSON escape
+            content = line.encode("utf-8", "backslashreplace")
+            written.update(content)
+            out.write(content)
         out.flush()
         # some file systems report a full disk only now
         os.fsync(out.fileno())
-    return number
-
-
-def _unreadable(path: Path) -> OSError:
-    return OSError(errno.EIO, "what was written there cannot be read back", str(path))
+    found = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    if found.digest() != written.digest():
+        raise OSError(errno.EIO, "what was written there cannot be read back", str(path))
 
 
 def _count_rows(path: Path) -> int | None:

@@ -118,6 +118,8 @@ def row_record(
 
 def with_claims(record: RowRecord, grounding: Grounding | None, passages: Sequence[Hit]) -> RowRecord:
     """Return the record with the claims of its answer beside the passages shown, in place of any that it has."""
+    if grounding is None and record.grounding is None:
+        return record
     cell = {key: value for key, value in record.cell.items() if key != EVIDENCE}
     if grounding is not None:
         cell[EVIDENCE] = evidence_pair(grounding, passages)

@@ -6,8 +6,10 @@ import base64
 import html
 import json
 import random
+import re
 import string
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -133,18 +135,27 @@ def test_a_value_that_json_does_not_know_is_hidden_in_its_form_there() -> None:
 
 
 @pytest.mark.parametrize("what", ["results", "samples"])
-def test_files_that_do_not_parse_are_not_written(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = _run_files._write_lines
+def test_a_file_that_does_not_hold_what_was_written_is_rescued(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _run_files.replaced
 
-    def cut(path: Path, texts: Any) -> int:
-        return lines(path, [text[:-3] if path.name.startswith(what) else text for text in texts])
+    @contextmanager
+    def cut(path: Path) -> Iterator[Path]:
+        with whole(path) as part:
+            yield part
+            if path.name.startswith(what) and path.parent == tmp_path:
+                part.write_bytes(part.read_bytes()[:-3])
 
     files = RunFiles(tmp_path)
-    monkeypatch.setattr(_run_files, "_write_lines", cut)
+    monkeypatch.setattr(_run_files, "replaced", cut)
     with pytest.raises(UnwrittenError) as caught:
         files.write({"results": {"a": 1}}, {"task": [{"doc_id": 0}]})
     assert "cannot be read back" in caught.value.message
     assert f"{what}_" in caught.value.message
+    (rescued,) = re.findall("they are in (.*)$", caught.value.message)
+    (results,) = Path(rescued).glob("results_*.json")
+    assert json.loads(results.read_bytes()) == {"results": {"a": 1}}
 
 
 @pytest.mark.parametrize(
