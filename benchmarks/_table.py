@@ -30,12 +30,14 @@ FOLDER = Path(__file__).resolve().parent
 class Measured:
     """The results of the scripts: ``rows`` (ratios) and ``growth`` (exponents).
 
-    ``failed`` maps a script that failed to its last lines of output; ``seconds`` is the time of each script.
+    ``failed`` maps a script that failed to its last lines of output, ``left_out`` one that lacks something and measured
+    nothing to what it said; ``seconds`` is the time of each script.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     growth: list[dict[str, Any]] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -86,18 +88,19 @@ def run_benchmarks(
     for name in names or known:
         say(f"{name} ...")
         started = time.monotonic()
-        found, error = _run(known[name], size)
+        found, ended_well, last_words = _run(known[name], size)
         measured.seconds[name] = round(time.monotonic() - started, 1)
-        if error:
-            measured.failed[name] = error
+        if not (ended_well and found):
+            (measured.left_out if ended_well else measured.failed)[name] = last_words
         for row in found:
             (measured.growth if "points" in row else measured.rows).append({"benchmark": name, **row})
-        say(f"{name}: {'failed' if error else 'done'} after {measured.seconds[name]:.0f} s")
+        ending = "failed" if name in measured.failed else "left out" if name in measured.left_out else "done"
+        say(f"{name}: {ending} after {measured.seconds[name]:.0f} s")
     return measured
 
 
-def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
-    """Run one script; return its rows, and its last lines of output if it failed."""
+def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], bool, str]:
+    """Run one script; return its rows, whether it ended well and wrote them, and its last lines of output."""
     environment = {**os.environ, "TQDM_DISABLE": "1"}
     # measure the package next to this script, whether another one is installed or not
     paths = [str(script.parents[1]), *filter(None, [environment.get("PYTHONPATH")])]
@@ -110,11 +113,10 @@ def _run(script: Path, size: list[str]) -> tuple[list[dict[str, Any]], str]:
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True
         )
         # a script may exit with an error because a bound was missed: its rows say so
-        found = json.loads(rows.read_text(encoding="utf-8")) if rows.is_file() else []
-    if ended.returncode == 0 and found:
-        return found, ""
+        wrote = rows.is_file()
+        found = json.loads(rows.read_text(encoding="utf-8")) if wrote else []
     said = "\n".join(ended.stdout.strip().splitlines()[-_LAST_LINES:])
-    return found, said or f"exit code {ended.returncode}, and nothing said"
+    return found, ended.returncode == 0 and wrote, said or f"exit code {ended.returncode}, and nothing said"
 
 
 def shown_benchmarks(measured: Measured) -> str:
@@ -126,7 +128,8 @@ def shown_benchmarks(measured: Measured) -> str:
     if measured.growth:
         head = ("growth of", "n", "seconds", "peak MB", "exponent", "asked", "ok")
         parts.append(pipe_table(head, [line for row in measured.growth for line in _growth_lines(row)]))
-    parts += [f"{name} failed:\n    " + text.replace("\n", "\n    ") for name, text in measured.failed.items()]
+    for ending, those in (("failed", measured.failed), ("was left out", measured.left_out)):
+        parts += [f"{name} {ending}:\n    " + text.replace("\n", "\n    ") for name, text in those.items()]
     if any(not row["judged"] for row in (*measured.rows, *measured.growth)):
         parts.append("(small) sizes: the bounds are shown and were not applied")
     return "\n\n".join(parts) or "nothing was measured"

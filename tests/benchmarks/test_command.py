@@ -109,6 +109,19 @@ def test_a_script_that_fails_is_named_and_the_next_one_runs(folder: Path) -> Non
     assert len(measured.rows) == 1
 
 
+def test_a_script_that_lacks_something_is_left_out_with_what_it_said(folder: Path) -> None:
+    script(folder, "one", f"{rows()}\nprint('no other program is named: --other PROGRAM')")
+    script(folder, "two", rows(KEPT))
+    said: list[str] = []
+    measured = run_benchmarks(folder=folder, say=said.append)
+    assert measured.ok
+    assert set(measured.left_out) == {"one"}
+    assert "one: left out after" in said[1]
+    assert "one was left out:\n    chatter\n    no other program is named: --other PROGRAM" in shown_benchmarks(
+        measured
+    )
+
+
 def test_rows_of_a_script_that_ends_with_an_error_are_kept(folder: Path) -> None:
     script(folder, "one", rows(MISSED) + "\nraise SystemExit(1)")
     measured = run_benchmarks(folder=folder)
