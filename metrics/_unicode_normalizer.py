@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from mrag_eval.core import base_language
 from mrag_eval.metrics._numbers import UNITS, numbers_apart, spaced_digits, units_joined
-from mrag_eval.text import fold, one_spelling
+from mrag_eval.text import fold, marks, one_spelling
 
 # Part of what a number of this normaliser measures: raise it with any change of a rule. 2: numbers, units, signs that
 # distinguish, spellings that an orthography leaves open.
@@ -59,12 +60,19 @@ def normalize_unicode(text: str, lang: str | None) -> str:
     """
     found = _once(text, lang)
     # a letter may meet a mark, accent or sign of repetition, that punctuation kept apart
-    while _MARK.search(found) or not unicodedata.is_normalized("NFKC", found):
+    met = not text.isascii() and _mark_apart().search(text) is not None
+    while met or _MARK.search(found) or not unicodedata.is_normalized("NFKC", found):
         again = _once(found, lang)
         if again == found:
             break
-        found = again
+        found, met = again, False
     return found
+
+
+@lru_cache(maxsize=1)
+def _mark_apart() -> re.Pattern[str]:
+    """Return what finds a mark behind what is no letter, digit or space."""
+    return re.compile(rf"[^\w\s{marks()}][{marks()}]")
 
 
 def _once(text: str, lang: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mrag_eval.languages import known_languages
@@ -103,6 +103,10 @@ LETTERS = st.text(st.sampled_from("गयीएेंईा مسؤئءولهةا
 
 
 @given(LETTERS, st.sampled_from([*known_languages(), None]))
+@example("ए.े", "am")
+@example("ए!ै", "hi")
+@example("अ-ो", "mr")
+@example("ㅏ.́", None)
 def test_normalising_twice_changes_nothing(text: str, lang: str | None) -> None:
     once = normalize_answer(text, normalize="unicode", lang=lang)
     assert normalize_answer(once, normalize="unicode", lang=lang) == once
