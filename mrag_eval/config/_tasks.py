@@ -65,11 +65,11 @@ def listed_in(folders: Sequence[Path]) -> dict[str, Listed]:
     return found
 
 
-def listed_by(manager: TaskManager) -> dict[str, Listed]:
+def listed_by(manager: TaskManager) -> Mapping[str, Listed]:
     """Return the tasks and groups that the harness's task manager knows, by name."""
     from mrag_eval.harness import listed_tasks
 
-    return {name: Listed(*found) for name, found in listed_tasks(manager).items()}
+    return listed_tasks(manager, Listed)
 
 
 class RunTasks:

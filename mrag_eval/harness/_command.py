@@ -34,13 +34,16 @@ def is_stock_command() -> bool:
 
 @lru_cache(maxsize=1)
 def collect_less() -> None:
-    """Have a command run a tenth of the full garbage collections that it would; a program of somebody's own runs all.
+    """Have a command run a tenth of the full garbage collections that it would, and none as it ends.
 
-    One takes a quarter of a second once the harness, torch and transformers are imported, and finds nothing there.
+    One takes a quarter of a second once the harness, torch and transformers are imported, and finds nothing there. A
+    program of somebody's own runs all.
     """
     if command_line() is not None:
         young, middle, old = gc.get_threshold()
         gc.set_threshold(young, middle, 10 * old)
+        # what exists then ends with the process
+        atexit.register(gc.freeze)
 
 
 @contextmanager

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lm_eval.config.task import TaskConfig
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
+
+T = TypeVar("T")
 
 
 def read_task_file(path: Path, *, with_includes: bool = True, with_functions: bool = False) -> dict[str, Any]:
@@ -27,9 +29,28 @@ def task_manager(folders: Sequence[str], metadata: dict[str, Any] | None = None)
     return TaskManager(include_path=list(folders), include_defaults=False, metadata=metadata or {})
 
 
-def listed_tasks(manager: TaskManager) -> dict[str, tuple[Path | None, Mapping[str, Any]]]:
-    """Return the file and the content of every task and group that a task manager knows, by name; not the tags."""
-    return {name: (entry.yaml_path, entry.cfg) for name, entry in manager.task_index.items() if entry.cfg is not None}
+def listed_tasks(manager: TaskManager, listed: Callable[[Path | None, Mapping[str, Any]], T]) -> Mapping[str, T]:
+    """Return every task and group that a task manager knows by name, as ``listed`` makes it of its file and content."""
+    return _Listing(manager.task_index, listed)
+
+
+class _Listing(Mapping[str, T]):
+    """The entries of an index that have a content, which tags have not; each is made when it is asked for."""
+
+    def __init__(self, index: Mapping[str, Any], listed: Callable[[Path | None, Mapping[str, Any]], T]) -> None:
+        self._index, self._listed = index, listed
+
+    def __getitem__(self, name: str) -> T:
+        entry = self._index[name]
+        if entry.cfg is None:
+            raise KeyError(name)
+        return self._listed(entry.yaml_path, entry.cfg)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, entry in self._index.items() if entry.cfg is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:

@@ -155,14 +155,16 @@ def test_it_pauses_while_a_task_is_built(manager: TaskManager, monkeypatch: pyte
 def test_a_command_runs_few_full_collections_and_a_program_as_many_as_it_says(
     program: str, rarer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = gc.get_threshold()
+    before, at_the_end = gc.get_threshold(), []
     monkeypatch.setattr("sys.argv", [program])
+    monkeypatch.setattr("atexit.register", at_the_end.append)
     collect_less.cache_clear()
     try:
         # each task that is built asks for it
         collect_less()
         collect_less()
         assert gc.get_threshold() == (*before[:2], before[2] * rarer)
+        assert at_the_end == ([gc.freeze] if rarer > 1 else [])
     finally:
         gc.set_threshold(*before)
         collect_less.cache_clear()

@@ -91,11 +91,10 @@ def test_tasks_are_planned_with_functions_that_the_harness_has_not_loaded(tasks:
 
 
 def test_a_function_that_the_harness_lists_without_loading_it_is_found(tasks: Path) -> None:
-    from mrag_eval.config import split_config
-    from mrag_eval.harness import listed_tasks
+    from mrag_eval.config import listed_by, split_config
 
     task_with(tasks, "[!function mine.brevity]")
-    _, config = listed_tasks(TaskManager(include_path=str(tasks), include_defaults=False))["own"]
+    config = listed_by(TaskManager(include_path=str(tasks), include_defaults=False))["own"].config
     assert config["metrics"] == [f"{tasks}/mine.brevity"]
     assert split_config(config, METRIC_NAMES)[1].metrics == ("brevity",)
 
