@@ -56,6 +56,7 @@ with ending_within(0.8, "go on like this\\n"):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("state", ["sleeps", "computes", "swallows", "waits_for_threads", "waits_at_exit"])
 def test_a_process_ends_whatever_it_does(state: str, number: int) -> None:
@@ -90,6 +91,7 @@ with ending_within(0.8, "go on like this\\n"):
 """
 
 
+@pytest.mark.slow
 def test_a_panel_that_waits_for_its_judges_ends() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1/chat/completions"
@@ -177,6 +179,7 @@ def test_an_interrupted_notebook_waits_for_no_judge_and_pays_for_no_more_calls(
     assert late == []
 
 
+@pytest.mark.slow
 def test_a_forked_worker_is_ended_without_its_parent() -> None:
     code = """
 import os, signal, time
@@ -237,6 +240,7 @@ def test_folders_of_killed_runs_are_removed_and_those_of_living_ones_stay(tmp_pa
     assert not list(tmp_path.glob(".first-*"))
 
 
+@pytest.mark.slow
 def test_the_start_of_the_command_ends_too(tmp_path: Path) -> None:
     """Signals arrive while the command is importing."""
     for delay in (0.0, 0.2, 0.6):

@@ -169,6 +169,7 @@ def test_the_key_of_the_evaluated_model_is_hidden_in_what_it_replies(
         assert not [text for text in strings(document) if KEY in text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["engineer", "11111111", "char3gram_recall", "passages", "none", "EMPTY"])
 def test_a_common_word_is_no_key_of_the_evaluated_model(
     key: str,

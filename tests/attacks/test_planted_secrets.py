@@ -205,6 +205,7 @@ def run(commands: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[str, li
     return shown.out + shown.err, codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refuses", [False, True], ids=["replies that quote", "errors that quote"])
 def test_no_planted_secret_is_written(
     place: Path, tmp_path: Path, server: Callable[..., Quoting], capfd: pytest.CaptureFixture[str], refuses: bool

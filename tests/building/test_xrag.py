@@ -191,6 +191,7 @@ def test_a_changed_limit_redoes_from_its_step_on(tmp_path: Path) -> None:
     assert cast.asked == 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "step"),
     [

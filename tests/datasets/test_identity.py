@@ -394,6 +394,7 @@ def drop_rows(code: str, paragraphs: list[dict[str, Any]]) -> None:
     del paragraphs[7]["qas"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -287,6 +287,7 @@ def test_other_questions_do_not_take_the_results_of_a_folder(towns: tuple[Path, 
     assert fewer.frame.tokens[0] < 700
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -344,6 +345,7 @@ def test_the_same_command_asks_again_for_what_failed(
     assert not sent
 
 
+@pytest.mark.slow
 def test_a_model_answers_and_a_budget_ends_what_the_pilot_ranks_last(towns: tuple[Path, Path], tmp_path: Path) -> None:
     asked = {"model": "oracle_answer", "apply_chat_template": False, "vary": lexical("all", "qlang", "no_ir")}
     found = strategies(*towns, **asked, metric="shown@k", pilot=4, max_calls=60, output=tmp_path / "out")

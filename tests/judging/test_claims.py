@@ -424,6 +424,7 @@ def test_other_judges_or_another_prompt_are_another_metric(tasks: Path, tmp_path
         assert why in str(check.reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [("grounded",), ("grounded", "wrong_supported"), ()], ids=len)
 def test_a_metric_that_one_run_lacks_is_not_another_metric(
     tasks: Path, tmp_path: Path, judges: Any, kept: Sequence[str]

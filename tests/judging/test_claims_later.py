@@ -173,6 +173,7 @@ def test_verdicts_on_answers_and_on_claims_stand_beside_each_other(
     assert leaf_of(other).scores.metrics == leaf.scores.metrics
 
 
+@pytest.mark.slow
 def test_other_judges_of_claims_take_the_place_of_those_before(tasks: Path, judges: Any) -> None:
     """Whether a run, a classifier's or an earlier command's verdicts."""
     judges(a=supports, b=DENIES)
@@ -274,6 +275,7 @@ PROMPT = """{% block user %}<claim>
 {"label_{{ code }}": "supported", "contradicted" or "not_found", "passage_{{ code }}": 1}{% endblock %}"""
 
 
+@pytest.mark.slow
 def test_a_prompt_that_results_name_is_asked_with_only_if_the_user_names_it(tasks: Path, judges: Any) -> None:
     servers = judges(a=supports)
     (tasks / "own.jinja").write_text(PROMPT, "utf-8")
@@ -296,6 +298,7 @@ def test_a_prompt_that_results_name_is_asked_with_only_if_the_user_names_it(task
     assert "judge.sufficiency.prompt" in str(error)
 
 
+@pytest.mark.slow
 def test_verdicts_whose_votes_were_edited_do_not_count(
     tasks: Path, judges: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -332,6 +335,7 @@ def test_verdicts_whose_votes_were_edited_do_not_count(
     assert verify([out], tasks)[0].findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [{"tie": "abstain"}, {"repeats": 2}, {}], ids=str)
 def test_settings_of_the_votes_are_those_of_the_command_or_of_the_run(tasks: Path, judges: Any, block: Any) -> None:
     judges(a=supports, b=lambda prompt: on_claim(prompt, "not_found"))

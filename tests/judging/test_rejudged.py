@@ -86,6 +86,7 @@ def leaf_of(out: Path) -> LeafResult:
     return file.leaves["t"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "block"), [("context_sufficiency", {}), ("hit@2", {"relevance": {"labels": "judge"}})]
 )
@@ -144,6 +145,7 @@ def test_every_metric_that_changes_with_the_verdict_follows_it(scale: Any) -> No
         assert changed >= {*GROUNDED[1:], "judge_correct", "judged_accuracy"}
 
 
+@pytest.mark.slow
 def test_support_of_right_answers_follows_the_later_verdicts(finished: Callable[..., Path], tasks: Path) -> None:
     texts = [text for topic in TOPICS.values() for own in topic.values() for text in own]
     grounded = {"model": str(classifier_folder(tasks / "model", texts, longest=64))}

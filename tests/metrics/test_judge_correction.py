@@ -195,6 +195,7 @@ def test_languages_of_very_different_size_are_covered_however_labels_are_spread(
         assert none < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [5, 10])
 @pytest.mark.parametrize("rates", [(0.7, 0.7), (0.5, 0.9), (0.9, 0.5)])
 def test_few_labels_of_a_large_language_are_covered(labels: int, rates: tuple[float, float]) -> None:

@@ -203,6 +203,7 @@ def test_a_drop_is_shown_if_and_only_if_its_bound_excludes_what_is_allowed(
             assert (found.shown, found.p_adjusted) == (False, None)
 
 
+@pytest.mark.slow
 @given(families(), st.sampled_from([0.95, 0.8]))
 def test_a_difference_has_a_small_p_if_and_only_if_its_interval_excludes_none(
     cells: list[PairedCell], confidence: float
@@ -216,6 +217,7 @@ def test_a_difference_has_a_small_p_if_and_only_if_its_interval_excludes_none(
             assert found.p_adjusted >= found.p_value - 1e-12
 
 
+@pytest.mark.slow
 @given(families(), st.sampled_from(CORRECTIONS))
 def test_the_worst_run_fails_in_every_cell_in_which_it_could(cells: list[PairedCell], correction: Any) -> None:
     """Whatever was rejected of the worst second run alone depends on the first run only, and is rejected now."""

@@ -125,6 +125,7 @@ def sent(server: ModelServer) -> Counter[tuple[str, bytes, str]]:
     return Counter((path, raw, headers) for (path, raw), headers in zip(server.sent, kept, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_flight", [1, 4])
 @pytest.mark.parametrize("kind", [*CHAT, *PLAIN])
 def test_bodies_headers_and_texts_equal_the_harnesss_own(

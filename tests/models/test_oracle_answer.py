@@ -62,6 +62,7 @@ def test_arguments_and_likelihoods_are_refused() -> None:
         OracleAnswerLM().loglikelihood_rolling([])
 
 
+@pytest.mark.slow
 def test_the_command_knows_it_by_name(tasks: Path, programs: Programs) -> None:
     command = [programs / "mrag-eval", "run", "--model", "oracle_answer", "--include_path", str(tasks)]
     command += ["--tasks", "small", "--metadata", "retrieval.mode=no_ir", "--output_path", str(tasks / "out")]

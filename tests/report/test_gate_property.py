@@ -95,6 +95,7 @@ def check(seed: int, folder: Path) -> int:
     return sum(one.verdict == "fail" for one in found.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_a_candidate_that_is_wrong_everywhere_never_passes(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path)

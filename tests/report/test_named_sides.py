@@ -43,6 +43,7 @@ def said(first: Path, second: Path, baseline: Path | None = None) -> tuple[list[
     return list(found.notes), lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*package_versions(), "a package of tomorrow"])
 def test_a_version_that_differs_is_named_once_and_stops_nothing(name: str, tmp_path: Path) -> None:
     versions = {**package_versions(), name: "2"}

@@ -107,6 +107,7 @@ def test_a_passage_that_many_samples_show_is_kept_once(runs: Path) -> None:
     assert all(data.passages[i]["lang"] for sample in data.samples for i, _, _ in sample["passages"])
 
 
+@pytest.mark.slow
 def test_twenty_tasks_stay_below_five_megabytes(tmp_path: Path) -> None:
     out = write_full_run(tmp_path / "out", tasks=20, rows=250, distinct="ظ" * 700)
     # 20 x 200 samples, each with its own passage of 1.4 kB, would exceed five megabytes

@@ -210,6 +210,7 @@ def answering_for(at_fault: set[str], vector: list[float], whole: Any) -> Any:
     return embeddings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 4, 64])
 @pytest.mark.parametrize("what", UNUSABLE)
 @pytest.mark.parametrize("normalize", [None, True])

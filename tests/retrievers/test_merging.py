@@ -164,6 +164,7 @@ def near(path: Path, corpus: Any, factory: str = "flat") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_factory_makes_an_exact_index_approximate_and_back(tmp_path: Path) -> None:
     flat = near(tmp_path / "flat", clustered())
     index = merge_indexes([flat], tmp_path / "approximate", factory="IVF32,SQ8")
@@ -178,6 +179,7 @@ def test_a_factory_makes_an_exact_index_approximate_and_back(tmp_path: Path) -> 
     assert not list((tmp_path / "back" / "dense").glob("*.approximate.faiss"))
 
 
+@pytest.mark.slow
 def test_merged_parts_are_approximated_as_they_were(tmp_path: Path) -> None:
     everything = list(clustered())
     one = near(tmp_path / "a", everything[:1500], "IVF32,SQ8")
@@ -257,6 +259,7 @@ def test_an_embedder_without_a_name_has_to_be_passed(tmp_path: Path) -> None:
         add_documents(path, some(10, 12), progress=False)
 
 
+@pytest.mark.slow
 def test_an_approximate_index_stays_one(tmp_path: Path) -> None:
     everything = list(clustered())
     path = near(tmp_path / "i", everything[:2000], "IVF32,SQ8")

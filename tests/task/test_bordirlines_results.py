@@ -115,6 +115,7 @@ def test_compare_pairs_territories(
     assert "### concurrence.countries_mean (countries)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("baseline", [False, True])
 def test_a_gate_takes_scores_over_territories(
     before: dict[str, Any], after: dict[str, Any], tmp_path: Path, baseline: bool
@@ -133,6 +134,7 @@ def test_a_gate_takes_scores_over_territories(
     assert {check.verdict for check in same.checks} == {"no drop shown"}, same
 
 
+@pytest.mark.slow
 def test_a_first_gate_stops_silence_and_a_constant_option(
     test_data: Path, before: dict[str, Any], tmp_path: Path
 ) -> None:

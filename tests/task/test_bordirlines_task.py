@@ -58,6 +58,7 @@ def test_the_sets_are_all_there(reference: Path) -> None:
     assert set(SETS) == set(expected["synthetic_sets"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_answer_sets_score_as_published_through_the_harness(name: str, test_data: Path, reference: Path) -> None:
     """Prompt in, answer out, for all 720 real questions; a question without an answer in the set is not asked."""

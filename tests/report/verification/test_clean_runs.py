@@ -247,6 +247,7 @@ def test_a_run_with_translations_has_no_fault(translated: str, tmp_path: Path, t
     assert "translations, and what they cost" in found.unchecked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_runs_of_this_folder_have_no_fault(name: str, forged: Callable[[str], Any]) -> None:
     found = forged(name).verified()

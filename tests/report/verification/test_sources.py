@@ -82,6 +82,7 @@ def test_a_doctored_copy_under_the_record_of_the_published_rows(
     assert COPY not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_every_key_of_a_source_is_computed_again(name: str, forged: Forged) -> None:
     """Both records of a key are changed; where the rows were read is no part of what they are."""
@@ -100,6 +101,7 @@ def test_every_key_of_a_source_is_computed_again(name: str, forged: Forged) -> N
     assert not missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_a_key_that_is_removed_or_added_is_a_fault(name: str, forged: Forged) -> None:
     own, task = forged(name), TASKS[name]

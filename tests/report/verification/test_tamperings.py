@@ -207,6 +207,7 @@ SAMPLES: dict[str, tuple[str, Edit, bool, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SAMPLES)
 def test_a_tampering_with_rows_is_named(what: str, forged: Forged) -> None:
     name, edit, careful, expected = SAMPLES[what]
