@@ -36,9 +36,7 @@ def to_json(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if kind is dict:
-        return {key: inner if type(inner) in _PLAIN else to_json(inner) for key, inner in value.items()}
-    if is_dataclass(kind):
+    if kind is not dict and is_dataclass(kind):
         out: dict[str, Any] = {}
         for name, optional in _parts(kind):
             inner = getattr(value, name)
@@ -46,7 +44,7 @@ def to_json(value: Any) -> Any:
                 out[name] = inner if type(inner) in _PLAIN else to_json(inner)
         return out
     if isinstance(value, Mapping):
-        return {key: to_json(inner) for key, inner in value.items()}
+        return {key: inner if type(inner) in _PLAIN else to_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(inner) for inner in value]
     return value

@@ -57,7 +57,7 @@ class RunFiles:
     def write(self, results: Mapping[str, Any], samples: Mapping[str, Iterable[Row]]) -> Path:
         """Write the samples and then the results, with known secrets hidden in their texts; return the result file.
 
-        If the folder cannot take them, or does not give them back as JSON, they are written to a new folder for
+        If the folder cannot take them, or does not give back what was written, they are written to a new folder for
         temporary files, and UnwrittenError is raised, which names both folders.
         """
         try:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lm_eval.tasks import TaskManager
 
-from mrag_eval.config import read_task_yaml
+from mrag_eval.config import listed_by, read_task_yaml
 from mrag_eval.harness import read_task_file
 from mrag_eval.platform import tasks_folder
 
@@ -44,3 +45,17 @@ def test_of_two_included_files_the_later_one_counts_and_a_circle_is_refused(tmp_
     for name in ("circle.yaml", "list.yaml"):
         with pytest.raises(ValueError, match=name.partition(".")[0]):
             read_task_yaml(tmp_path / name)
+
+
+def test_tasks_and_groups_of_a_manager_are_listed_by_name_and_tags_are_not(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("{task: own, tag: mine, dataset_path: json}", "utf-8")
+    (tmp_path / "both.yaml").write_text("{group: both, task: [own]}", "utf-8")
+    listed = listed_by(TaskManager(include_path=str(tmp_path), include_defaults=False))
+    assert set(listed) == {"own", "both"}
+    assert len(listed) == 2
+    assert "mine" not in listed
+    assert {name: one.is_group for name, one in listed.items()} == {"own": False, "both": True}
+    assert listed["own"].path == tmp_path / "own.yaml"
+    assert listed["own"].tags == ("mine",)
+    with pytest.raises(KeyError):
+        listed["mine"]
