@@ -212,7 +212,8 @@ def sample_files(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
 def files_at(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
     """Return the sample files among ``paths``, and those below the folders among them, each once.
 
-    Below a folder, ``judged`` ones are those that count. Raises DataError for a path without sample files.
+    Below a folder, ``judged`` ones are those that count, and samples that a run left without results do not if a later
+    run of the task ended there. Raises DataError for a path without sample files.
     """
     files: dict[Path, None] = {}
     for path in paths:
@@ -224,8 +225,19 @@ def files_at(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
                 f"{path}: no sample files in this folder" if path.is_dir() else f"{path}: no such file or folder",
                 "run with --log_samples --output_path FOLDER, and name that folder",
             )
-        files |= dict.fromkeys(found)
+        files |= dict.fromkeys(found if path.is_file() else _without_interrupted(found))
     return list(files)
+
+
+def _without_interrupted(files: Sequence[Path]) -> list[Path]:
+    """Return the sample files without those of runs that left no results, where a later run of the task did."""
+    ended = {file: results_beside(file).is_file() for file in files}
+    last: dict[tuple[Path, str], str] = {}
+    for file in files:
+        if ended[file]:
+            task, date = task_and_date(file)
+            last[file.parent, task] = max(last.get((file.parent, task), ""), date)
+    return [f for f in files if ended[f] or task_and_date(f)[1] > last.get((f.parent, task_of(f)), "")]
 
 
 def counts(path: Path) -> bool:
