@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -180,6 +181,9 @@ def main() -> None:
         return
     pythons = {"ragas": options.ragas, "deepeval": options.deepeval}
     peers = {name: python for name, python in pythons.items() if python}
+    for name, python in peers.items():
+        if shutil.which(python) is None:
+            parser.error(f"--{name}: there is no program {python}; name the Python of an environment that has {name}")
     if not peers:
         print("no Python of ragas or deepeval is named: --ragas PYTHON, --deepeval PYTHON")
         write_rows(options.json, [])

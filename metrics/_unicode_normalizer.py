@@ -59,8 +59,8 @@ def normalize_unicode(text: str, lang: str | None) -> str:
     See :func:`mrag_eval.metrics.normalize_answer`.
     """
     found = _once(text, lang)
-    # a letter may meet a mark, accent or sign of repetition, that punctuation kept apart
-    met = not text.isascii() and _mark_apart().search(text) is not None
+    # a letter may meet a mark, another letter of its spelling, or a sign of repetition, that punctuation kept apart
+    met = not text.isascii() and _kept_apart().search(text) is not None
     while met or _MARK.search(found) or not unicodedata.is_normalized("NFKC", found):
         again = _once(found, lang)
         if again == found:
@@ -70,9 +70,10 @@ def normalize_unicode(text: str, lang: str | None) -> str:
 
 
 @lru_cache(maxsize=1)
-def _mark_apart() -> re.Pattern[str]:
-    """Return what finds a mark behind what is no letter, digit or space."""
-    return re.compile(rf"[^\w\s{marks()}][{marks()}]")
+def _kept_apart() -> re.Pattern[str]:
+    """Return what finds punctuation within a word, or in front of a mark."""
+    part = rf"[\w{marks()}]"
+    return re.compile(rf"{part}[^\w\s{marks()}]+{part}")
 
 
 def _once(text: str, lang: str | None) -> str:

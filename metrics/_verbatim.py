@@ -28,7 +28,7 @@ _MARKS = {
     "“": "”", "„": "“”\"", "”": "”", "‟": "”", "⹂": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "❝": "❞", "❛": "❜",
     "「": "」", "『": "』", "﹁": "﹂", "﹃": "﹄", "｢": "｣", "〝": "〞〟",
 }  # fmt: skip
-# Marks that are also apostrophes, inches or signs of abbreviations. These stand in words or at their ends.
+# Marks that are also apostrophes, inches or signs of abbreviations, in a word or at its end.
 _SINGLE = {"‘": "’", "‚": "‘’", "‛": "’"}
 _STRAIGHT = '"＂״'
 _PUNCTUATION = Punctuation()

@@ -58,7 +58,7 @@ _RUN: ContextVar[Evaluated | None] = ContextVar("the model of the run", default=
 
 
 def forget_asked() -> None:
-    """Forget what was asked, so that the next command asks it anew. For commands that evaluate no model."""
+    """Forget what a command that evaluates no model asked: the next one asks again."""
     run_ended(cache_dir() / "models.sqlite", ASKED)
     remove_ended()
     ASKED.clear()

@@ -388,6 +388,23 @@ def test_contexts_without_ids_are_named_by_their_texts() -> None:
 # ---------------------------------------------------- what can be scored
 
 
+def test_a_context_that_many_rows_show_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def held(quotes: Any, passages: Any) -> frozenset[str]:
+        looked.extend(passages)
+        return frozenset()
+
+    monkeypatch.setattr("mrag_eval.metrics.held_elsewhere", held)
+    row = {
+        "user_input": "Who?",
+        "response": "He said “nobody has ever seen it there”.",
+        "retrieved_contexts": ["A.", "B."],
+    }
+    score([row, {**row, "retrieved_contexts": ["B.", "A.", "C."]}, row], ["verbatim_quote", "quote_elsewhere"])
+    assert looked == ["A.", "B.", "C."]
+
+
 def test_question_answer_and_plain_contexts_are_enough() -> None:
     rows = [{key: row[key] for key in ("user_input", "response", "retrieved_contexts")} for row in rows_of(logs.ragas)]
     survey = read_log(rows)

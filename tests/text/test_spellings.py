@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import unicodedata
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mrag_eval.languages import known_languages
 from mrag_eval.metrics import exact_match, match, normalize_answer, word_f1
-from mrag_eval.text import fold, one_spelling
+from mrag_eval.text import fold, folding, one_spelling
 
 # kind -> language, pairs of one word
 OPEN = {
@@ -110,6 +114,25 @@ LETTERS = st.text(st.sampled_from("गयीएेंईा مسؤئءولهةا
 def test_normalising_twice_changes_nothing(text: str, lang: str | None) -> None:
     once = normalize_answer(text, normalize="unicode", lang=lang)
     assert normalize_answer(once, normalize="unicode", lang=lang) == once
+
+
+def in_parts() -> list[str]:
+    """Return what is written in several characters and folded to one: of our tables, and of Unicode's."""
+    modules = [import_module(f"{folding.__name__}.{found.name}") for found in iter_modules(folding.__path__)]
+    tables = [table for module in modules for table in vars(module).values() if isinstance(table, dict)]
+    written = [text for table in tables for text in (*table, *table.values()) if isinstance(text, str)]
+    written += [unicodedata.normalize("NFKD", chr(code)) for code in range(0xC0, 0x3000)]
+    return sorted({text for text in written if 1 < len(text) < 6})
+
+
+@pytest.mark.parametrize("lang", [None, "hi", "ar", "fa", "ko", "vi", "hy", "km", "tr"])
+def test_parts_of_a_letter_that_punctuation_keeps_apart_meet_at_once(lang: str | None) -> None:
+    parts = in_parts()
+    assert {"एे", "եւ"} <= {*parts}
+    for text in parts:
+        for at in range(1, len(text)):
+            once = normalize_answer(f"{text[:at]}.{text[at:]}", normalize="unicode", lang=lang)
+            assert normalize_answer(once, normalize="unicode", lang=lang) == once, (text, at)
 
 
 @given(LETTERS, LETTERS, st.sampled_from([*known_languages(), None]))
