@@ -28,7 +28,7 @@ _REPOSITORY = r"^[\w.-]+/[\w.-]+$"
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class _Source(_Record):
