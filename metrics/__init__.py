@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
     from mrag_eval.metrics._random_ranking import random_ranking
     from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
+    from mrag_eval.metrics._readings import segmented_f1
     from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
     from mrag_eval.metrics._share_between import share_between
     from mrag_eval.metrics._short_answers import ShortAnswerScores, VotedAnswer, has_lemma_rule, short_answer_scores
@@ -99,7 +100,6 @@ if TYPE_CHECKING:
         exact_match,
         match,
         normalize_answer,
-        segmented_f1,
         word_f1,
         word_precision,
         word_recall,

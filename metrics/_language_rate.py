@@ -247,7 +247,9 @@ def _expected(wanted: str | Sequence[str], n: int, *, keep_script: bool) -> list
 def unknown_to(detector: LanguageDetector, language: str) -> str | None:
     """Return why answers in a language cannot be scored by a detector; None if it knows the language, in its script."""
     supported = getattr(detector, "supported", None)
-    if supported is None or any(accepts(language, label) and _share_script(language, label) for label in supported):
+    if supported is None or language in supported:
+        return None
+    if any(accepts(language, label) and _share_script(language, label) for label in supported):
         return None
     own = getattr(detector, "name", None)
     return f"the detector{f' {own}' if own else ''} does not know {language_name(language)}"

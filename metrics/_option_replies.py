@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from mrag_eval.metrics._choices import declines
 from mrag_eval.platform import MetricError
 
 Outcome = Literal["chosen", "chosen_of_several", "refused", "unread", "several", "beyond", "empty", "unclear"]
@@ -60,6 +59,9 @@ def reply_outcome(reply: str, options: Sequence[str], index: int, lang: str | No
         return "unread"
     if letters and not named:
         return "beyond"
+    # the words of refusals take longer to load than most replies to classify
+    from mrag_eval.metrics._choices import declines
+
     if declines(reply, lang, options):
         return "refused"
     if named:

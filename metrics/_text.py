@@ -18,12 +18,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from mrag_eval.metrics._mkqa_normalizer import normalize_mkqa
-from mrag_eval.metrics._numbers import met, spaces_joined, units_apart
-from mrag_eval.metrics._unicode_normalizer import Punctuation, normalize_unicode
-from mrag_eval.metrics._word_edges import contains, equal
-from mrag_eval.platform import MetricError, did_you_mean, kept_for_short_texts
-from mrag_eval.text import NO_SPACE_SCRIPTS, half_spaces_apart, script, words_apart
+from mrag_eval.metrics._punctuation import Punctuation
+from mrag_eval.platform import MetricError, did_you_mean
+from mrag_eval.text import NO_SPACE_SCRIPTS, script
 
 Normalizer = Literal["paper", "mkqa", "unicode"]
 
@@ -64,8 +61,13 @@ def normalize_answer(text: str, *, normalize: Normalizer = "paper", lang: str | 
     if normalize == "paper":
         text = _ARTICLES.sub(" ", text.lower().translate(_ASCII_PUNCTUATION))
     elif normalize == "mkqa":
+        from mrag_eval.metrics._mkqa_normalizer import normalize_mkqa
+
         return normalize_mkqa(text, lang)
     elif normalize == "unicode":
+        # its rules for every script are loaded by those who ask for them
+        from mrag_eval.metrics._unicode_normalizer import normalize_unicode
+
         return normalize_unicode(text, lang)
     else:
         raise MetricError(f"unknown normaliser '{normalize}'" + did_you_mean(str(normalize), get_args(Normalizer)))
@@ -80,17 +82,17 @@ def word_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None 
     Amharic, Hindi, Arabic, Hebrew and the alphabets of Europe are split at whitespace.
     """
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
-    return _unicode_words(normalized) if normalize == "unicode" else normalized.split()
+    if normalize != "unicode":
+        return normalized.split()
+    from mrag_eval.metrics._readings import unicode_words
 
-
-def _unicode_words(normalized: str) -> list[str]:
-    return _isolate(units_apart(normalized), NO_SPACE_SCRIPTS).split()
+    return unicode_words(normalized)
 
 
 def graphemes(text: str) -> list[str]:
     """Return the words of a text, or its graphemes in scripts without spaces, lower-cased but otherwise as written."""
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_PUNCTUATION)
-    return _isolate(plain, NO_SPACE_SCRIPTS).split()
+    return isolate(plain, NO_SPACE_SCRIPTS).split()
 
 
 def gram_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None = None) -> list[str]:
@@ -103,13 +105,13 @@ def gram_tokens(text: str, *, normalize: Normalizer = "paper", lang: str | None 
     normalized = normalize_answer(text, normalize=normalize, lang=lang)
     if normalize != "unicode":
         return normalized.split()
-    return _isolate(normalized, _HAN).split()
+    return isolate(normalized, _HAN).split()
 
 
 _HAN = frozenset({"Hani"})
 
 
-def _isolate(text: str, scripts: frozenset[str]) -> str:
+def isolate(text: str, scripts: frozenset[str]) -> str:
     """Return the text with spaces around each grapheme (letter with its marks) of the given scripts."""
     parts: list[str] = []
     in_grapheme = False
@@ -175,15 +177,9 @@ def word_scores(
         words = word_tokens(prediction, normalize=normalize, lang=lang)
         golds = (word_tokens(answer, normalize=normalize, lang=lang) for answer in answers)
         return best_of(multiset_overlap(words, gold) for gold in golds)
-    return _overlap_of(prediction, answers, lambda text: _words(text, lang))
+    from mrag_eval.metrics._readings import overlap, words_of_readings
 
-
-def _overlap_of(
-    prediction: str, answers: Sequence[str], readings: Callable[[str], Sequence[Sequence[str]]]
-) -> OverlapScores:
-    """Return the scores of a prediction against the best answer, in the best of the ``readings`` of both as words."""
-    golds = [gold for answer in answers for gold in readings(answer)]
-    return best_of(multiset_overlap(met(words, gold), gold) for words in readings(prediction) for gold in golds)
+    return overlap(prediction, answers, lambda text: words_of_readings(text, lang))
 
 
 def word_recall(
@@ -207,26 +203,6 @@ def word_f1(
     return word_scores(prediction, answers, normalize=normalize, lang=lang).f1
 
 
-def segmented_f1(prediction: str, answers: Sequence[str], *, lang: str | None = None) -> float:
-    """Return word F1 against the best answer, of words as dictionaries cut them, normalised by ``"unicode"``.
-
-    Chinese, Japanese, Thai, Lao, Khmer and Burmese are cut by ICU, Korean by Kiwi, whose words have no particles, so
-    that no answer gains from letters that it shares with any text. Words of other scripts are those of
-    :func:`word_tokens`.
-
-    Raises:
-        MetricError: as :func:`match`.
-        MissingExtraError: prediction or answers need a segmenter that is not installed (extra ``segment``).
-    """
-    check_answers(prediction, answers)
-
-    def readings(text: str) -> list[list[str]]:
-        forms = (normalize_unicode(words_apart(form), lang) for form in _forms(text, lang))
-        return [units_apart(form).split() for form in forms]
-
-    return _overlap_of(prediction, answers, readings).f1
-
-
 def match(
     prediction: str, answers: Sequence[str], *, normalize: Normalizer = "paper", lang: str | None = None
 ) -> float:
@@ -242,6 +218,8 @@ def match(
     """
     if normalize != "unicode":
         return _any(lambda predicted, answer: answer in predicted, prediction, answers, normalize, lang)
+    from mrag_eval.metrics._word_edges import contains
+
     return _any(lambda predicted, answer: contains(predicted, answer, lang), prediction, answers, normalize, lang)
 
 
@@ -254,8 +232,11 @@ def exact_match(
     Under ``"unicode"`` numbers are equal if any reading of both is the same, and spaces between Hangul, and the half
     spaces of Persian, do not count.
     """
-    test = equal if normalize == "unicode" else str.__eq__
-    return _any(test, prediction, answers, normalize, lang)
+    if normalize != "unicode":
+        return _any(str.__eq__, prediction, answers, normalize, lang)
+    from mrag_eval.metrics._word_edges import equal
+
+    return _any(equal, prediction, answers, normalize, lang)
 
 
 def _any(
@@ -264,30 +245,11 @@ def _any(
     check_answers(prediction, answers)
 
     def forms(text: str) -> Sequence[str]:
-        if normalize == "unicode":
-            return _readings(text, lang)
-        return [normalize_answer(text, normalize=normalize, lang=lang)]
+        if normalize != "unicode":
+            return [normalize_answer(text, normalize=normalize, lang=lang)]
+        from mrag_eval.metrics._readings import readings
+
+        return readings(text, lang)
 
     replies = forms(prediction)
     return float(any(test(reply, gold) for answer in answers for gold in forms(answer) for reply in replies))
-
-
-@kept_for_short_texts
-def _words(text: str, lang: str | None) -> tuple[tuple[str, ...], ...]:
-    """Return the words of each of the readings of a text."""
-    return tuple(tuple(_unicode_words(reading)) for reading in _readings(text, lang))
-
-
-@kept_for_short_texts
-def _readings(text: str, lang: str | None) -> tuple[str, ...]:
-    """Return the ways in which readers may take a text, normalised by ``"unicode"``."""
-    return tuple(normalize_unicode(form, lang) for form in _forms(text, lang))
-
-
-def _forms(text: str, lang: str | None) -> list[str]:
-    """Return the ways in which readers may take a text: half spaces join words or separate them, and so do spaces
-    between groups of digits.
-    """
-    forms = [text, half_spaces_apart(text)]
-    forms += [spaces_joined(form, lang) for form in forms if form is not None]
-    return [form for form in forms if form is not None]

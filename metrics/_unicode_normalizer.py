@@ -10,35 +10,12 @@ from functools import lru_cache
 
 from mrag_eval.core import base_language
 from mrag_eval.metrics._numbers import UNITS, numbers_apart, spaced_digits, units_joined
+from mrag_eval.metrics._punctuation import Punctuation
 from mrag_eval.text import fold, marks, one_spelling
 
 # Part of what a number of this normaliser measures: raise it with any change of a rule. 2: numbers, units, signs that
 # distinguish, spellings that an orthography leaves open.
 UNICODE_VERSION = 2
-
-
-class Punctuation(dict[int, int | str]):
-    """Translation table filled as characters occur: punctuation, symbols and format characters are removed.
-
-    Dashes, slashes and marks between words become spaces; the rest is deleted, as the SQuAD normaliser does with ASCII
-    punctuation (``O'Connor`` stays one word). ``spaced`` become spaces as well: characters, or categories of them.
-    ``apart`` are kept as words of their own.
-    """
-
-    def __init__(self, spaced: frozenset[str] = frozenset(), apart: str = "") -> None:
-        super().__init__({ord(char): f" {char} " for char in apart})
-        self._spaced = {"Pd", *"/\\_་།፡", *spaced}
-
-    def __missing__(self, code: int) -> int | str:
-        char = chr(code)
-        category = unicodedata.category(char)
-        value: int | str = code
-        if category in self._spaced or char in self._spaced:
-            value = " "
-        elif category[0] in "PS" or category == "Cf":
-            value = ""
-        self[code] = value
-        return value
 
 
 # a sign between two numbers must not join them

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Literal
 
 from mrag_eval.metrics._citation_marks import without_citations
-from mrag_eval.metrics._unicode_normalizer import Punctuation
+from mrag_eval.metrics._punctuation import Punctuation
 from mrag_eval.text import HAN_KANA, HANGUL, marks, unspaced_letters
 
 Source = Literal["shown", "elsewhere", "stitched", "nowhere"]

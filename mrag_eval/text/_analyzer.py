@@ -13,6 +13,7 @@ from typing import Any
 
 from mrag_eval.core import base_language
 from mrag_eval.platform import CorpusError
+from mrag_eval.text import folding
 from mrag_eval.text._segmenters import SEGMENTED, by_dictionary, korean_words, libraries, segmenters
 from mrag_eval.text._stemming import STEMMED, stemmer
 from mrag_eval.text._tokenize import (
@@ -24,7 +25,6 @@ from mrag_eval.text._tokenize import (
     with_parts,
     word_pairs_and_syllables,
 )
-from mrag_eval.text.folding import FOLDING_VERSION, fold
 
 _logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Analyzer:
         version than the index was built with.
         """
         name, number = record.get("name"), record.get("version")
-        if name != _NAME or number != _VERSION or record.get("folding") != FOLDING_VERSION:
+        if name != _NAME or number != _VERSION or record.get("folding") != folding.FOLDING_VERSION:
             raise CorpusError(
                 f"the index was tokenised with '{name}' version {number}, this mrag-eval has "
                 f"'{_NAME}' version {_VERSION}",
@@ -103,13 +103,13 @@ class Analyzer:
 
     def record(self) -> dict[str, Any]:
         """Return the entry of a manifest. Raise MissingExtraError for a library that is not installed."""
-        found: dict[str, Any] = {"name": _NAME, "version": _VERSION, "folding": FOLDING_VERSION}
+        found: dict[str, Any] = {"name": _NAME, "version": _VERSION, "folding": folding.FOLDING_VERSION}
         if self.segment:
             found["segment"] = {**libraries(), **_languages(self.segment)}
         if self.stem:
             found["stem"] = {"snowballstemmer": version("snowballstemmer"), **_languages(self.stem)}
         if self.simplified:
-            fold("漢", simplified=True)
+            folding.fold("漢", simplified=True)
             found["simplified"] = {"opencc": version("opencc")}
         return found
 
@@ -152,7 +152,7 @@ def analyzer_text(record: Mapping[str, Any], languages: Iterable[str]) -> str:
 def _tokenizer(analyzer: Analyzer, lang: str | None) -> Tokenizer:
     stem = stemmer(lang) if lang is not None and _holds(analyzer.stem, lang) else None
     segment = _holds(analyzer.segment, lang)
-    folded = partial(fold, language=lang, search=True, simplified=analyzer.simplified)
+    folded = partial(folding.fold, language=lang, search=True, simplified=analyzer.simplified)
     if stem is None and not segment:
         return lambda text: ascii_words(text) if text.isascii() else _words(folded(with_parts(text)))
     # stemmers and dictionaries know the spelling of their language, so words are folded last

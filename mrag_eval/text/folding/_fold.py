@@ -16,9 +16,6 @@ from mrag_eval.text.folding._indic import compose_chillus, fold_indic
 from mrag_eval.text.folding._letters import FoldingRules, digits_beyond, fold_letters, rules
 from mrag_eval.text.folding._southeast_asian import fold_burmese, fold_khmer, fold_thai_and_lao, letters_for_digits
 
-# Part of every tokenizer's version and of the settings of every score that folds: raise it with any change of a rule.
-FOLDING_VERSION = 1
-
 _ZWJ = "\u200d"
 # Default_Ignorable_Code_Point (Unicode, DerivedCoreProperties): soft hyphen, joiners, marks of direction, variation
 # selectors, fillers
