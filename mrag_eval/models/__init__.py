@@ -9,16 +9,9 @@ if TYPE_CHECKING:
     from mrag_eval.models._answering import OURS as ANSWERED_BY_US
     from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering
     from mrag_eval.models._asking import Answered, generate_parsed
-    from mrag_eval.models._evaluated import (
-        ASKED,
-        EvaluatedModel,
-        evaluated_model,
-        evaluating,
-        forget_asked,
-        own_replies,
-    )
+    from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model
     from mrag_eval.models._kept import NOT_KEPT, KeptReplies
-    from mrag_eval.models._ledger import Ledger, total, totals
+    from mrag_eval.models._ledger import Ledger, total, total_counts, totals
     from mrag_eval.models._lenient_json import storable
     from mrag_eval.models._model import AuxModel
     from mrag_eval.models._outputs import completion_reply
@@ -34,6 +27,7 @@ if TYPE_CHECKING:
         parse_tag,
     )
     from mrag_eval.models._reply import Reply
+    from mrag_eval.models._run_model import ASKED, evaluating, forget_asked, own_replies
     from mrag_eval.models._shared import get
     from mrag_eval.models._spec import (
         asked_args,
@@ -53,7 +47,7 @@ if TYPE_CHECKING:
     from mrag_eval.models.translate._build import build_translator
     from mrag_eval.models.translate._reply_size import longest_piece
     from mrag_eval.models.translate._table import write_table
-    from mrag_eval.models.translate._translator import Translation, Translator, total_counts
+    from mrag_eval.models.translate._translator import Translation, Translator
 else:
     __getattr__, __dir__ = lazy_door(__name__)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mrag_eval.models._reply import Reply
+if TYPE_CHECKING:
+    from mrag_eval.models._reply import Reply
 
 
 @dataclass
@@ -96,3 +97,26 @@ def totals(shares: Sequence[Mapping[str, Ledger]]) -> dict[str, Ledger]:
     """Return the sum of each model's ledgers, over the ranks of a run."""
     names = dict.fromkeys(name for share in shares for name in share)
     return {name: total(share[name] for share in shares if name in share) for name in names}
+
+
+def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the sum of ``Translator.as_dict`` over the ranks of a run; None if there was no translator.
+
+    A text that two ranks translated counts twice.
+    """
+    total: dict[str, Any] | None = None
+    for share in shares:
+        total = dict(share) if total is None else {**total, **_added(total, share, ("counts", "cost"))}
+    return total
+
+
+def _added(a: Mapping[str, Any], b: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key in keys:
+        left, right = a.get(key), b.get(key)
+        if isinstance(left, Mapping) or isinstance(right, Mapping):
+            left, right = left or {}, right or {}
+            out[key] = _added(left, right, [*left, *(k for k in right if k not in left)])
+        elif left is not None or right is not None:
+            out[key] = (left or 0) + (right or 0)
+    return out

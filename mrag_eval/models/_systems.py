@@ -12,11 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mrag_eval.config import RAG, ModelBudget, ModelSpec, SystemSpec, system_spec
-from mrag_eval.models._evaluated import ASKED, evaluated
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._outputs import completion_reply, token_counts
 from mrag_eval.models._reply import Call, Reply
+from mrag_eval.models._run_model import ASKED, evaluated
 from mrag_eval.platform import (
     Calls,
     ConfigError,

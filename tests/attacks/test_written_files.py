@@ -57,6 +57,7 @@ WRITERS = {
     "mrag_eval/models/_evaluated.py": "back",
     "mrag_eval/models/_keeper.py": "back",
     "mrag_eval/models/_kept.py": "back",
+    "mrag_eval/models/_services.py": "back",
     "mrag_eval/models/_shared.py": "back",
     "mrag_eval/models/_systems.py": "back",
     "mrag_eval/models/translate/_build.py": "back",

@@ -72,7 +72,7 @@ def test_one_row_that_fails_costs_no_other(start: Start, caplog: pytest.LogCaptu
     assert [str(reply) for reply in found] == ["" if i == 20 else f"re: {i}" for i in range(30)]
     host = server.url.split("/")[2]
     assert found[20].failure == Failure("answer", "m", "server", f"{host}: HTTP 500, broken")
-    lines = [record.getMessage() for record in caplog.records if record.name.endswith("_answering")]
+    lines = [record.getMessage() for record in caplog.records if record.name.endswith("_services")]
     assert lines == [
         f"model 'm' at {host}: 1 of 30 requests without an answer (1 server), the first for row 'row 20' of task: "
         "server: HTTP 500, broken",
@@ -334,7 +334,7 @@ def test_a_likelihood_that_fails_costs_no_other(
         one, failed, other = lm.loglikelihood(requests)
     host = server.url.split("/")[2]
     assert failed.failure == Failure("answer", "m", "server", f"{host}: HTTP 500, broken")
-    line, step = (record.getMessage() for record in caplog.records if record.name.endswith("_answering"))
+    line, step = (record.getMessage() for record in caplog.records if record.name.endswith("_services"))
     assert f"at {host}: 1 of 3 requests without an answer (1 server), the first for row 'xxx" in line
     assert step.strip() == remedy("server")
     down = False

@@ -130,7 +130,7 @@ run_ended(cache, ["ended"])
 def test_the_evaluated_model_as_planner_is_asked_anew_as_well(start: Start, tmp_path: Path) -> None:
     from mrag_eval.config import ModelSpec
     from mrag_eval.models import ASKED, Answering, EvaluatedModel
-    from mrag_eval.models._evaluated import Evaluated
+    from mrag_eval.models._run_model import Evaluated
     from mrag_eval.platform import shared_store
 
     server = start(lambda body, n: said("a plan"))

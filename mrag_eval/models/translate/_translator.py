@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -250,26 +250,3 @@ class Translator:
 def counts_line(counts: Mapping[str, int]) -> str:
     """Return one line: ``3,570 translated, 1,190 in that language already, 2 empty``."""
     return ", ".join(f"{counts[o]:,} {_WORDS[o]}" for o in OUTCOMES if counts.get(o)) or "nothing to translate"
-
-
-def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return the sum of :meth:`Translator.as_dict` over the ranks of a run; None if there was no translator.
-
-    A text that two ranks translated counts twice.
-    """
-    total: dict[str, Any] | None = None
-    for share in shares:
-        total = dict(share) if total is None else {**total, **_added(total, share, ("counts", "cost"))}
-    return total
-
-
-def _added(a: Mapping[str, Any], b: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key in keys:
-        left, right = a.get(key), b.get(key)
-        if isinstance(left, Mapping) or isinstance(right, Mapping):
-            left, right = left or {}, right or {}
-            out[key] = _added(left, right, [*left, *(k for k in right if k not in left)])
-        elif left is not None or right is not None:
-            out[key] = (left or 0) + (right or 0)
-    return out
