@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mrag_eval import models
 from mrag_eval.controls._replies import ControlPool, ControlReply, control_replies, in_form
 from mrag_eval.core import RagDoc, RowScores, Scored
-from mrag_eval.models import Checker
 from mrag_eval.scoring import METRICS, ControlRecord, LanguageRule, control_of, parse_answer, score_rows
 
 # Longest texts of a class of lengths, in code points; those over the last are one more.
@@ -37,7 +37,7 @@ class ControlRule:
     language: LanguageRule = field(default_factory=LanguageRule)
     verdicts: Verdicts = list
     panel: Verdicts | None = None
-    checker: Checker | None = None
+    checker: models.Checker | None = None
 
     def of(self, control: str) -> list[str]:
         """Return the metrics that a control is of."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mrag_eval import models
 from mrag_eval.controls._replies import NO_REFERENCE, ControlPool, ControlReply, bare, other_answers
 from mrag_eval.core import Hit, RagDoc, Scored
-from mrag_eval.models import Checker
 from mrag_eval.retrieval import Relevant
 from mrag_eval.scoring import ControlRecord, score_rows, with_grounding
 
@@ -19,7 +19,7 @@ def support_controls(
     relevant: Relevant | None,
     parallel: Sequence[Mapping[str, str]],
     pool: ControlPool,
-    checker: Checker,
+    checker: models.Checker,
 ) -> dict[str, ControlRecord]:
     """Return the support of a row's first reference, and of another row's answer, by row id.
 

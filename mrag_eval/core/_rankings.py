@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core._failures import Failure
 from mrag_eval.core._languages import same_language
 from mrag_eval.core._passages import Hit, RagDoc
-from mrag_eval.core._traces import Trace
+
+if TYPE_CHECKING:
+    from mrag_eval.core._traces import Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from mrag_eval import judging
 from mrag_eval.config import SUFFICIENCY, Judge, TaskBlocks, judged_metrics, verdict_metrics
 from mrag_eval.core import YES_NO, Judgement, Scored, Value, VerdictScale, failed_in
-from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
-from mrag_eval.judging._rubrics import Case, sufficiency_rubric, support_rubric, verdict_rubric
 from mrag_eval.platform import MetricError
 from mrag_eval.scoring import ANSWERED, DECLINED, EMPTY, PanelShare
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 
-def panel_for(blocks: TaskBlocks) -> Panel | None:
+def panel_for(blocks: TaskBlocks) -> judging.Panel | None:
     """Return the panel of a task; None, after a warning, if a metric needs one and none is configured.
 
     Raises ConfigError for a judge or a judge prompt that does not exist, and if a panel is required but missing:
@@ -33,12 +32,12 @@ def panel_for(blocks: TaskBlocks) -> Panel | None:
     if not needing:
         return None
     if verdict_metrics(needing):
-        verdict_rubric(block.prompt, block.reply, block.scale)
+        judging.verdict_rubric(block.prompt, block.reply, block.scale)
     if SUFFICIENCY in needing:
-        sufficiency_rubric(block.sufficiency.prompt)
+        judging.sufficiency_rubric(block.sufficiency.prompt)
     if blocks.claims_prompt is not None:
-        support_rubric(blocks.claims_prompt)
-    panel = build_panel(block)
+        judging.support_rubric(blocks.claims_prompt)
+    panel = judging.build_panel(block)
     if panel is None:
         _warn_once(" and ".join(needing))
     return panel
@@ -50,7 +49,7 @@ def _warn_once(metrics: str) -> None:
     log.warning(
         "no judge is configured, which leaves out %s; name one under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
         metrics,
-        EXAMPLE,
+        judging.EXAMPLE,
     )
 
 
@@ -108,7 +107,7 @@ def language_check(block: Judge, languages: Iterable[str]) -> LanguageCheck | No
 
 
 def judged(
-    rows: Sequence[Scored], panel: Panel | None, block: Judge, check: LanguageCheck | None
+    rows: Sequence[Scored], panel: judging.Panel | None, block: Judge, check: LanguageCheck | None
 ) -> tuple[list[Scored], PanelShare | None]:
     """Return the rows with their judgement and language check, and one rank's share of the panel's table.
 
@@ -119,7 +118,7 @@ def judged(
     share = None
     out = list(rows if check is None else check.of(rows))
     if panel is not None:
-        rubric = verdict_rubric(block.prompt, block.reply, block.scale)
+        rubric = judging.verdict_rubric(block.prompt, block.reply, block.scale)
         asked = [i for i, row in enumerate(rows) if failed_in(row.failures, ANSWERED) is None]
         cases = [case_of(rows[i], block.scale) for i in asked]
         judgements, ledgers = panel.judge(rubric, cases, tie=block.tie, scale=block.scale)
@@ -129,10 +128,10 @@ def judged(
     return out, share
 
 
-def case_of(row: Scored, scale: VerdictScale = YES_NO) -> Case | Judgement:
+def case_of(row: Scored, scale: VerdictScale = YES_NO) -> judging.Case | Judgement:
     """Return what the panel is asked about an answer, or the judgement of one that no judge is asked about."""
     if not row.doc.answers:
         return Judgement(None, "no reference", scale=scale)
     if row.declined or not row.answer.strip():
         return Judgement(scale.worst, "declined" if row.declined else "empty", scale=scale)
-    return Case.of(row.doc, row.doc.answers, row.answer, row.passages)
+    return judging.Case.of(row.doc, row.doc.answers, row.answer, row.passages)

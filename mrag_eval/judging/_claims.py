@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from mrag_eval import models
 from mrag_eval.config import JUDGES, GroundedByPanel, Judge, judges_of
 from mrag_eval.core import SUPPORT, Claim, ClaimVerdict, Grounding, Hit, Scored, Span, Tie, Vote
 from mrag_eval.judging._panel import Panel
 from mrag_eval.judging._rubrics import Case, Rubric, support_rubric
-from mrag_eval.models import Asked, Ledger, Verdict
 from mrag_eval.scoring import PanelShare, placed, with_grounding
 
 
@@ -23,20 +23,20 @@ class _PanelChecker:
     """
 
     panel: Panel
-    rubric: Rubric[Verdict]
+    rubric: Rubric[models.Verdict]
     tie: Tie
     name: str = "the panel"
     identity: Mapping[str, Any] = field(default_factory=dict)
-    ledgers: Mapping[str, Ledger] = field(default_factory=dict)
+    ledgers: Mapping[str, models.Ledger] = field(default_factory=dict)
 
-    def findings(self, asked: Sequence[Asked]) -> list[tuple[Claim, ...] | str]:
+    def findings(self, asked: Sequence[models.Asked]) -> list[tuple[Claim, ...] | str]:
         cases = [_case(one, claim) for one in asked for claim in one.claims]
         judgements, self.ledgers = self.panel.judge(self.rubric, cases, scale=SUPPORT)
         votes = iter([judgement.votes for judgement in judgements])
         return [tuple(voted_claim(claim, next(votes), self.tie) for claim in one.claims) for one in asked]
 
 
-def _case(asked: Asked, claim: Span) -> Case:
+def _case(asked: models.Asked, claim: Span) -> Case:
     shown = tuple(
         {"text": text, "lang": lang, "title": "", "date": ""}
         for text, lang in zip(asked.passages, asked.langs, strict=True)
@@ -61,7 +61,7 @@ def claims_by(panel: Panel, block: Judge) -> dict[str, Any]:
     return {JUDGES: judges, "prompt": prompt, "tie": block.tie}
 
 
-def _rubric(block: Judge) -> Rubric[Verdict]:
+def _rubric(block: Judge) -> Rubric[models.Verdict]:
     return support_rubric(block.claims_prompt or GroundedByPanel().prompt)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from mrag_eval import judging, metrics, models
 from mrag_eval.config import Judge
 from mrag_eval.core import (
     PAGE,
@@ -24,10 +25,6 @@ from mrag_eval.core import (
     way_to,
     why_undecided,
 )
-from mrag_eval.judging._panel import EXAMPLE, Panel, build_panel
-from mrag_eval.judging._rubrics import Case, relevance_rubric
-from mrag_eval.metrics import majority_vote
-from mrag_eval.models import Answered, Translator
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import NO_ANSWERS, LabellingShare
 
@@ -48,7 +45,7 @@ class Labeller:
 
     by: LabelSource
     block: Judge
-    panel: Panel | None = None
+    panel: judging.Panel | None = None
 
     def check(self) -> None:
         """Check the panel as :meth:`mrag_eval.judging.Panel.check` does."""
@@ -67,14 +64,14 @@ def labeller_for(block: Judge) -> Labeller | None:
         return None
     if source in ("proxy", "translated", "page"):
         return Labeller(source, block)
-    relevance_rubric(block.relevance.prompt)
-    panel = build_panel(block)
+    judging.relevance_rubric(block.relevance.prompt)
+    panel = judging.build_panel(block)
     if panel is not None:
         return Labeller("judge", block, panel)
     if source == "judge":
         raise ConfigError(
             "judge.relevance.labels is 'judge', but no judge is configured: 'judges' in mrag.yaml",
-            f"{EXAMPLE}\n    or, a rough guess within one language: --metadata judge.relevance.labels=proxy",
+            f"{judging.EXAMPLE}\n    or, a rough guess within one language: --metadata judge.relevance.labels=proxy",
         )
     _warn_once()
     return Labeller("proxy", block)
@@ -87,12 +84,15 @@ def _warn_once() -> None:
         "no judge is configured: relevance is guessed by character n-grams, within one language, and the measures that "
         "rest on it end in _proxy; for rows across languages set judge.relevance.labels=translated (with a translator) "
         "or page (xlcost_travel), or name a judge under 'judges' in mrag.yaml (or $MRAG_CONFIG):\n    %s",
-        EXAMPLE,
+        judging.EXAMPLE,
     )
 
 
 def labelled(
-    rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller, translator: Translator | None = None
+    rows: Sequence[Scored],
+    texts: Mapping[str, Passage],
+    labeller: Labeller,
+    translator: models.Translator | None = None,
 ) -> tuple[list[Scored], LabellingShare]:
     """Return the rows with labels for their whole ranking, and one rank's share of the table of labels.
 
@@ -124,14 +124,16 @@ def _untranslated(labels: Labels, translator: str) -> list[Failure]:
 
 
 def _by_panel(
-    rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller, panel: Panel
+    rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller, panel: judging.Panel
 ) -> tuple[list[Scored], LabellingShare]:
     asked = [
         i
         for i, row in enumerate(rows)
         if row.doc.answers and row.ranking and failed_in(row.failures, _SEARCHED) is None
     ]
-    answers = panel.ask(relevance_rubric(labeller.block.relevance.prompt), [_case(rows[i], texts) for i in asked])
+    answers = panel.ask(
+        judging.relevance_rubric(labeller.block.relevance.prompt), [_case(rows[i], texts) for i in asked]
+    )
     found = [Labels("judge", _ids(row), fault=None if row.doc.answers else NO_ANSWERS) for row in rows]
     failures = [row.failures for row in rows]
     for place, i in enumerate(asked):
@@ -150,11 +152,13 @@ def _ids(row: Scored) -> tuple[str, ...]:
     return tuple(place.id for place in row.ranking)
 
 
-def _case(row: Scored, texts: Mapping[str, Passage]) -> Case:
-    return Case.of(row.doc, row.doc.answers, passages=[texts[name] for name in _ids(row)])
+def _case(row: Scored, texts: Mapping[str, Passage]) -> judging.Case:
+    return judging.Case.of(row.doc, row.doc.answers, passages=[texts[name] for name in _ids(row)])
 
 
-def counted_labels(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]], *, tie: bool | None) -> Labels:
+def counted_labels(
+    ids: tuple[str, ...], votes: Mapping[str, models.Answered[list[int]]], *, tie: bool | None
+) -> Labels:
     """Count votes: a passage is relevant if more than half of the panel lists it.
 
     A passage without a majority for or against it leaves the row unlabelled.
@@ -163,7 +167,9 @@ def counted_labels(ids: tuple[str, ...], votes: Mapping[str, Answered[list[int]]
         seat: str(vote.reason) if vote.value is None else tuple(sorted(set(vote.value))) for seat, vote in votes.items()
     }
     verdicts = [
-        majority_vote([None if isinstance(listed, str) else number in listed for listed in said.values()], tie=tie)
+        metrics.majority_vote(
+            [None if isinstance(listed, str) else number in listed for listed in said.values()], tie=tie
+        )
         for number in range(1, len(ids) + 1)
     ]
     if None in verdicts:
@@ -195,7 +201,7 @@ def own_answers(row: Scored) -> _Answers:
     return doc.answers, doc.query_lang
 
 
-def _translated_answers(rows: Sequence[Scored], translator: Translator) -> list[_Answers]:
+def _translated_answers(rows: Sequence[Scored], translator: models.Translator) -> list[_Answers]:
     """Return the answers in the language of the row's document, all translated in one batch."""
     out = [own_answers(row) for row in rows]
     asked = [(i, answer) for i, own in enumerate(out) if own == OTHER_LANGUAGE for answer in rows[i].doc.answers]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mrag_eval import judging
 from mrag_eval.config import SUFFICIENCY, TRANSLATED, TaskBlocks, judged_metrics, verdict_metrics
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
-from mrag_eval.judging._claims import claims_by, claims_judged
-from mrag_eval.judging._contexts import sufficiency_judged
 from mrag_eval.judging._relevance import labelled, labeller_for
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import TaskRows
@@ -59,9 +58,9 @@ class JudgingStage:
         out, self._shares["panel"] = judged(rows, asked, self._judge, self._check)
         if self._panel is not None and SUFFICIENCY in self.metrics and self._retrieval.shows_passages:
             shown = [supply.found(row.doc.id).passages for row in out]
-            out, self._shares["sufficiency_panel"] = sufficiency_judged(out, shown, self._panel, self._judge)
+            out, self._shares["sufficiency_panel"] = judging.sufficiency_judged(out, shown, self._panel, self._judge)
         if self._panel is not None and self._on_claims:
-            out, self._shares["claims_panel"] = claims_judged(out, self._panel, self._judge)
+            out, self._shares["claims_panel"] = judging.claims_judged(out, self._panel, self._judge)
         if self._labeller is not None:
             texts = supply.ranked_texts([row.doc.id for row in out])
             out, self._shares["labelling"] = labelled(out, texts, self._labeller, supply.translator)
@@ -87,7 +86,7 @@ class JudgingStage:
 
     def support(self) -> dict[str, Any] | None:
         """Return what decides the panel's verdicts on claims; None if it gives none."""
-        return claims_by(self._panel, self._judge) if self._panel is not None and self._on_claims else None
+        return judging.claims_by(self._panel, self._judge) if self._panel is not None and self._on_claims else None
 
     def shares(self) -> dict[str, Any]:
         """Return this rank's models and ledgers, for one of its rows.

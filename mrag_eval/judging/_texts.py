@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mrag_eval import judging
 from mrag_eval.config import SUFFICIENCY, TaskBlocks, mode_named, verdict_metrics
-from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.prompts import load_template
 
 
@@ -18,11 +18,11 @@ def prompt_texts(blocks: TaskBlocks) -> dict[str, Any]:
     own = load_template(prompt.template, prompt.system, name_language=prompt.name_language)
     out: dict[str, Any] = {"prompt": own.sha256}
     if verdict_metrics(blocks.metrics):
-        out["judge"] = verdict_rubric(judge.prompt, judge.reply, judge.scale).template.sha256
+        out["judge"] = judging.verdict_rubric(judge.prompt, judge.reply, judge.scale).template.sha256
     if SUFFICIENCY in blocks.metrics:
-        out["sufficiency"] = sufficiency_rubric(judge.sufficiency.prompt).template.sha256
+        out["sufficiency"] = judging.sufficiency_rubric(judge.sufficiency.prompt).template.sha256
     if retrieval.searches and judge.relevance.labels in ("judge", "auto"):
-        out["relevance"] = relevance_rubric(judge.relevance.prompt).template.sha256
+        out["relevance"] = judging.relevance_rubric(judge.relevance.prompt).template.sha256
     if mode_named(retrieval.mode).source == "agents":
         named = blocks.agent.prompts.model_dump()
         out["agent"] = {role: load_template(name, role="agent").sha256 for role, name in named.items()}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mrag_eval.config import Listed, ModelSpec, listed_by
+from mrag_eval.config import Listed, ModelSpec
 from mrag_eval.planning._corpora import corpus_needs
 from mrag_eval.planning._data import data_needs
 from mrag_eval.planning._estimate import Pilot, costs_of
@@ -16,9 +15,6 @@ from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spe
 from mrag_eval.planning._need import Need, Plan
 from mrag_eval.planning._tasks import PlannedTask, leaves_of
 from mrag_eval.platform import MragError, cache_dir
-
-if TYPE_CHECKING:
-    from mrag_eval.harness import TaskLoading
 
 
 def plan_for(
@@ -65,22 +61,6 @@ def plan_for(
         free=shutil.disk_usage(folder).free / 1e9,
         folder=str(folder),
     )
-
-
-def check_stock_run() -> None:
-    """Raise MissingError under the harness's own command, as its first task is built, if any of its tasks lacks
-    something; do nothing elsewhere.
-    """
-    from mrag_eval.harness import is_stock_command, loading
-
-    now = loading() if is_stock_command() else None
-    if now is not None:
-        _check(now)
-
-
-@lru_cache(maxsize=1)
-def _check(now: TaskLoading) -> None:
-    plan_for(now.asked, listed_by(now.manager), now.manager.metadata or {}).check()
 
 
 def worth_a_pilot(leaves: Sequence[PlannedTask]) -> list[str]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from mrag_eval import models
 from mrag_eval.config import Agent, Retrieval
 from mrag_eval.core import Passage, RagDoc, Retrieved, same_language
 from mrag_eval.datasets import Benchmark, Published
-from mrag_eval.models import Translator, build_translator
 from mrag_eval.platform import content_key
 from mrag_eval.retrieval._shown_translation import with_translated_passages
 from mrag_eval.retrieval._texts import PassageSource
@@ -26,7 +26,7 @@ def retrieve(
     siblings: Sequence[RagDoc] | None = None,
     published: Published | None = None,
     agent: Agent | None = None,
-    translator: Translator | None = None,
+    translator: models.Translator | None = None,
     use_cache: bool = True,
 ) -> list[Retrieved]:
     """Retrieve for all rows in one batch; the result is aligned with ``docs``.
@@ -48,7 +48,7 @@ def as_shown(
     found: Sequence[Retrieved],
     docs: Sequence[RagDoc],
     retrieval: Retrieval,
-    translator: Translator | None,
+    translator: models.Translator | None,
     source: PassageSource,
 ) -> list[Retrieved]:
     """Return the rows with their passages as the prompt contains them: withheld, translated and shuffled if the block
@@ -75,7 +75,7 @@ def translates_given(docs: Sequence[RagDoc]) -> bool:
 
 def translator_for(
     retrieval: Retrieval, docs: Sequence[RagDoc], parallel: Sequence[Mapping[str, str]] = ()
-) -> Translator | None:
+) -> models.Translator | None:
     """Return the translator of a block; None if it translates nothing, or only questions in English into English.
 
     ``parallel`` are the benchmark's own parallel texts. Raises ConfigError if no translator is configured.
@@ -84,10 +84,10 @@ def translator_for(
         if not translates_given(docs):
             return None
         needed_by = "data.english without a file of translations (data.translations)"
-        return build_translator(retrieval.translator, needed_by=needed_by, parallel=parallel)
+        return models.build_translator(retrieval.translator, needed_by=needed_by, parallel=parallel)
     into_english = retrieval.queries_in == "en" and retrieval.documents_in == "none"
     if docs and into_english and all(same_language(doc.query_lang, "en") for doc in docs):
         return None
     chosen = retrieval.query_translation or retrieval.document_translation
     what = "a choice of retrieval.query_translation or document_translation" if chosen else f"mode '{retrieval.mode}'"
-    return build_translator(retrieval.translator, needed_by=what, parallel=parallel)
+    return models.build_translator(retrieval.translator, needed_by=what, parallel=parallel)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mrag_eval import models
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, RagDoc, matching_languages, same_language
-from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import RowPlan, query_text
 
 
 def translated_plans(
-    plans: Sequence[RowPlan], asked: Sequence[RagDoc], retrieval: Retrieval, held: Sequence[str], translator: Translator
+    plans: Sequence[RowPlan],
+    asked: Sequence[RagDoc],
+    retrieval: Retrieval,
+    held: Sequence[str],
+    translator: models.Translator,
 ) -> list[RowPlan]:
     """Return the plans with queries translated as ``retrieval.query_translation`` says; aligned with ``plans``.
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mrag_eval import models
 from mrag_eval.config import TRANSLATED, TaskBlocks, relevance_measures
 from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, ranking_dict
 from mrag_eval.datasets import load_benchmark, with_absent
-from mrag_eval.models import EvaluatedModel, Translator, build_translator, total_counts
 from mrag_eval.platform import DataError, present_device
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
@@ -23,6 +23,9 @@ from mrag_eval.retrieval.saved._settings import fingerprint_of, reranker_identit
 from mrag_eval.retrieval.saved._terms import terms_of
 from mrag_eval.retrieval.sources import Missing, Relevant, Saved, Source, source_for
 from mrag_eval.systems import hits_of
+
+if TYPE_CHECKING:
+    from mrag_eval.models import EvaluatedModel, Translator
 
 _STAND_IN = {"title": "title", "text": "text", "date": "2026-01-01"}
 # Rows that ``mrag-eval run`` retrieved, for the tasks that the harness builds while this is set.
@@ -151,7 +154,7 @@ class TaskRows:
         translator, needed_by = translator_for(blocks.retrieval, list(self.docs.values()), parallel), None
         if translator is not None or (needed_by := self._translates_answers()) is None:
             return translator
-        return build_translator(blocks.retrieval.translator, needed_by=needed_by, parallel=parallel)
+        return models.build_translator(blocks.retrieval.translator, needed_by=needed_by, parallel=parallel)
 
     def check(self) -> None:
         """Check whether the models that retrieval needs can be reached."""
@@ -276,7 +279,7 @@ class TaskRows:
         shares = [] if there is None else [there]
         if self.translator is not None and (not shares or self.translator.counts):
             shares = [self.translator.as_dict(), *shares]
-        return total_counts(shares)
+        return models.total_counts(shares)
 
 
 def logged_row(doc: RagDoc, found: Retrieved) -> dict[str, Any]:

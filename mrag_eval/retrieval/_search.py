@@ -20,10 +20,10 @@ from mrag_eval.core import Failure, Hit, Kept, Ranked, Searched
 from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, made_once
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
 from mrag_eval.retrieval._merging import depth_of_lists, merged, of_versions
-from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval._plan import RowPlan
 
 if TYPE_CHECKING:
+    from mrag_eval.retrieval._own_index import OwnIndex
     from mrag_eval.retrievers import FailedBatch, Index
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -52,7 +52,9 @@ def search_plans(
 
     A plan whose query could not be embedded has a failure, and no hits.
     """
-    if isinstance(index, OwnIndex):
+    from mrag_eval.retrievers import Index
+
+    if not isinstance(index, Index):
         return index.found(plans, retrieval, use_cache=use_cache)
     merge = _merge_for(index, retrieval)
     embedder = index.manifest.embedder

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mrag_eval import models
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, Hit, RagDoc, Retrieved, titled
-from mrag_eval.models import Translation, Translator
 
 
 def with_translated_passages(
-    found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: Translator
+    found: Sequence[Retrieved], docs: Sequence[RagDoc], retrieval: Retrieval, translator: models.Translator
 ) -> list[Retrieved]:
     """Return the rows with their passages in English or in the row's language; rankings do not change.
 
@@ -43,7 +43,7 @@ def with_translated_passages(
     return out
 
 
-def _failures(parts: Sequence[Translation]) -> list[Failure]:
+def _failures(parts: Sequence[models.Translation]) -> list[Failure]:
     """Return why a passage is not translated.
 
     A title in another language is none: it may be a name, which stays as it is.
@@ -70,7 +70,7 @@ def _body(hit: Hit) -> str:
     return hit.text[len(in_front) :] if hit.title and hit.text.startswith(in_front) else hit.text
 
 
-def _shown(hit: Hit, parts: Sequence[Translation]) -> Hit:
+def _shown(hit: Hit, parts: Sequence[models.Translation]) -> Hit:
     text, *title = parts
     if not text.is_translation:
         return hit

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
+from mrag_eval import metrics
 from mrag_eval.core import ANSWERABLE, Scored, Value, language_name
-from mrag_eval.metrics import Presence, declines, nomiracl_reading, reads_refusals
+from mrag_eval.metrics import Presence
 from mrag_eval.scoring._ranking import shown
 from mrag_eval.scoring._reasons import ANSWER_SHOWN, NO_ANSWER_SHOWN, NO_PASSAGES, NO_RELEVANT
 from mrag_eval.scoring._reply_values import Batch, by_row
@@ -37,16 +38,16 @@ def by_words(row: Scored) -> Presence | str:
     In a language whose refusals cannot be read, no reply is: only refusals in English would be known.
     """
     lang = row.doc.query_lang
-    if row.declined is None and not reads_refusals(lang):
+    if row.declined is None and not metrics.reads_refusals(lang):
         return f"refusals in {language_name(lang)} cannot be read"
     if row.declined or not row.answer.strip():
         return "absent"
-    return "absent" if declines(row.answer, lang, row.doc.choices or ()) else "present"
+    return "absent" if metrics.declines(row.answer, lang, row.doc.choices or ()) else "present"
 
 
 def by_nomiracl(row: Scored) -> Presence | str:
     """Return what a reply says in NoMIRACL's own sentences, whatever the language of the question."""
-    return nomiracl_reading(row.answer)
+    return metrics.nomiracl_reading(row.answer)
 
 
 def rate(fault: Fault, reading: Reading) -> Batch:

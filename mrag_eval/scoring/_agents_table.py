@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from mrag_eval.core import Hit, RagDoc, Trace, failed_in, way_to
+from mrag_eval.core import Hit, RagDoc, failed_in, way_to
 from mrag_eval.metrics import Estimate
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import LoopRecord, RowRecord
 from mrag_eval.scoring._score_records import LoopLanguages, LoopTable, PerQuestion
+
+if TYPE_CHECKING:
+    from mrag_eval.core import Trace
 
 _SEARCHED = way_to("search")
 

@@ -7,10 +7,9 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
+from mrag_eval import metrics, models
 from mrag_eval.config import CONTEXT_PAIR
 from mrag_eval.core import Claim, Failure, Grounding, Hit, Scored, Span, Value, failed_in, is_language, titled, way_to
-from mrag_eval.metrics import correct_language_rate, declines, without_citations
-from mrag_eval.models import Asked, Checker
 from mrag_eval.platform import Store, Wait, cache_dir, content_key, from_json, made_once, to_json
 from mrag_eval.scoring._reasons import DECLINED, EMPTY, NO_CLASSIFIER, NO_CORRECT, NO_PASSAGES
 from mrag_eval.text import sentence_spans
@@ -36,7 +35,12 @@ def claims_of(answer: str, lang: str) -> Iterator[Span]:
 
 
 def with_grounding(
-    rows: Sequence[Scored], checker: Checker, *, use_cache: bool = True, at_once: int = _CHUNK, languages: bool = False
+    rows: Sequence[Scored],
+    checker: models.Checker,
+    *,
+    use_cache: bool = True,
+    at_once: int = _CHUNK,
+    languages: bool = False,
 ) -> list[Scored]:
     """Return the rows with the claims of their answers, or with the failures of what checks them.
 
@@ -46,13 +50,13 @@ def with_grounding(
     """
     held = [i for i, row in enumerate(rows) if _why_not(row) is None and failed_in(row.failures, _ANSWERED) is None]
     langs = _answer_languages([rows[i] for i in held])
-    asked: dict[str, Asked] = {}
+    asked: dict[str, models.Asked] = {}
     keys = {}
     for i, lang in zip(held, langs, strict=True):
-        answer = without_citations(rows[i].answer)
+        answer = metrics.without_citations(rows[i].answer)
         # a title alone is no passage
         texts = tuple(titled(hit.title, hit.text) if _is_text(hit.text) else "" for hit in rows[i].passages)
-        one = Asked(rows[i].doc.query, answer, tuple(claims_of(answer, lang)), texts)
+        one = models.Asked(rows[i].doc.query, answer, tuple(claims_of(answer, lang)), texts)
         if languages:
             one = replace(one, lang=rows[i].doc.query_lang, langs=tuple(hit.lang for hit in rows[i].passages))
         if one.claims:
@@ -98,15 +102,15 @@ def _why_not(row: Scored) -> str | None:
     """Return why there is nothing to check; None if there is."""
     if not any(_is_text(hit.text) for hit in row.passages):
         return NO_PASSAGES
-    if row.declined or declines(row.answer, row.doc.query_lang, row.doc.choices or ()):
+    if row.declined or metrics.declines(row.answer, row.doc.query_lang, row.doc.choices or ()):
         return DECLINED
-    return None if _is_text(without_citations(row.answer)) else EMPTY
+    return None if _is_text(metrics.without_citations(row.answer)) else EMPTY
 
 
 def _answer_languages(rows: Sequence[Scored]) -> list[str]:
     """Return the language of each answer: the question's, unless a longer answer is detected in another."""
     asked = [row.doc.query_lang for row in rows]
-    rate = correct_language_rate([row.answer for row in rows], asked)
+    rate = metrics.correct_language_rate([row.answer for row in rows], asked)
     return [
         str(label) if correct is False and is_language(str(label)) else lang
         for lang, label, correct in zip(asked, rate.detected, rate.correct, strict=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from mrag_eval import metrics
 from mrag_eval.core import UNSURE_LANGUAGE, Scored, Value, same_language
-from mrag_eval.metrics import Quotes, Source, citation_support, copied_share, held_elsewhere, verbatim_quotes
 from mrag_eval.scoring._reasons import (
     EMPTY,
     NO_CITATION,
@@ -19,7 +19,7 @@ from mrag_eval.scoring._reasons import (
 )
 
 # Places of quotes besides the passages shown: place, in words, whether more is better.
-OTHER_QUOTES: tuple[tuple[Source, str, bool | None], ...] = (
+OTHER_QUOTES: tuple[tuple[metrics.Source, str, bool | None], ...] = (
     ("elsewhere", "in a passage of another row alone", None),
     ("stitched", "put together from two places of the passages shown", False),
     ("nowhere", "in no passage", False),
@@ -44,31 +44,32 @@ class _Quotes:
 
     def __init__(self) -> None:
         self._rows: Sequence[Scored] = ()
-        self._found: list[Quotes] = []
+        self._found: list[metrics.Quotes] = []
 
-    def of(self, rows: Sequence[Scored]) -> list[Quotes]:
+    def of(self, rows: Sequence[Scored]) -> list[metrics.Quotes]:
         """Return the quotes of each reply, with where they stand."""
         if rows is not self._rows:
             self._rows, self._found = rows, self._read(rows)
         return self._found
 
-    def _read(self, rows: Sequence[Scored]) -> list[Quotes]:
-        found = [verbatim_quotes(row.answer, _texts(row)) if row.passages else Quotes(()) for row in rows]
+    def _read(self, rows: Sequence[Scored]) -> list[metrics.Quotes]:
+        nothing = metrics.Quotes(())
+        found = [metrics.verbatim_quotes(row.answer, _texts(row)) if row.passages else nothing for row in rows]
         open_ones = [
             text
             for row, own in zip(rows, found, strict=True)
             for text, place in own.found
             if place != "shown" and row.elsewhere is None
         ]
-        held = held_elsewhere(open_ones, (text for row in rows for text in _texts(row)))
+        held = metrics.held_elsewhere(open_ones, (text for row in rows for text in _texts(row)))
         for i, (row, own) in enumerate(zip(rows, found, strict=True)):
             known = held if row.elsewhere is None else row.elsewhere
             if any(text in known for text, place in own.found if place != "shown"):
-                found[i] = verbatim_quotes(row.answer, _texts(row), known)
+                found[i] = metrics.verbatim_quotes(row.answer, _texts(row), known)
         return found
 
 
-def quotes(source: Source) -> Callable[[Sequence[Scored]], list[Value]]:
+def quotes(source: metrics.Source) -> Callable[[Sequence[Scored]], list[Value]]:
     """Return the share of a reply's quotes that stand in what was shown, elsewhere, in two parts, or nowhere."""
 
     def score(rows: Sequence[Scored]) -> list[Value]:
@@ -85,7 +86,7 @@ def copied(rows: Sequence[Scored]) -> list[Value]:
     """Return the share of each reply that is copied from the passages shown."""
     out: list[Value] = []
     for row in rows:
-        share = copied_share(row.answer, _texts(row)) if _texts(row) else None
+        share = metrics.copied_share(row.answer, _texts(row)) if _texts(row) else None
         out.append(_why_none(row, TOO_SHORT_TO_COPY) if share is None else share)
     return out
 
@@ -101,7 +102,7 @@ def supported(side: Literal["recall", "precision"]) -> Callable[[Sequence[Scored
         lang = "en" if row.form == "citation" else row.doc.query_lang
         if not _texts(row):
             return NO_PASSAGES
-        found = citation_support(row.answer, [hit.text for hit in row.passages], lang)
+        found = metrics.citation_support(row.answer, [hit.text for hit in row.passages], lang)
         if found.unread:
             return UNREAD_CITATION
         cited = [row.passages[number].lang for number in found.cited]

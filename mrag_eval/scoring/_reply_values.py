@@ -8,29 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mrag_eval import metrics
 from mrag_eval.config import CorrectLanguage
 from mrag_eval.core import ANY_LANGUAGE, Scored, Value
-from mrag_eval.metrics import (
-    SHARES,
-    LanguageDetector,
-    Normalizer,
-    Share,
-    VotedAnswer,
-    accepts,
-    char_ngram_recall,
-    char_ngram_recall_batch,
-    code_switch_share,
-    correct_language_rate,
-    declines,
-    extract_choice,
-    has_lemma_rule,
-    language_mix,
-    load_detector,
-    read_yes_no,
-    segmented_f1,
-    short_answer_scores,
-    unknown_to,
-)
 from mrag_eval.platform import ConfigError, MissingExtraError
 from mrag_eval.scoring._passage_metrics import where_told
 from mrag_eval.scoring._reasons import (
@@ -59,7 +39,7 @@ def by_row(value: Callable[[Scored], Value]) -> Batch:
     return lambda rows: [value(row) for row in rows]
 
 
-def each(metric: Callable[..., float], normalize: Normalizer | None = None) -> Batch:
+def each(metric: Callable[..., float], normalize: metrics.Normalizer | None = None) -> Batch:
     """Return the metric of a reply and its answers as a metric of rows.
 
     With ``normalize``, both are normalised for the language of the row's question.
@@ -82,7 +62,7 @@ def _options(row: Scored) -> tuple[int | None, int] | None:
     # Equal options count as one: the second's text is never looked for, its letter counts as the first.
     first = [next(j for j, other in enumerate(choices) if other.strip() == text.strip()) for text in choices]
     options = [text if first[i] == i else f"\0{i}" for i, text in enumerate(choices)]
-    picked = extract_choice(row.answer, len(choices), options, row.doc.query_lang)
+    picked = metrics.extract_choice(row.answer, len(choices), options, row.doc.query_lang)
     return None if picked is None else first[picked], first[gold]
 
 
@@ -101,13 +81,13 @@ def choice_parsed(row: Scored) -> Value:
 @by_row
 def yes_no(row: Scored) -> Value:
     lang = row.doc.query_lang
-    gold = {says for answer in row.doc.answers if (says := read_yes_no(answer, lang)) is not None}
-    return float(read_yes_no(row.answer, lang) in gold) if len(gold) == 1 else NOT_YES_NO
+    gold = {says for answer in row.doc.answers if (says := metrics.read_yes_no(answer, lang)) is not None}
+    return float(metrics.read_yes_no(row.answer, lang) in gold) if len(gold) == 1 else NOT_YES_NO
 
 
 def char_recall(rows: Sequence[Scored]) -> list[Value]:
     answered = [row for row in rows if row.doc.answers]
-    found = iter(char_ngram_recall_batch([r.answer for r in answered], [list(r.doc.answers) for r in answered]))
+    found = iter(metrics.char_ngram_recall_batch([r.answer for r in answered], [list(r.doc.answers) for r in answered]))
     return [float(next(found)) if row.doc.answers else NO_ANSWERS for row in rows]
 
 
@@ -117,7 +97,7 @@ def char_recall_aliases(row: Scored) -> Value:
     aliases = row.doc.extra.get("aliases")
     if not row.doc.answers or aliases is None:
         return NO_ALIASES if row.doc.answers else NO_ANSWERS
-    return char_ngram_recall(row.answer, [*row.doc.answers, *aliases])
+    return metrics.char_ngram_recall(row.answer, [*row.doc.answers, *aliases])
 
 
 @by_row
@@ -125,7 +105,7 @@ def f1_words(row: Scored) -> Value:
     if not row.doc.answers:
         return NO_ANSWERS
     try:
-        return segmented_f1(row.answer, list(row.doc.answers), lang=row.doc.query_lang)
+        return metrics.segmented_f1(row.answer, list(row.doc.answers), lang=row.doc.query_lang)
     except MissingExtraError:
         return NO_SEGMENTER
 
@@ -150,11 +130,11 @@ def short_answer(part: str) -> Batch:
 
     def value(row: Scored) -> Value:
         votes = [
-            VotedAnswer(tuple(entry["answers"]), tuple(entry["en_answers"]), entry["count"])
+            metrics.VotedAnswer(tuple(entry["answers"]), tuple(entry["en_answers"]), entry["count"])
             for entry in row.doc.extra.get("votes") or ()
         ]
         lang = row.doc.culture_lang or row.doc.query_lang
-        return getattr(short_answer_scores(row.answer, votes, lang), part) if votes else NO_VOTES
+        return getattr(metrics.short_answer_scores(row.answer, votes, lang), part) if votes else NO_VOTES
 
     return by_row(value)
 
@@ -162,7 +142,7 @@ def short_answer(part: str) -> Batch:
 @by_row
 def lemma_rule(row: Scored) -> Value:
     lang = row.doc.culture_lang or row.doc.query_lang
-    return float(has_lemma_rule(lang)) if row.doc.extra.get("votes") else NO_VOTES
+    return float(metrics.has_lemma_rule(lang)) if row.doc.extra.get("votes") else NO_VOTES
 
 
 @dataclass(frozen=True)
@@ -176,7 +156,7 @@ class LanguageRule:
         check_script: whether the scripts of a language are told apart.
     """
 
-    detector: LanguageDetector | Mapping[str, LanguageDetector] | None = None
+    detector: metrics.LanguageDetector | Mapping[str, metrics.LanguageDetector] | None = None
     min_chars: int | None = 20
     min_recognised: float | None = 0.8
     check_script: bool = True
@@ -191,7 +171,7 @@ class LanguageRule:
         """
         confidence, told_apart = setting.min_confidence or 0.0, sorted(languages)
         detectors = {
-            code: load_detector(
+            code: metrics.load_detector(
                 name,
                 told_apart if code == ANY_LANGUAGE else sorted({*told_apart, code}),
                 confidence,
@@ -200,7 +180,7 @@ class LanguageRule:
             for code, name in setting.detectors.items()
         }
         for code, detector in detectors.items():
-            reason = None if code == ANY_LANGUAGE else unknown_to(detector, code)
+            reason = None if code == ANY_LANGUAGE else metrics.unknown_to(detector, code)
             if reason is not None:
                 raise ConfigError(
                     f"judge.correct_language.detector: {code}: {reason}", "name one that does, or leave it out"
@@ -213,7 +193,7 @@ BUNDLED = LanguageRule()
 
 
 def correct_language(rows: Sequence[Scored], rule: LanguageRule = BUNDLED) -> list[Value]:
-    rate = correct_language_rate(
+    rate = metrics.correct_language_rate(
         [r.answer for r in rows],
         [r.doc.query_lang for r in rows],
         min_chars=rule.min_chars,
@@ -236,7 +216,7 @@ def answered_in_english(rows: Sequence[Scored]) -> list[Value]:
     labels = [row.detected for row in rows]
     if unchecked:
         answers = [rows[i].answer for i in unchecked]
-        found = correct_language_rate(answers, "en", min_chars=None).detected
+        found = metrics.correct_language_rate(answers, "en", min_chars=None).detected
         for i, label in zip(unchecked, found, strict=True):
             labels[i] = label
     return [_in_english(row, label) for row, label in zip(rows, labels, strict=True)]
@@ -250,17 +230,17 @@ def _in_english(row: Scored, label: str | None) -> Value:
         return 0.0 if row.answer.strip() else EMPTY
     if label is None:
         return str(row.in_language)
-    return float(accepts("en", label))
+    return float(metrics.accepts("en", label))
 
 
 def code_switch(rows: Sequence[Scored]) -> list[Value]:
-    found = [code_switch_share(row.answer, row.doc.query_lang) for row in rows]
+    found = [metrics.code_switch_share(row.answer, row.doc.query_lang) for row in rows]
     return where_told(rows, [str(switch.reason) if switch.share is None else switch.share for switch in found])
 
 
 def mixed(rows: Sequence[Scored], rule: LanguageRule = BUNDLED) -> list[Value]:
     found = [
-        language_mix(row.answer, row.doc.query_lang, detector=rule.detector, min_recognised=rule.min_recognised)
+        metrics.language_mix(row.answer, row.doc.query_lang, detector=rule.detector, min_recognised=rule.min_recognised)
         for row in rows
     ]
     return where_told(rows, [str(mix.reason) if mix.share is None else mix.share for mix in found])
@@ -268,7 +248,7 @@ def mixed(rows: Sequence[Scored], rule: LanguageRule = BUNDLED) -> list[Value]:
 
 @by_row
 def refused(row: Scored) -> Value:
-    return float(declines(row.answer, row.doc.query_lang, row.doc.choices or ()))
+    return float(metrics.declines(row.answer, row.doc.query_lang, row.doc.choices or ()))
 
 
 _WHY_NO_VERDICT = {"no reference": NO_ANSWERS, "declined": DECLINED, "empty": EMPTY}
@@ -334,12 +314,12 @@ def answer_tag(row: Scored) -> Value:
     return NO_TAG if row.tagged is None else float(row.tagged)
 
 
-def option(share: Share) -> Batch:
+def option(share: metrics.Share) -> Batch:
     """Return the share of replies that an option was read from, that decline, or that cannot be read."""
 
     def value(row: Scored) -> Value:
         if not row.doc.choices:
             return NO_CHOICES
-        return float(SHARES[read_option(row.doc, row.answer, row.form)[1]] == share)
+        return float(metrics.SHARES[read_option(row.doc, row.answer, row.form)[1]] == share)
 
     return by_row(value)

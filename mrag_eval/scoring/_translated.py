@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mrag_eval import models
 from mrag_eval.core import Scored, failed_in, is_language, way_to
-from mrag_eval.models import Translator
 
 # A language detector guesses below this many characters: such a reply is identified by its script alone.
 _SHORT = 20
@@ -15,7 +15,7 @@ _OFF_SCRIPT = 0.95
 UNTOLD = "the language of the reply cannot be told"
 
 
-def with_translated_answers(rows: Sequence[Scored], translator: Translator) -> list[Scored]:
+def with_translated_answers(rows: Sequence[Scored], translator: models.Translator) -> list[Scored]:
     """Return the rows with their answers in the language of the question, which is that of the reference answers.
 
     Answers already in that language, without letters, empty or declined are unchanged. The language is that of the

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.config import (
     OWN_CONTEXTS,
     provenance,
@@ -27,7 +28,7 @@ from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, faile
 from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
-from mrag_eval.models import Checker, answering, load_checker
+from mrag_eval.models import answering
 from mrag_eval.planning import check_stock_run, unsupported
 from mrag_eval.platform import ConfigError, DataError, install_redaction, keep_secrets_of, naming, to_json, uncollected
 from mrag_eval.prompts import (
@@ -198,10 +199,10 @@ class RagTask(HarnessTask):
                 if self.by_likelihood:
                     option_texts(row)
 
-    def _checker(self) -> Checker | None:
+    def _checker(self) -> models.Checker | None:
         """Return the classifier of support; None if no metric needs one."""
         block = self.blocks.classifier
-        return None if block is None else load_checker(block)
+        return None if block is None else models.load_checker(block)
 
     def _supported_by(self) -> Mapping[str, Any] | None:
         """Return what decides the metrics of support; None without any."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval import models
 from mrag_eval.config import RAG, Prompt, TaskBlocks
-from mrag_eval.models import RagSystem
 from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import load_template
 
@@ -39,7 +39,8 @@ def prompt_for_system(blocks: TaskBlocks, output_type: str | None) -> Prompt:
 
 def check_asked(asked: Any, tasks: Mapping[str, RagTask]) -> None:
     """Raise ConfigError if a system is asked for a task with its own retrieval, or a model for one without."""
-    is_system = isinstance(getattr(asked, "system", None), RagSystem)
+    system = getattr(asked, "system", None)
+    is_system = system is not None and isinstance(system, models.RagSystem)
     for name, task in tasks.items():
         mode = task.blocks.retrieval.mode
         if task.blocks.retrieval.preset.asks_system is not is_system:

@@ -15,7 +15,6 @@ from lm_eval.utils import handle_non_serializable
 from mrag_eval.building import build_qa, quality_tables
 from mrag_eval.building.qa._qa_config import QaConfig
 from mrag_eval.judging import Panel
-from mrag_eval.judging import _answers as judging
 from mrag_eval.platform import DataError
 from mrag_eval.report import Cell, Table, render
 from tests.building.qa_world import Paragraphs
@@ -108,7 +107,7 @@ def test_the_file_may_say_the_languages_of_its_articles(tmp_path: Path) -> None:
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> None:
     judge: Any = ScriptedJudge(exact)
-    monkeypatch.setattr(judging, "build_panel", lambda block: Panel({"judge": judge}))
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel({"judge": judge}))
 
 
 def knows(prompt: str) -> str:

@@ -65,7 +65,7 @@ def test_a_row_without_a_passage_or_a_reference_says_so() -> None:
 
 def test_the_command_measures_them_and_a_run_does_not(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checker: Any = Holds("command")
-    monkeypatch.setattr("mrag_eval.task._hook.load_checker", lambda block: checker)
+    monkeypatch.setattr("mrag_eval.models.load_checker", lambda block: checker)
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
     keys = {**BASE, "metrics": ["match", "grounded"]}
     retrieval = {"mode": "all", "k": 2, "kind": "bm25"}

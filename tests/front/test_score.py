@@ -392,7 +392,7 @@ def test_a_context_that_many_rows_show_is_looked_through_once(monkeypatch: pytes
     looked: list[str] = []
 
     def held(quotes: Any, passages: Any) -> frozenset[str]:
-        looked.extend(passages)
+        looked.extend(passages if quotes else ())
         return frozenset()
 
     monkeypatch.setattr("mrag_eval.metrics.held_elsewhere", held)

@@ -47,7 +47,7 @@ def seat(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Judges]:
     def place(*scripts: Any, models: tuple[str, ...] = ()) -> Judges:
         names = models or tuple(f"acme/judge-{i}" for i, _ in enumerate(scripts, 1))
         judges = {f"j{i}": ScriptedJudge(s, m) for i, (s, m) in enumerate(zip(scripts, names, strict=True), 1)}
-        monkeypatch.setattr(judging, "build_panel", lambda block: Panel(judges, block.repeats))  # type: ignore[arg-type]
+        monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel(judges, block.repeats))  # type: ignore[arg-type]
         return judges
 
     return place

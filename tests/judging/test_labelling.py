@@ -181,7 +181,7 @@ def block(labels: str, **more: Any) -> Judge:
 def test_who_labels(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     assert labeller_for(Judge()) is None
     labelling._warn_once.cache_clear()
-    monkeypatch.setattr(labelling, "build_panel", lambda block: None)
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: None)
     found = labeller_for(block("auto"))
     assert found is not None
     assert found.by == "proxy"
@@ -189,7 +189,7 @@ def test_who_labels(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFi
     with pytest.raises(ConfigError, match="labels is 'judge', but no judge is configured"):
         labeller_for(block("judge"))
     panel = Panel({"j": ScriptedJudge(lambda p: "[]")})  # type: ignore[dict-item]
-    monkeypatch.setattr(labelling, "build_panel", lambda block: panel)
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: panel)
     for source in ("auto", "judge"):
         found = labeller_for(block(source))
         assert found is not None
@@ -220,7 +220,7 @@ def unknown(world: Path) -> Path:
 @pytest.fixture
 def lister(monkeypatch: pytest.MonkeyPatch) -> ScriptedJudge:
     judge = ScriptedJudge(lists_answers)
-    monkeypatch.setattr(labelling, "build_panel", lambda block: Panel({"lister": judge}))  # type: ignore[dict-item]
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel({"lister": judge}))  # type: ignore[dict-item]
     return judge
 
 
@@ -258,7 +258,7 @@ def corpus(folder: Path) -> list[dict[str, str]]:
 
 
 def test_a_run_without_a_judge(unknown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelling, "build_panel", lambda block: None)
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: None)
     results = run(unknown, "unknown")
     leaf, scores = results["results"]["unknown"], results["configs"]["unknown"]["scores"]
     assert not {"hit@6,none", "mrr@6,none"} & set(leaf)

@@ -13,7 +13,6 @@ from lm_eval.utils import handle_non_serializable
 from mrag_eval.config import Judge, Retrieval
 from mrag_eval.core import Hit, Judgement, RagDoc, Scored, Vote
 from mrag_eval.judging import Panel, sufficiency_judged, verdict_rubric
-from mrag_eval.judging import _answers as judging
 from mrag_eval.judging._rubrics import sufficiency_rubric
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import render
@@ -169,7 +168,7 @@ def test_modes_that_show_nothing() -> None:
 def seat(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Judges]:
     def place(*scripts: Any) -> Judges:
         judges = {f"j{i}": ScriptedJudge(script, f"acme/judge-{i}") for i, script in enumerate(scripts, 1)}
-        monkeypatch.setattr(judging, "build_panel", lambda block: Panel(judges, block.repeats))  # type: ignore[arg-type]
+        monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel(judges, block.repeats))  # type: ignore[arg-type]
         return judges
 
     return place
@@ -250,7 +249,7 @@ def test_without_passages_or_a_judge_there_is_no_value(
     unscored = results["configs"]["context"]["scores"]["unscored"]["context_sufficiency"]
     assert unscored == {"no panel judged the passages, or the mode shows none": 3}
     assert judges["j1"].asked == []
-    monkeypatch.setattr(judging, "build_panel", lambda block: None)
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: None)
     alone = run(searching, "context", lm=ScriptedLM(knows_everything), limit=3)
     assert "context_sufficiency,none" not in alone["results"]["context"]
     assert "context_sufficiency" not in alone["configs"]["context"]["metrics"]

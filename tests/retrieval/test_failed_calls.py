@@ -114,7 +114,7 @@ def test_a_list_that_the_model_is_not_asked_about_is_no_list_that_cannot_be_read
         return "I cannot" if second in prompt or "could not be read" in prompt else "[1]"
 
     reranker = ListwiseReranker(ScriptedJudge(script))  # type: ignore[arg-type]
-    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda _: reranker)
+    monkeypatch.setattr("mrag_eval.retrieval.rerank.open_reranker", lambda _: reranker)
     found = retrieve(benchmark_.docs, block(rerank={"kind": "listwise", "model": "m"}), corpus=benchmark_.corpus)
     assert found[0].failures == (Failure("rerank", "scripted", "timeout", "nothing came"),)
     assert failures_of(found) == {0: ["rerank failed (timeout)"]}

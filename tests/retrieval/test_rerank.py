@@ -53,7 +53,7 @@ class ByLength:
 def by_length(monkeypatch: pytest.MonkeyPatch) -> ByLength:
     reranker = ByLength()
     monkeypatch.setattr(
-        "mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: reranker if retrieval.rerank else None
+        "mrag_eval.retrieval.rerank.open_reranker", lambda retrieval: reranker if retrieval.rerank else None
     )
     return reranker
 
@@ -124,7 +124,7 @@ class ByPlace(ByLength):
 
 def test_scores_of_a_list_are_those_of_that_list(benchmark_: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
     reranker = ByPlace()
-    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: reranker)
+    monkeypatch.setattr("mrag_eval.retrieval.rerank.open_reranker", lambda retrieval: reranker)
     # the same question twice, with lists of different lengths
     docs = [benchmark_.docs[0]]
     for depth in (6, 2):
@@ -156,7 +156,7 @@ def test_scores_of_another_model_or_setting_are_not_found(
 ) -> None:
     before = retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus)
     other = ByLength(sign=-1.0, **{"name": by_length.name, "revision": by_length.revision} | change)
-    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: other)
+    monkeypatch.setattr("mrag_eval.retrieval.rerank.open_reranker", lambda retrieval: other)
     after = retrieve(benchmark_.docs, block(), corpus=benchmark_.corpus)
     assert other.pairs
     assert [r.passages for r in after] != [r.passages for r in before]
@@ -210,7 +210,7 @@ def test_a_listwise_reranker_gives_places_and_keeps_the_order_where_it_fails(
         return failing()(prompt) if "Varn built?" in prompt else "[" + ", ".join(map(str, range(n, 0, -1))) + "]"
 
     model: Any = ListwiseReranker(Ranker(backwards))  # type: ignore[arg-type]
-    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: model)
+    monkeypatch.setattr("mrag_eval.retrieval.rerank.open_reranker", lambda retrieval: model)
     docs = [doc for doc in benchmark_.docs if doc.query_lang == "en"]
     listwise = block(rerank={"kind": "listwise", "model": "ranker"})
     plain = retrieve(docs, block(rerank=None), corpus=benchmark_.corpus)

@@ -113,7 +113,7 @@ def everything(tasks: Path, by_length: ByLength, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Translator, "translate", translate)
     seat(monkeypatch, lambda prompt: None)
-    monkeypatch.setattr("mrag_eval.task._hook.load_checker", lambda block: Holds())
+    monkeypatch.setattr("mrag_eval.models.load_checker", lambda block: Holds())
     return tasks
 
 
@@ -140,8 +140,7 @@ def seat(monkeypatch: pytest.MonkeyPatch, failing: Callable[[str], str | None]) 
         return verdict("correct") if "<generated_answer>" in prompt else '{"justification": "so", "sufficient": "yes"}'
 
     judge: Any = ScriptedJudge(script)
-    for module in ("_answers", "_relevance"):
-        monkeypatch.setattr(f"mrag_eval.judging.{module}.build_panel", lambda block: Panel({"j": judge}))
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel({"j": judge}))
 
 
 def replying(prompt: str) -> str:
@@ -161,7 +160,7 @@ def let_fail(step: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]
         seat(monkeypatch, lambda prompt: None if "Was " in prompt else step)
         return replying
     if step == "grounding":
-        monkeypatch.setattr("mrag_eval.task._hook.load_checker", lambda block: _FailingChecker("failing"))
+        monkeypatch.setattr("mrag_eval.models.load_checker", lambda block: _FailingChecker("failing"))
         return replying
     if step == "translation of answers":
 

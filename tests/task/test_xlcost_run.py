@@ -14,8 +14,6 @@ from lm_eval.tasks import TaskManager
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.judging import Case, Panel, verdict_rubric
-from mrag_eval.judging import _answers as judging
-from mrag_eval.judging import _relevance as labelling
 from mrag_eval.judging._relevance import OTHER_LANGUAGE
 from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.judges import ScriptedJudge
@@ -66,8 +64,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def judges(monkeypatch: pytest.MonkeyPatch) -> dict[str, ScriptedJudge]:
     found = {"relevance": ScriptedJudge(relevance), "sameness": ScriptedJudge(sameness)}
-    monkeypatch.setattr(labelling, "build_panel", lambda block: Panel({"reader": found["relevance"]}))  # type: ignore[dict-item]
-    monkeypatch.setattr(judging, "build_panel", lambda block: Panel({"grader": found["sameness"]}))  # type: ignore[dict-item]
+
+    def either(prompt: str) -> str:
+        asked = found["relevance" if "<passage_1>" in prompt else "sameness"]
+        return str(asked.generate([[{"role": "user", "content": prompt}]])[0].text)
+
+    panel: Any = {"reader": ScriptedJudge(either)}
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel(panel))
     return found
 
 
@@ -131,7 +134,7 @@ class FactsFirst:
 def test_labels_follow_a_passage_through_the_reranker(
     sign: float, kept: float, folder: Path, judges: dict[str, ScriptedJudge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mrag_eval.retrieval.sources._index.open_reranker", lambda retrieval: FactsFirst(sign))
+    monkeypatch.setattr("mrag_eval.retrieval.rerank.open_reranker", lambda retrieval: FactsFirst(sign))
     monkeypatch.setenv("MRAG_CACHE", str(folder / "cache"))
     blocks = metadata(folder, data={"passage_tokens": 12}, retrieval={"k": 1, "rerank": "some/reranker"})
     results = run("xlcost_travel", ScriptedLM(reads), blocks)
@@ -181,8 +184,7 @@ def test_retrievers(mode: str, languages: str, folder: Path, judges: dict[str, S
 
 
 def test_without_a_judge_the_proxy_covers_one_language(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelling, "build_panel", lambda block: None)
-    monkeypatch.setattr(judging, "build_panel", lambda block: None)
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: None)
     results = run("xlcost_travel", ScriptedLM(reads), metadata(folder))
     scores = results["configs"]["xlcost_travel"]["scores"]
     assert "hit@20" not in scores["metrics"]
@@ -195,8 +197,7 @@ def test_without_a_judge_the_proxy_covers_one_language(folder: Path, monkeypatch
 
 
 def test_without_labels_for_one_half_there_is_no_overall(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelling, "build_panel", lambda block: None)
-    monkeypatch.setattr(judging, "build_panel", lambda block: None)
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: None)
     results = run("xlcost_travel", ScriptedLM(reads), metadata(folder))
     scores = results["configs"]["xlcost_travel"]["scores"]
     hit, reason = scores["metrics"]["hit@20_proxy"], "no question on a document in another language is scored"

@@ -13,8 +13,6 @@ import pytest
 from mrag_eval import harness
 from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.judging import Panel
-from mrag_eval.judging import _answers as judging
-from mrag_eval.judging import _relevance as labelling
 from mrag_eval.retrieval.agents._loop import Agents
 from tests.retrieval.agents.scripted import ScriptedAgent, plan
 from tests.worlds import xlcost, xrag
@@ -135,7 +133,7 @@ def judged(folder: Path, test_data: Path) -> Path:
         return f"<answer>{towns[len(prompt) % len(towns)]}</answer>" if len(prompt) % 4 else "<answer>None</answer>"
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "build_panel", lambda block: Panel(judges, block.repeats))  # type: ignore[arg-type]
+        patch.setattr("mrag_eval.judging.build_panel", lambda block: Panel(judges, block.repeats))  # type: ignore[arg-type]
         judge = {"language_check": "fasttext"}
         metadata = {"data": data, "metrics": names, "judge": judge, "prompt": {"max_tokens": 600}}
         return run(folder, ["xrag_multi_de"], reply, metadata, limit=6)
@@ -151,8 +149,7 @@ def labelled(folder: Path, test_data: Path) -> Path:
     data = {"path": str(xlcost.write(folder / "travel")), "tokenizer": "model_free"}
     metadata = {"data": data, "retrieval": {"kind": "bm25", "rerank": None}}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labelling, "build_panel", lambda block: Panel(judges))  # type: ignore[arg-type]
-        patch.setattr(judging, "build_panel", lambda block: Panel(judges))  # type: ignore[arg-type]
+        patch.setattr("mrag_eval.judging.build_panel", lambda block: Panel(judges))  # type: ignore[arg-type]
         return run(folder, ["xlcost_travel"], lambda prompt: prompt[100:180], metadata)
 
 

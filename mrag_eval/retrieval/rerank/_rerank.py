@@ -14,9 +14,9 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, Kept, Passage, RagDoc, Ranked, Reranking, Searched, titled
-from mrag_eval.models import get
 from mrag_eval.platform import Store, Wait, cache_dir, content_key, made_once
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
@@ -40,7 +40,7 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
     if block is None:
         return None
     if block.kind == "listwise":
-        model = get(block.model)
+        model = models.get(block.model)
         return ListwiseReranker(model, window=block.window, step=block.step, prompt=block.prompt)
     if block.kind == "api":
         return ApiReranker(block)

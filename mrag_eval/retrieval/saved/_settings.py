@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, by_content, differences, harmless
 from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
-from mrag_eval.models import Translator, named_spec, portable_identity
 from mrag_eval.platform import content_key
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 
@@ -28,7 +28,7 @@ _ADDRESSES = ("base_url", "uri", "url")
 
 
 def settings_of_retrieval(
-    blocks: TaskBlocks, benchmark: Benchmark, source: Mapping[str, Any], translator: Translator | None
+    blocks: TaskBlocks, benchmark: Benchmark, source: Mapping[str, Any], translator: models.Translator | None
 ) -> dict[str, Any]:
     """Return the settings as nested keys and values; ``source`` are those of the source of the passages."""
     retrieval = blocks.retrieval
@@ -66,7 +66,7 @@ def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
     rerank = retrieval.rerank
     if rerank is None or rerank.kind != "listwise":
         return None
-    return portable_identity(named_spec(rerank.model))
+    return models.portable_identity(models.named_spec(rerank.model))
 
 
 def prompt_identity(name: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.core import RagDoc, Retrieved
-from mrag_eval.models import EvaluatedModel, Translator
 from mrag_eval.prompts import load_template
 from mrag_eval.retrieval._corpora import held_languages
 from mrag_eval.retrieval._own_index import OwnIndex
@@ -48,7 +48,7 @@ class AgentLoop(IndexSearch):
             load_template(name, role="agent")
         self._models().check()
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Run the loop for all rows at once; raise ConfigError if the evaluated model has no room to plan."""
         setup, agents = self._setup, self._models()
         if agents.evaluated is not None:
@@ -81,7 +81,7 @@ class AgentLoop(IndexSearch):
         return out
 
     @property
-    def evaluated(self) -> EvaluatedModel | None:
+    def evaluated(self) -> models.EvaluatedModel | None:
         """Return the evaluated model, if it plans or criticises."""
         return None if self._agents is None else self._agents.evaluated
 

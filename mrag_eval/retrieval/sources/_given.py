@@ -7,10 +7,10 @@ from itertools import zip_longest
 
 import numpy as np
 
+from mrag_eval import models
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Hit, RagDoc, Retrieved
 from mrag_eval.datasets import Held
-from mrag_eval.models import Translator
 from mrag_eval.platform import DataError, content_key
 from mrag_eval.retrieval.sources._source import Setup, Source
 
@@ -29,7 +29,7 @@ class GivenPassages(Source):
         """Return the passages of all these rows, whichever of them are shown."""
         return Held.among("the rows' passages", (p for doc in docs for p in doc.given_passages), complete=False)
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Return the row's own passages, without a ranking, and the failures of those that are shown."""
         return [_retrieved(doc, given_passages(doc, self._retrieval)) for doc in docs]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mrag_eval import models
 from mrag_eval.config import Given, Retrieval
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
 from mrag_eval.datasets import Held
-from mrag_eval.models import Translator
 from mrag_eval.platform import DataError
 from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval._plan import RowPlan, Selection, query_text, scope_of
@@ -47,7 +47,7 @@ class GoldPassages(IndexSearch):
         corpus = (super().held(others) if others else None) or Held.among("the rows' passages", ())
         return replace(corpus, holds=lambda doc, name: _brings_gold(doc) or corpus.holds(doc, name))
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Return the row's own gold passages, or those found among its relevant documents."""
         others = [doc for doc in docs if not _brings_gold(doc)]
         looked_up = iter(super().retrieve(others, translator) if others else ())

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval import models
 from mrag_eval.core import Passage, RagDoc, Retrieved, Searched
 from mrag_eval.datasets import Held
-from mrag_eval.models import Translator
+from mrag_eval.retrieval import rerank
 from mrag_eval.retrieval._corpora import (
     check_scope,
     held_by_index,
@@ -21,7 +22,6 @@ from mrag_eval.retrieval._plan import RowPlan, Selection, askers, plan_rows, ref
 from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval._texts import with_texts
-from mrag_eval.retrieval.rerank._rerank import check_reranker, open_reranker, rerank
 from mrag_eval.retrieval.sources._source import Missing, Relevant, Setup, Source
 
 if TYPE_CHECKING:
@@ -61,14 +61,15 @@ class IndexSearch(Source):
 
     def check_models(self) -> None:
         """Raise ConfigError for a reranker that cannot be used."""
-        check_reranker(self._retrieval)
+        if self._retrieval.rerank is not None:
+            rerank.check_reranker(self._retrieval)
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Search for all rows at once."""
         retrieval = self._retrieval
         plans = self._plans(docs)
         refuse_empty(docs, plans)
-        reranker = open_reranker(retrieval)
+        reranker = None if retrieval.rerank is None else rerank.open_reranker(retrieval)
         index = self._opened(docs, plans)
         translated = translator is not None and retrieval.queries_in != "none"
         if translator is not None and translated:
@@ -76,7 +77,7 @@ class IndexSearch(Source):
             plans = translated_plans(plans, asked, retrieval, index.languages, translator)
         found = self._search(index, plans)
         if reranker is not None:
-            found = rerank(found, docs, plans, retrieval, reranker, index, use_cache=self._setup.use_cache)
+            found = rerank.rerank(found, docs, plans, retrieval, reranker, index, use_cache=self._setup.use_cache)
         out = with_texts(found, index)
         if not translated:
             return out

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched
-from mrag_eval.models import Translator
 from mrag_eval.retrieval._plan import RowPlan, plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageSource, with_texts
 from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
@@ -34,7 +34,7 @@ class Lists(Source):
     def _texts(self) -> PassageSource:
         """Return what has the texts of all lists."""
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Return the lists with the texts of the passages that are shown."""
         plans = plan_rows(docs, self._retrieval, self._benchmark.docs)
         refuse_empty(docs, plans)

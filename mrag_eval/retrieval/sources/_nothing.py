@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mrag_eval import models
 from mrag_eval.core import RagDoc, Retrieved
-from mrag_eval.models import Translator
 from mrag_eval.retrieval.sources._source import Setup, Source
 
 
@@ -16,7 +16,7 @@ class Nothing(Source):
         """Return True."""
         return True
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Return an empty record per row."""
         return [Retrieved()] * len(docs)
 

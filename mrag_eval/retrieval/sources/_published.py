@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.config import MODES, PUBLISHED, Mode, Retrieval
 from mrag_eval.core import Passage, RagDoc, Retrieved, Searched, matching_languages
 from mrag_eval.datasets import Published, passages_hash
-from mrag_eval.models import Translator
 from mrag_eval.platform import ConfigError, content_key, did_you_mean
 from mrag_eval.retrieval._plan import RowPlan, Selection, swap_partners, with_partner
 from mrag_eval.retrieval._texts import PassageSource
@@ -43,7 +43,7 @@ class PublishedLists(Lists):
         """Return whether the lists are shown as they were published, without a reranker."""
         return self._retrieval.rerank is None
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Return the published lists, with the annotators' labels."""
         found = super().retrieve(docs, translator)
         return [self._labelled(doc, row) for doc, row in zip(docs, found, strict=True)]

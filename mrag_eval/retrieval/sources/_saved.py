@@ -7,10 +7,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Passage, RagDoc, Retrieved
 from mrag_eval.datasets import Held
-from mrag_eval.models import Translator
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
@@ -75,7 +75,7 @@ class Saved(Source):
         absent = self.entry.absent
         return Held(f"the corpus of {self.folder.name}", lambda doc, name: name not in absent.get(doc.id, ()))
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Read the rows; nothing is searched, reranked, translated or planned."""
         return self.folder.rows(self._task, self.entry, docs)
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from mrag_eval import models
 from mrag_eval.config import Agent, Retrieval
 from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, is_relevant
 from mrag_eval.datasets import Benchmark, Held
-from mrag_eval.models import EvaluatedModel, Translator
 from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrieval._plan import Selection
 
@@ -111,11 +111,11 @@ class Source(Protocol):
         return False
 
     @property
-    def evaluated(self) -> EvaluatedModel | None:
+    def evaluated(self) -> models.EvaluatedModel | None:
         """Return the evaluated model if it takes part in the retrieval."""
         return None
 
-    def retrieve(self, docs: Sequence[RagDoc], translator: Translator | None = None) -> list[Retrieved]:
+    def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Retrieve for these rows in one batch, aligned with them; ``translator`` is for their queries."""
         ...
 
