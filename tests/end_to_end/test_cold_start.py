@@ -19,6 +19,14 @@ HEAVY = {
     "ray", "rich", "scipy.optimize", "scipy.stats", "sentence_transformers", "sklearn", "tiktoken", "typer",
 }  # fmt: skip
 
+# Our own modules and folders for what a plain task does not have: judges, choices, citations, an evaluated API or
+# system, a classifier, a translator, a plan, agents, a retriever of the user's, a second stage.
+OF_OTHER_TASKS = (
+    *("judging._panel", "judging._rubrics", "metrics._choices", "metrics._citation_support", "models._api"),
+    *("models._systems", "models.grounding", "models.translate", "planning._plan", "report", "retrieval.agents"),
+    *("retrieval._own_index", "retrieval.rerank._rerank"),
+)
+
 SCRIPT = """
 import json, sys
 import lm_eval, lm_eval.tasks, lm_eval.evaluator
@@ -78,6 +86,9 @@ def test_a_run_loads_only_what_its_task_needs(world: Path, tmp_path: Path, task:
     # an index of one kind does not need another kind's engine, and no task needs a planner's transport
     assert ("bm25s" in found["ran"]) == (task == "lexical")
     assert "httpx" not in {*found["built"], *found["ran"]}
+    ours = [name.removeprefix("mrag_eval.") for name in (*found["built"], *found["ran"])]
+    assert len(ours) > 100
+    assert [name for name in ours if f"{name}.".startswith(tuple(f"{part}." for part in OF_OTHER_TASKS))] == []
 
 
 @pytest.mark.slow
