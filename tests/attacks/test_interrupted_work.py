@@ -220,7 +220,7 @@ def leftovers(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in found]
 
 
-@pytest.mark.parametrize(("name", "number"), zip(PLACES, cycle([signal.SIGINT, signal.SIGTERM])))
+@pytest.mark.parametrize(("name", "number"), list(zip(PLACES, cycle([signal.SIGINT, signal.SIGTERM]))))
 def test_a_command_that_waits_ends_and_goes_on_where_it_was(
     name: str, number: int, world: Path, start: Callable[..., ModelServer], programs: Programs
 ) -> None:
