@@ -75,6 +75,9 @@ def one(task: str, folder: str) -> Parts:
     import datasets  # noqa: F401
     import lm_eval
     import lm_eval.evaluator
+
+    # datasets loads it for every plain task, with parts of scipy and numpy that our intervals need as well
+    import scipy.io  # noqa: F401
     import torch  # noqa: F401
     import transformers  # noqa: F401
     from lm_eval.tasks import TaskManager
