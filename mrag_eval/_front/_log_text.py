@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from mrag_eval._front._results import Results
 from mrag_eval._front._survey import Survey
 from mrag_eval.core import UNSURE_LANGUAGE, columns, score_text
+from mrag_eval.platform import number_of
 from mrag_eval.report import read_results
 from mrag_eval.scoring import scale_of
 
@@ -29,7 +30,7 @@ def log_lines(found: Survey, names: Sequence[str], *, asked: bool) -> list[str]:
 def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[str, str]]:
     log, rows = found.log, len(found.docs)
     mapped = ", ".join(f"{path} → {name}" for name, path in log.mapping.items() if path != name)
-    yield log.name, f"{_rows(rows)}, the shape of {log.shape.name}" + (f": {mapped}" if mapped else "")
+    yield log.name, f"{number_of(rows, 'row')}, the shape of {log.shape.name}" + (f": {mapped}" if mapped else "")
     if log.unread:
         yield "not read", ", ".join(log.unread)
     langs = Counter(doc.query_lang for doc in found.docs.values())
@@ -41,23 +42,20 @@ def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[s
         yield "", f"{n:,} not relied on: {why}"
     for what, said in (("answer", "no answer: unscored, and counted"), ("context", "no context")):
         if 0 < (n := rows - found.counts[what]) < rows:
-            yield "", f"{_rows(n)} {'has' if n == 1 else 'have'} {said}"
+            yield "", f"{number_of(n, 'row')} {'has' if n == 1 else 'have'} {said}"
     if found.benchmark is not None:
-        yield "references", f"of {found.benchmark}: {found.counts['joined']:,} of {_rows(rows)}, by id and language"
+        joined = f"{found.counts['joined']:,} of {number_of(rows, 'row')}"
+        yield "references", f"of {found.benchmark}: {joined}, by id and language"
         for what, said in (
             ("other language", "not joined: their id is known, a question of their language is not"),
             ("other words", "asked in other words; the benchmark's question is taken"),
         ):
             if n := found.counts[what]:
-                yield "", f"{_rows(n)} {said}"
+                yield "", f"{number_of(n, 'row')} {said}"
     yield "scored", ", ".join(names)
     if not asked:
         left = [f"{', '.join(metrics)}: no {missing}" for missing, metrics in found.default_metrics()[1].items()]
         yield "left out", " · ".join([*left, _JUDGED])
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} {'row' if n == 1 else 'rows'}"
 
 
 def score_lines(results: Results) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import SHOWN
 from mrag_eval.core import decimal, interval_text, p_text, pipe_table, points, score_text
+from mrag_eval.platform import number_of
 from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Strategies:
 
     @property
     def _corrected(self) -> str:
-        return f"corrected for {len(self.tests)} pair{'' if len(self.tests) == 1 else 's'}"
+        return f"corrected for {number_of(len(self.tests), 'pair')}"
 
     def _unseen(self, those: Sequence[Measured]) -> str:
         """Say how large a difference to the best these questions may fail to show."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrag_eval.cli._options import output_file, refuse_with, warned_of_unsupported
-from mrag_eval.platform import write_whole
+from mrag_eval.platform import number_of, write_whole
 
 if TYPE_CHECKING:
     from mrag_eval.report import Changes, GateResult
@@ -111,7 +111,7 @@ def _save(runs: list[Path], output: Path, model: str | None, answers: bool) -> N
     from mrag_eval.report import write_baseline
 
     tasks = write_baseline(runs, output, model, answers=answers)
-    typer.echo(f"{output}: {tasks} {'task' if tasks == 1 else 'tasks'}, {output.stat().st_size / 1e3:,.0f} kB")
+    typer.echo(f"{output}: {number_of(tasks, 'task')}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
 def _init(runs: list[Path], output: Path, model: str | None) -> None:

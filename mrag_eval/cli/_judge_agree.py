@@ -12,7 +12,7 @@ import typer
 from mrag_eval.cli._judge_columns import number, percent, says, says_what
 from mrag_eval.cli._options import output_file
 from mrag_eval.core import YES_NO, columns, decimal
-from mrag_eval.platform import to_json
+from mrag_eval.platform import number_of, to_json
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import Estimate
@@ -58,7 +58,7 @@ def agree(
         raise typer.BadParameter("name people's labels, or --write CSV for a sheet to label", param_hint="--human")
     if write is not None:
         count, scale = write_pooled_sheet(samples, write)
-        typer.echo(f"{write}: {count} answers to label", err=True)
+        typer.echo(f"{write}: {number_of(count, 'answer')} to label", err=True)
         typer.echo(
             f"fill in the column 'label' ({scale.words}), and 'debatable' with yes where one could argue, a copy "
             "for each annotator; save as CSV",
@@ -106,7 +106,7 @@ def _of_panel(found: HumanAgreement) -> Iterator[str]:
 
 def _of_checker(found: SupportAgreement) -> Iterator[str]:
     named = ", ".join([*found.unmatched[:_MOST], *["..."][: len(found.unmatched) - _MOST]])
-    sentences = f", {_counted(found.sentences, 'sentence')}" if found.human_supported is not None else ""
+    sentences = f", {number_of(found.sentences, 'sentence')}" if found.human_supported is not None else ""
     counts = {**found.left_out, f"unmatched ({named})": len(found.unmatched)}
     yield _rows(f"{found.rows} checked and labelled{sentences}", counts)
     if found.human_supported is not None:
@@ -127,14 +127,10 @@ def _rows(compared: str, counts: Mapping[str, int]) -> str:
     return f"rows       {compared}" + (f" · {left_out}" if left_out else "")
 
 
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 def _between(annotators: int, people: Estimate | None, name: str, noun: str, who: str) -> Iterator[str]:
     """Yield the agreement of several annotators."""
     if people is not None:
-        yield f"annotators {annotators}, {name} {number(people)} ({_counted(people.n, noun)} that {who} labelled)"
+        yield f"annotators {annotators}, {name} {number(people)} ({number_of(people.n, noun)} that {who} labelled)"
 
 
 def _without_interval(measure: str, found: Mapping[str, Estimate]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import typer
 
 from mrag_eval.cli._judge_panel import Panel, names_in, show
 from mrag_eval.cli._options import output_file
+from mrag_eval.platform import number_of
 
 
 def people(
@@ -39,7 +40,7 @@ def people(
         from mrag_eval.report import write_questions
 
         drawn = write_questions(samples, write, n=n, seed=seed)
-        typer.echo(f"{write}: {len(drawn)} questions, seed {seed}")
+        typer.echo(f"{write}: {number_of(len(drawn), 'question')}, seed {seed}")
         typer.echo("fill in the column 'answer' in the question's language, save as CSV")
         typer.echo(f"next       mrag-eval judge people {' '.join(map(str, samples))} --answers {write}")
         return

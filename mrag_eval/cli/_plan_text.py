@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mrag_eval.core import columns
+from mrag_eval.platform import number_of
 
 if TYPE_CHECKING:
     from mrag_eval.planning import Cost, Need, Plan
@@ -25,7 +26,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def _head(plan: Plan) -> str:
-    tasks = "1 task" if len(plan.tasks) == 1 else f"{len(plan.tasks)} tasks"
+    tasks = number_of(len(plan.tasks), "task")
     rows = "rows not known" if plan.rows is None else f"~{plan.rows:,} rows"
     return f"{', '.join(plan.asked)}: {tasks}, {rows}"
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mrag_eval.cli._options import form_of, output_file, refuse_with, warned_of_unsupported, write_or_print
+from mrag_eval.platform import number_of
 
 
 def report(
@@ -64,7 +65,9 @@ def report(
         with warned_of_unsupported(results):
             data = write_report(results, output, samples=samples, text=text)
         size = output.stat().st_size / 1e6
-        typer.echo(f"{output}: {len(data.leaves)} tasks, {len(data.samples):,} samples, {size:.1f} MB")
+        typer.echo(
+            f"{output}: {number_of(len(data.leaves), 'task')}, {number_of(len(data.samples), 'sample')}, {size:.1f} MB"
+        )
         return
     if territory is None:
         write_or_print(_tables(results, form, layout), output)

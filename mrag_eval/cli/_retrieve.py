@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrag_eval.cli._options import IncludePath, Limit, Metadata, was_given
+from mrag_eval.platform import number_of
 
 if TYPE_CHECKING:
     from mrag_eval.retrieval import Push, RunFolder
@@ -85,7 +86,7 @@ def retrieve(
     done = push_folder(folder, asked)
     for note in done.notes:
         typer.echo(f"# {note}", err=True)
-    typer.echo(f"pushed {done.files} files ({done.size / 1e6:,.1f} MB) to hub:{done.place.repo}")
+    typer.echo(f"pushed {number_of(done.files, 'file')} ({done.size / 1e6:,.1f} MB) to hub:{done.place.repo}")
     typer.echo(
         f"use it   mrag-eval run --tasks {','.join(folder.tasks)} ... --metadata retrieval.run_folder={done.place}"
     )
@@ -138,7 +139,7 @@ def _retrieve(
     for one in done:
         kept = f", {one.kept:,} of them from before" if one.kept else ""
         faults = "".join(f", {count:,} with a fault ({fault})" for fault, count in one.faults.items())
-        typer.echo(f"{one.task}: {one.rows:,} rows{kept}{faults}")
+        typer.echo(f"{one.task}: {number_of(one.rows, 'row')}{kept}{faults}")
     failed = any(one.failed_everywhere for one in done)
     if failed:
         again = "mend what the lines above name, and run the same command again"

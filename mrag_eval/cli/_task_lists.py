@@ -10,7 +10,7 @@ from typing import Any
 from mrag_eval.cli._catalog import BenchmarkEntry, TaskEntry, tag_names
 from mrag_eval.core import columns
 from mrag_eval.datasets import LOADERS, Declaration
-from mrag_eval.platform import close_match
+from mrag_eval.platform import close_match, number_of
 
 # Requirements on the user's side, in a few words.
 NEEDS: Mapping[str, str] = {
@@ -59,7 +59,7 @@ def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:
         "",
         *columns([(need, NEEDS[need]) for need in used]),
         "",
-        f"{_number(total, 'task')}, {_number(groups, 'group')}, and tags for one IR mode over all benchmarks:",
+        f"{number_of(total, 'task')}, {number_of(groups, 'group')}, and tags for one IR mode over all benchmarks:",
         *wrap(", ".join(tag_names()), 100, initial_indent="    ", subsequent_indent="    "),
         "mrag-eval tasks NAME   lists the tasks of one benchmark or tag, mrag-eval tasks --all every task",
     ]
@@ -73,14 +73,14 @@ def benchmark_text(declared: Declaration, tasks: Sequence[TaskEntry]) -> str:
     for title in ("group", "task"):
         listed = [task for task in tasks if task.kind == title]
         if listed:
-            lines += ["", _number(len(listed), title), *_lines(listed)]
+            lines += ["", number_of(len(listed), title), *_lines(listed)]
     return "\n".join(lines)
 
 
 def tasks_text(tasks: Sequence[TaskEntry]) -> str:
     """Return one line per task or group, and their numbers."""
     leaves = sum(task.kind == "task" for task in tasks)
-    return "\n".join([*_lines(tasks), f"{_number(leaves, 'task')}, {_number(len(tasks) - leaves, 'group')}"])
+    return "\n".join([*_lines(tasks), f"{number_of(leaves, 'task')}, {number_of(len(tasks) - leaves, 'group')}"])
 
 
 def benchmarks_json(entries: Sequence[BenchmarkEntry]) -> str:
@@ -114,10 +114,6 @@ def _facts(declared: Declaration) -> Iterator[tuple[str, str]]:
         yield "" if i else "needs", f"{need}: {NEEDS[need]}"
     for name in declared.published:
         yield "published", f"mrag-eval report RESULTS --layout {name}"
-
-
-def _number(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _few(languages: Sequence[str]) -> str:

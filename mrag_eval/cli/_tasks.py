@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.platform import number_of
+
 
 def tasks(
     name: Annotated[str, typer.Argument(help="A benchmark, a tag, or a part of the names of tasks.")] = "",
@@ -35,7 +37,7 @@ def tasks(
         for fault in faults:
             typer.echo(fault)
         checked = len(catalog.list_tasks(folder))
-        typer.echo(f"{checked} tasks and groups, {len(faults)} {'fault' if len(faults) == 1 else 'faults'}")
+        typer.echo(f"{checked} tasks and groups, {number_of(len(faults), 'fault')}")
         raise typer.Exit(1 if faults else 0)
     if folder is None and not every and not name:
         entries = catalog.list_benchmarks()

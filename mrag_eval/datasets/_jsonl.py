@@ -33,7 +33,7 @@ from mrag_eval.datasets._files import iter_jsonl, read_bytes, require_columns, r
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, refuse_absent
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
-from mrag_eval.platform import ConfigError, DataError, close_match, suggesting
+from mrag_eval.platform import ConfigError, DataError, close_match, number_of, suggesting
 
 BENCHMARK = Declaration(
     name="jsonl",
@@ -91,7 +91,7 @@ def load(block: JsonlBlock) -> Benchmark:
             docs.append(doc)
     if not docs:
         raise DataError(f"{path}: holds no question" + (f" in language '{language}'" if language else ""))
-    notes = [f"{len(docs)} questions" + (f" of {len(seen)}" if len(docs) < len(seen) else "")]
+    notes = [number_of(len(docs), "question") + (f" of {len(seen)}" if len(docs) < len(seen) else "")]
     parts = parts_by(docs, lambda doc: doc.query_lang)
     settings: dict[str, Any] = {}
     beside: dict[str, Any] = {}
@@ -101,7 +101,8 @@ def load(block: JsonlBlock) -> Benchmark:
         corpus, versions = _corpus(corpus_file)
         parallel = parallel_texts(versions)
         beside["corpus"] = {"path": str(corpus_file), "sha256": sha256_file(corpus_file)}
-        notes.append(f"{len(corpus)} documents in {len({passage.lang for passage in corpus})} languages")
+        spoken = number_of(len({passage.lang for passage in corpus}), "language")
+        notes.append(f"{number_of(len(corpus), 'document')} in {spoken}")
         refuse_absent(docs, Held.among("the corpus", corpus), str(path))
         if block.imbalance is not None:
             docs, corpus, note = imbalanced(docs, corpus, versions, block.imbalance, block.seed)

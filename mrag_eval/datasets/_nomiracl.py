@@ -31,7 +31,7 @@ from mrag_eval.datasets._files import (
 )
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._share import shared
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, number_of
 
 HUB = HubDataset(id="miracl/nomiracl", revision="7712349da074b4512384233eb7cb2b021f632684", licence="Apache-2.0")
 Language = Literal[
@@ -100,9 +100,11 @@ def load(block: NomiraclBlock) -> Benchmark:
         raise DataError(f"nomiracl: {folder} holds no question whose passages are in {corpus.name}")
     notes = [f"{len(kept)} of {len(docs)} questions in {block.language}"]
     if len(docs) < len(rows):
-        notes.append(f"{len(rows) - len(docs)} questions left out, without a passage or without the text of one")
+        notes.append(
+            f"{number_of(len(rows) - len(docs), 'question')} left out, without a passage or without the text of one"
+        )
     if uneven := sum(len(doc.given_passages) != 10 for doc in kept):
-        notes.append(f"{uneven} questions have another number of passages than ten")
+        notes.append(f"{number_of(uneven, 'question')} with another number of passages than ten")
     place = {"path": str(block.path)} if block.path else hub_place(HUB.id, block.revision, folder)
     settings = {"seed": block.seed, "sample": block.sample, "subset": block.subset}
     parts = parts_by(docs, lambda doc: doc.extra["subset"])

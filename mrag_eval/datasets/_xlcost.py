@@ -34,7 +34,7 @@ from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._versions import Version, imbalanced
 from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, read_xlcost_passages
 from mrag_eval.datasets._xlcost_countries import country_pages
-from mrag_eval.platform import DataError, JsonFault, content_key, json_value
+from mrag_eval.platform import DataError, JsonFault, content_key, json_value, number_of
 
 REPOSITORY = GitHubFiles(
     id="chenamiraz/cross-lingual-cost", revision="7e548b57935dbac3b8fa2cb0536cf76f863337eb", licence="CC-BY-4.0"
@@ -122,7 +122,7 @@ def load(block: XlcostBlock) -> Benchmark:
         pages_kept = {str(p.doc_id): p.lang for p in corpus}
         settings["imbalance"] = {"seed": block.seed} | block.imbalance.model_dump(exclude_none=True)
         drawn_corpus = {**counted(corpus, list(pages_kept.values())), "drawn": settings["imbalance"]}
-        notes = (note, f"{asked - len(docs)} questions left out: the document that answers is not known")
+        notes = (note, f"{number_of(asked - len(docs), 'question')} left out: the document that answers is not known")
     settings |= {
         "counts": {"file": len(rows), **counts, "kept": len(kept), "run": len(docs)},
         "pairs": {"file": _pairs(rows), "kept": _pairs(kept)},

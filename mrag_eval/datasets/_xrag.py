@@ -36,7 +36,7 @@ from mrag_eval.datasets._files import (
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._xrag_english import Part as EnglishPart
 from mrag_eval.datasets._xrag_english import in_english, passage_id, read_translations, with_failures
-from mrag_eval.platform import DataError, content_key
+from mrag_eval.platform import DataError, content_key, number_of
 
 HUB = HubDataset(
     id="AmazonScience/XRAG",
@@ -357,7 +357,7 @@ def _notes(block: XragBlock, docs: Sequence[RagDoc], shuffled: int, repeated: in
     if block.setting == "multi":
         uneven = sum(2 * sum(p.lang == "en" for p in doc.given_passages) != len(doc.given_passages) for doc in docs)
         if uneven:
-            notes.append(f"{uneven} rows whose articles are not half English by the detector")
+            notes.append(f"{number_of(uneven, 'row')} whose articles are not half English by the detector")
     if gold != {2} or sizes != {8}:
         notes.append("not every row has 2 supporting of 8 articles")
     if repeated:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval.platform import number_of
+
 if TYPE_CHECKING:
     from mrag_eval.models._reply import Reply
 
@@ -75,17 +77,14 @@ class Ledger:
         """Return one line: ``897 calls, 0 from cache, 4 retries, 12,345 tokens in, 678 out · 3 unanswered (3
         timeout)``.
         """
-        text = f"{_n(self.calls, 'call')}, {self.cached:,} from cache, {_n(self.retries, 'retry', 'retries')}"
+        retries = number_of(self.retries, "retry", "retries")
+        text = f"{number_of(self.calls, 'call')}, {self.cached:,} from cache, {retries}"
         if self.tokens_in or self.tokens_out:
             text += f", {self.tokens_in:,} tokens in, {self.tokens_out:,} out"
         if self.failures:
             kinds = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.failures.items()))
             text += f" · {sum(self.failures.values()):,} unanswered ({kinds})"
         return text
-
-
-def _n(count: int, one: str, several: str = "") -> str:
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def total(ledgers: Iterable[Ledger]) -> Ledger:

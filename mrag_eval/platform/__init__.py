@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform._visible import UNSHOWN, visible
     from mrag_eval.platform._waits import Wait, waits_are_shown
     from mrag_eval.platform._weights import OTHER_FILES, check_weights
+    from mrag_eval.platform._wording import number_of
     from mrag_eval.platform._yaml import read_yaml
 else:
     __getattr__, __dir__ = lazy_door(__name__)

@@ -12,7 +12,7 @@ from mrag_eval import models
 from mrag_eval.config import TRANSLATED, TaskBlocks, relevance_measures
 from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, ranking_dict
 from mrag_eval.datasets import load_benchmark, with_absent
-from mrag_eval.platform import DataError, present_device
+from mrag_eval.platform import DataError, number_of, present_device
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval._withheld import check_withholding
@@ -236,15 +236,15 @@ class TaskRows:
         if retrieval.searches:
             source = retrieval.run.name if retrieval.run is not None and retrieval.run_holds_texts else retrieval.corpus
             source = str(self._source.record().get("index", {}).get("function", source))
-            parts.append(f"{retrieval.k} passages from '{source}'")
+            parts.append(f"{number_of(retrieval.k, 'passage')} from '{source}'")
             if retrieval.rerank is not None:
                 parts.append(f"the best of {retrieval.rerank_depth} by {retrieval.rerank.name}")
         if retrieval.unanswerable is not None:
             parts.append(f"relevant passages withheld from {100 * retrieval.unanswerable:g}% of the rows that have any")
         if self.skipped:
-            parts.append(f"{len(self.skipped)} rows skipped ({self._why_skipped})")
+            parts.append(f"{number_of(len(self.skipped), 'row')} skipped ({self._why_skipped})")
         if self.without:
-            parts.append(f"{self.without} rows left out (no published documents in this mode)")
+            parts.append(f"{number_of(self.without, 'row')} left out (no published documents in this mode)")
         if isinstance(self._source, Saved) and retrieval.run_folder is not None:
             parts.append(f"retrieved beforehand, in {self._source.folder.name}")
         return parts

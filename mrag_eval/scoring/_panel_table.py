@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mrag_eval.core import VOTED, YES_NO, VerdictScale, VerdictValue
 from mrag_eval.metrics import Estimate, wilson
 from mrag_eval.models import total, totals
-from mrag_eval.platform import OPTIONAL
+from mrag_eval.platform import OPTIONAL, number_of
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import JudgedRecord, PanelShare, RowRecord
 from mrag_eval.scoring._score_records import JudgeAgreement, JudgeColumn, PanelTable
@@ -235,7 +235,7 @@ def panel_line(table: PanelTable, what: str = "answers") -> str:
     if outcomes.get("unjudged") and table.abstained:
         unjudged += f" ({', '.join(sorted(table.abstained))})"
     ties = outcomes.get("tie", 0)
-    votes = [f"{decided:,} unanimous or majority{median}", f"{ties:,} {'tie' if ties == 1 else 'ties'}", unjudged]
+    votes = [f"{decided:,} unanimous or majority{median}", number_of(ties, "tie"), unjudged]
     settled = [f"{outcomes[kind]:,} {kind}" for kind in ("declined", "empty", "no reference") if outcomes.get(kind)]
     parts = [
         f"judged by {panel_of(table.judges)}",

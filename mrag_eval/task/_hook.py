@@ -30,7 +30,16 @@ from mrag_eval.harness import HarnessTask, RowResult, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
 from mrag_eval.models import answering
 from mrag_eval.planning import check_stock_run, unsupported
-from mrag_eval.platform import ConfigError, DataError, install_redaction, keep_secrets_of, naming, to_json, uncollected
+from mrag_eval.platform import (
+    ConfigError,
+    DataError,
+    install_redaction,
+    keep_secrets_of,
+    naming,
+    number_of,
+    to_json,
+    uncollected,
+)
 from mrag_eval.prompts import (
     Budget,
     PromptTemplate,
@@ -210,7 +219,7 @@ class RagTask(HarnessTask):
         return self._verdicts.support() if checker is None else checker.identity
 
     def rendered(self) -> None:
-        parts = [f"{self.prompts} rows", *self._supply.described()]
+        parts = [number_of(self.prompts, "row"), *self._supply.described()]
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
         unchecked = self._budget.limit is None and not self._asks_system

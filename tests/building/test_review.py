@@ -97,7 +97,7 @@ def test_missing_empty_and_unfinished_rows_are_counted_and_do_not_pass(tmp_path:
     assert found.counts["incomplete"] == {"ida": 2}
     assert found.counts["dropped"] == {"not reviewed": 3}
     assert any(line.startswith("incomplete 2 rows of ida") for line in found.lines())
-    assert any(line.startswith("missing    1 questions have no row of ida") for line in found.lines())
+    assert any(line.startswith("missing    1 question without a row of ida") for line in found.lines())
 
 
 def test_text_after_the_first_no_is_not_read(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_language_without_labels_has_a_reason_and_no_rate(run: Path, tmp_path:
     assert found["mine_trag / sw", "PPI++"]["reason"] == "no label"
     assert found["mine_trag / all", "PPI++"]["reason"] == "no label in 1 of 2 languages"
     assert found["mine_trag / all", "PPI++"]["value"] == ""
-    assert "mine_trag: 1 rows are not covered: unjudged (timeout)" in done.stdout
+    assert "mine_trag: 1 row not covered: unjudged (timeout)" in done.stdout
 
 
 def test_few_labels_print_a_rate_and_the_reason_why_it_has_no_interval(run: Path, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_few_labels_print_a_rate_and_the_reason_why_it_has_no_interval(run: Path
     done = cli(run, "--labels", labels)
     assert done.exit_code == 0, done.output
     assert "mine_norag, en, PPI++: no interval: 2 labelled rows, 20 are needed" in done.stdout
-    assert "1 rows of the sheet have no label" in done.stdout
+    assert "1 row of the sheet without a label" in done.stdout
 
 
 def test_the_sheet_spreads_over_modes_and_languages_and_hides_the_verdicts(run: Path, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_the_language_filter(tmp_path: Path) -> None:
     path = write(tmp_path, {"id": 1, "query": "a", "lang": "zh_cn"}, {"id": 2, "query": "b", "lang": "en"})
     loaded = load(path, corpus=False, language="zh")
     assert [doc.id for doc in loaded.docs] == ["1"]
-    assert loaded.notes == ("1 questions of 2",)
+    assert loaded.notes == ("1 question of 2",)
     with pytest.raises(DataError, match="no question in language 'ko'"):
         load(path, corpus=False, language="ko")
     with pytest.raises(ConfigError, match="unknown language 'qq'"):

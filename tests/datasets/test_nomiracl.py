@@ -32,7 +32,7 @@ def test_rows_have_their_passages_in_the_order_of_the_judgements(tmp_path: Path)
         assert all(passage.text and passage.title and passage.lang == "de" for passage in doc.given_passages)
     # a quotation mark of a question is text
     assert loaded.docs[0].query == 'Wo steht "Lindes" Mühle?'
-    assert loaded.notes[-1] == "5 questions have another number of passages than ten"
+    assert loaded.notes[-1] == "5 questions with another number of passages than ten"
 
 
 def test_the_folder_of_the_data_may_be_given_too(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_question_without_the_text_of_a_passage_is_left_out_and_counted(tmp_pa
     file.write_text(file.read_text("utf-8").replace("2#0\tQ0\t14#0", "2#0\tQ0\t99#0"), encoding="utf-8")
     loaded = load(tmp_path)
     assert "relevant-2#0" not in [doc.id for doc in loaded.docs]
-    assert "1 questions left out, without a passage or without the text of one" in loaded.notes
+    assert "1 question left out, without a passage or without the text of one" in loaded.notes
 
 
 def test_a_passage_may_have_no_title(tmp_path: Path) -> None:

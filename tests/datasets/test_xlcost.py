@@ -416,7 +416,7 @@ def test_one_version_of_each_page_is_kept_and_the_questions_follow_it(share: flo
     for doc in found.docs:
         page = kept[str(int(doc.answers[0]) - 90)]
         assert (doc.gold_doc_lang, doc.extra[PAGE], doc.relevant_ids) == (page.lang, page.doc_id, ())
-    assert "1 questions left out: the document that answers is not known" in found.notes
+    assert "1 question left out: the document that answers is not known" in found.notes
     assert found.source["imbalance"] == {"seed": 2, "keep_english": share}
     assert found.source["corpus"]["languages"] == Counter(p.lang for p in found.corpus)
 

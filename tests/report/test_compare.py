@@ -201,7 +201,7 @@ def test_rows_of_only_one_run_are_noted(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {"qa": [row(0, acc=1.0), row(1, acc=1.0)], "old": [row(0, acc=1.0)]})
     b = write_run(tmp_path / "b", {"qa": [row(0, acc=1.0)], "new": [row(0, acc=1.0)]})
     assert set(compare([a], [b]).notes) == {
-        "qa: 1 rows only in the first run",
+        "qa: 1 row only in the first run",
         "old: only in the first run",
         "new: only in the second run",
     }

@@ -355,7 +355,7 @@ def test_the_command_counts_writes_and_says_what_is_missing(tmp_path: Path, caps
     with pytest.raises(SystemExit, match="0"):
         main(["judge", "rewrites", traces, "--write", pairs])
     said = capsys.readouterr().out
-    assert "1 rewritings in 1 of 1 questions" in said
+    assert "1 rewriting in 1 of 1 question" in said
     assert "1 pairs to label" in said
     with pytest.raises(SystemExit) as failed:
         main(["judge", "rewrites", traces, "--human", pairs])

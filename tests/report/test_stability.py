@@ -117,7 +117,7 @@ def test_rows_without_an_answer_are_counted_with_the_reason(tmp_path: Path) -> N
     write(tmp_path, "mkqa_de", [sample("q1", "de", "1", group="q1"), lost("q2", "de")])
     (found,) = consistency([tmp_path])
     assert (found.failed, found.single) == ({"answer failed (server)": 1}, 1)
-    assert "1 rows without an answer (answer failed (server))" in shown_consistency([found])
+    assert "1 row without an answer (answer failed (server))" in shown_consistency([found])
     (pair,) = flips([tmp_path])
     assert (pair.rows, pair.failed) == (1, {"answer failed (server)": 1})
     assert "1 without an answer (answer failed (server))" in shown_flips([pair])

@@ -19,7 +19,7 @@ from mrag_eval.building.review._review import (
     write_review,
 )
 from mrag_eval.core import majority_of, score_text
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, number_of
 
 NOT_REVIEWED = "not reviewed"
 SPLIT = "annotators split"
@@ -68,9 +68,9 @@ class Review:
         for name, n in counts["missing"].items():
             empty = n - counts["incomplete"].get(name, 0)
             if empty:
-                out.append(f"missing    {empty:,} questions have no row of {name}, or an empty one")
+                out.append(f"missing    {number_of(empty, 'question')} without a row of {name}, or with an empty one")
         for name, n in counts["incomplete"].items():
-            out.append(f"incomplete {n:,} rows of {name} count as not reviewed")
+            out.append(f"incomplete {number_of(n, 'row')} of {name}, counted as not reviewed")
         out += [f"agreement  {name}: {_shown(figures)}" for name, figures in self.agreement.items()]
         return out
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from mrag_eval.config import CORRECT
 from mrag_eval.core import p_text, points
 from mrag_eval.metrics import CAUSES, Cause
+from mrag_eval.platform import number_of
 from mrag_eval.report.comparison._changed_gather import subject_of
 from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, Changes
 from mrag_eval.report.comparison._shown_text import cut
@@ -39,11 +40,11 @@ def where_worse(changes: Changes) -> str:
     if not cells:
         return "No row was compared."
     if not changes.worse:
-        return f"No row got worse; {_count(len(changes.better), 'row')} got better."
+        return f"No row got worse; {number_of(len(changes.better), 'row')} got better."
     kept = [cell for cell in cells if cell.failed and cell.excess > 0] or [c for c in cells if c.excess > 0]
     if not kept:
         lost, won = len(changes.worse), len(changes.better)
-        return f"No language got worse on balance: {_count(lost, 'loss', 'es')}, {_count(won, 'gain')}."
+        return f"No language got worse on balance: {number_of(lost, 'loss', 'losses')}, {number_of(won, 'gain')}."
     rank = min(_rank(cell.metric) for cell in kept)
     worst = max((cell for cell in kept if _rank(cell.metric) == rank), key=lambda cell: cell.excess)
     same = [cell for cell in cells if cell.metric == worst.metric]
@@ -111,10 +112,6 @@ def _cause(cell: ChangedCell) -> str:
     if not found:
         return ", the cause unknown"
     return f", {f'{found:,}' if found < len(cell.worse) else 'all'} of them {_CAME[cause]}"
-
-
-def _count(n: int, word: str, plural: str = "s") -> str:
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}{plural}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
-from mrag_eval.platform import ConfigError, DataError, Wait, close_match
+from mrag_eval.platform import ConfigError, DataError, Wait, close_match, number_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
@@ -224,7 +224,7 @@ def compare(
             pair = paired(a[task], b[other], differs)
             unlike[task] = {found.key: found.values for found in unlike_settings(a[task], b[other])}
             alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
-            notes += [f"{task}: {n} rows only in the {where} run" for where, n in alone.items() if n]
+            notes += [f"{task}: {number_of(n, 'row')} only in the {where} run" for where, n in alone.items() if n]
             lacking += pair.alone()
             for metric in [m for m in pair.metrics if not metrics or m in metrics]:
                 own = pair.of_metric(metric)

@@ -12,7 +12,7 @@ from typing import Literal
 from mrag_eval.config import Measurement
 from mrag_eval.core import pipe_table, score_text
 from mrag_eval.metrics import Estimate
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, number_of
 from mrag_eval.report.files._answers import AnswerSheet, GivenAnswer, read_answers
 from mrag_eval.report.files._leaves import labelled, variants
 from mrag_eval.report.files._systems import PARTS, are_parts, between_parts
@@ -138,7 +138,7 @@ def shown_consistency(found: Sequence[Consistency]) -> str:
     rows = []
     for entry in found:
         left = [f"{entry.single} in one language"] if entry.single else []
-        left += [f"{n:,} rows without an answer ({why})" for why, n in entry.failed.items()]
+        left += [f"{number_of(n, 'row')} without an answer ({why})" for why, n in entry.failed.items()]
         left += [f"{entry.ambiguous} twice in one language"] if entry.ambiguous else []
         rows.append(
             [

@@ -7,6 +7,7 @@ from typing import get_args
 from xml.etree import ElementTree
 
 from mrag_eval.core import SHARE, Scale, columns, interval_text, p_text, points
+from mrag_eval.platform import number_of
 from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_markdown
 from mrag_eval.report.comparison._changed_where import where_worse
@@ -62,7 +63,7 @@ def _counts(result: GateResult) -> str:
 
 def _correction(result: GateResult) -> str:
     """Return what the p-values are corrected for, and the level that they are compared with."""
-    tests = "1 test" if result.tests == 1 else f"{result.tests} tests"
+    tests = number_of(result.tests, "test")
     return f"p: {_CORRECTIONS[result.correction]}, {tests}, level {result.alpha:g}"
 
 

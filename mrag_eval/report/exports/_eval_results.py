@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, DataError, write_whole
+from mrag_eval.platform import ConfigError, DataError, number_of, write_whole
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run
 from mrag_eval.report.files._scores import Score
@@ -110,7 +110,7 @@ def _settings_line(score: Score) -> str:
 
 
 def _passages(passages: str) -> str:
-    return f"{passages} passages" if passages.isdigit() else f"passages: {passages}"
+    return number_of(int(passages), "passage") if passages.isdigit() else f"passages: {passages}"
 
 
 def _there(path: Path) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from mrag_eval.platform import (
     json_value,
     name_of_model,
     names_of_models,
+    number_of,
     regular,
     with_version,
     write_whole,
@@ -230,11 +231,11 @@ class ResultFile:
         """Return how many of a task's rows were run, such as ``20 of 1,190 rows``; None for all of them."""
         rows, total = self.leaves[task].scores.rows, (self.content.get("n-samples") or {}).get(task) or {}
         if (share := self.leaves[task].config.data.get("share")) is not None:
-            return f"{rows:,} rows (data.share {share})"
+            return f"{number_of(rows, 'row')} (data.share {share})"
         if isinstance(total.get("original"), int):
             return None if rows >= total["original"] else f"{rows:,} of {total['original']:,} rows"
         # the harness's record of the flag, in files without counts
-        return None if self.run.get("limit") is None else f"{rows:,} rows (--limit)"
+        return None if self.run.get("limit") is None else f"{number_of(rows, 'row')} (--limit)"
 
     def remark(self, task: str) -> str | None:
         """Return what a table must say of a task: how many of its rows were run, and its marks."""

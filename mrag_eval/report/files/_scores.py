@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import number_of
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.scoring import OF_ANOTHER_RATE, better_side, more_is_better, scale_of, vote_lines
@@ -191,7 +192,7 @@ def figure(task: Mapping[str, Any], metric: str, unscored: Mapping[str, int], **
     """Return a row of the table from the columns of its task and its own; ``unscored`` counts rows by reason."""
     scale, more = scale_of(metric), more_is_better(metric)
     lacking = sum(n for reason, n in unscored.items() if reason not in OF_ANOTHER_RATE)
-    parts = [f"{n} {'row' if n == 1 else 'rows'} unscored ({reason})" for reason, n in unscored.items()]
+    parts = [f"{number_of(n, 'row')} unscored ({reason})" for reason, n in unscored.items()]
     return Score(
         **task,
         **_cases(columns, lacking if scale.unit == "share" else 0),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.platform import DataError, read_sheet, write_sheet
+from mrag_eval.platform import DataError, number_of, read_sheet, write_sheet
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import models_beside, read_samples, sample_files, task_of
@@ -134,11 +134,12 @@ def corrected_table(runs: Sequence[Verdicts], people: PeoplesLabels) -> Table:
                 if estimate.value is not None and estimate.reason:
                     notes.append(f"{run.task}, {language}, {estimate.method}: {estimate.reason}")
         reasons = Counter(run.left_out.values())
-        notes += [f"{run.task}: {count} rows are not covered: {reason}" for reason, count in reasons.items()]
+        notes += [f"{run.task}: {number_of(count, 'row')} not covered: {reason}" for reason, count in reasons.items()]
     if people.blank:
-        notes.append(f"{people.blank} rows of the sheet have no label; the estimates assume that chance left them out")
+        blank = number_of(people.blank, "row")
+        notes.append(f"{blank} of the sheet without a label; the estimates assume that chance left them out")
     if people.unused:
-        notes.append(f"{people.unused} labels are not used: their rows have no verdict")
+        notes.append(f"{number_of(people.unused, 'label')} not used: no verdict on such rows")
     notes.append("the labelled rows must be a random draw within each task and language")
     names = ("judge", "PPI++", "lambda", "Rogan-Gladen", "sensitivity", "specificity")
     title = f"{runs[0].metric} corrected by {len(people.labels)} labels (%)"

@@ -20,7 +20,7 @@ import numpy as np
 from mrag_eval.core import TracedQuestion, columns, score_text
 from mrag_eval.datasets import read_table
 from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
-from mrag_eval.platform import ConfigError, DataError, csv_cell, did_you_mean, replaced, unescaped
+from mrag_eval.platform import ConfigError, DataError, csv_cell, did_you_mean, number_of, replaced, unescaped
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.labels._documents import Annotator
 from mrag_eval.retrieval import read_traces
@@ -285,10 +285,9 @@ def _labelled(found: Sequence[Rewrite], labels: RewriteLabels) -> dict[str, Any]
 
 def shown_report(report: Mapping[str, Any]) -> str:
     """Return the report as text."""
-    lines = [
-        f"{report['rewrites']:,} rewritings in {report['rewritten']:,} of {report['questions']:,} questions"
-        + (f" (drawn from {report['of']:,})" if report["questions"] != report["of"] else "")
-    ]
+    questions = number_of(report["questions"], "question")
+    drawn = f" (drawn from {report['of']:,})" if report["questions"] != report["of"] else ""
+    lines = [f"{number_of(report['rewrites'], 'rewriting')} in {report['rewritten']:,} of {questions}{drawn}"]
     if report["older"]:
         lines.append(f"left out: {report['older']:,} traces of the same rows in older samples; name one run's samples")
     if "written" in report:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from mrag_eval.core import is_language, language_name
+from mrag_eval.platform import number_of
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score, task_scores
@@ -66,7 +67,7 @@ def _row(
     judges: Mapping[tuple[str, str], PanelTable | None],
 ) -> ModeRow:
     lang, benchmark, k, corpus, search = key
-    passages = "1 passage" if k == "1" else f"{k} passages" if k.isdigit() else f"passages: {k}"
+    passages = number_of(int(k), "passage") if k.isdigit() else f"passages: {k}"
     label = f"{language_name(lang) if is_language(lang) else lang} ({benchmark}, {passages} of {corpus}, {search})"
     cells, notes, differs = [], [], []
     for modes in columns.values():
@@ -85,7 +86,7 @@ def _row(
         ]
         if whole.unscored_reasons and whole.value is not None:
             counts = ", ".join(f"{n} ({reason})" for reason, n in whole.unscored_reasons.items())
-            notes.append(f"{whole.name}: {whole.unscored_rows} rows without {whole.metric}: {counts}")
+            notes.append(f"{whole.name}: {number_of(whole.unscored_rows or 0, 'row')} without {whole.metric}: {counts}")
         if (panel := judges[whole.path, whole.name]) is not None:
             notes.append(f"{whole.name}: judged by {', '.join(panel.models) or 'nobody'}")
             notes += [f"{whole.name}: failed votes: {panel.failed_votes}"] if panel.failed_votes else []

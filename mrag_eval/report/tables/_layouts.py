@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, number_of
 from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables._bordirlines_rows import bordirlines_rows
@@ -163,7 +163,7 @@ def _computed_row(table: LayoutTable, row: Computed, runs: Sequence[TaskRun]) ->
         score = leaf.score(f"{head}.{row.part}.{last}") if leaf is not None else None
         value = score.value if score is not None else None
         cells.append(Cell(None if value is None else scale(column) * value, "", digits=column.digits))
-    where = "no run" if leaf is None else f"computed, {leaf.scores.rows:,} questions"
+    where = "no run" if leaf is None else f"computed, {number_of(leaf.scores.rows, 'question')}"
     return Row(("", row.model) if table.conditions else (row.model,), where, tuple(cells))
 
 

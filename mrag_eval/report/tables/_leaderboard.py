@@ -13,6 +13,7 @@ from typing import Any
 
 from mrag_eval.core import language_tier
 from mrag_eval.metrics import Estimate
+from mrag_eval.platform import number_of
 from mrag_eval.report.files._leaves import PageRow
 from mrag_eval.report.files._systems import System, settings_apart
 from mrag_eval.scoring import RESAMPLES, more_is_better, scale_of
@@ -282,5 +283,5 @@ def _unpaired(system: System, metric: str) -> Entry:
     values = [score.value for score in found.values() if score.value is not None]
     mean = Estimate(None if lacking else sum(values) / len(values), n=sum(score.n for score in found.values()))
     unscored = sum(sum((leaf.result.unscored.get(metric) or {}).values()) for leaf in system.leaves)
-    what = f"no mean, as {', '.join(lacking)} has no value" if lacking else f"mean of {len(values)} tasks"
+    what = f"no mean, as {', '.join(lacking)} has no value" if lacking else f"mean of {number_of(len(values), 'task')}"
     return Entry(system.run, system.mode, mean, unscored, remark=f"{reason}; {what}")

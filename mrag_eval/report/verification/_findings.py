@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mrag_eval.platform import to_json
+from mrag_eval.platform import number_of, to_json
 
 Kind = Literal["fault", "deviation", "note"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -60,10 +60,11 @@ class Verified:
     @property
     def lines(self) -> list[str]:
         """Return the verification as text: the verdict, each finding once with its tasks, and what was not checked."""
-        checked = ", ".join([counted(self.tasks, "task"), counted(self.rows, "row"), counted(self.numbers, "number")])
+        counts = {"task": self.tasks, "row": self.rows, "number": self.numbers}
+        checked = ", ".join(number_of(n, noun) for noun, n in counts.items())
         faults, deviations = len(self.of("fault")), len(self.of("deviation"))
-        verdict = counted(faults, "fault") if faults else "all scores follow from the samples"
-        official = f"{counted(deviations, 'deviation')} from" if deviations else "in"
+        verdict = number_of(faults, "fault") if faults else "all scores follow from the samples"
+        official = f"{number_of(deviations, 'deviation')} from" if deviations else "in"
         tasks: dict[str, list[str]] = {}
         for finding in sorted(self.findings, key=lambda finding: _KINDS.index(finding.kind)):
             tasks.setdefault(finding.line, []).append(finding.task)
@@ -76,11 +77,6 @@ class Verified:
         """Return the verification as JSON."""
         record: dict[str, Any] = to_json(self)
         return record | {"path": str(self.path)}
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number and its noun."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _named(tasks: Sequence[str]) -> str:

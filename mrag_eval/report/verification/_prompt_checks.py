@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mrag_eval.platform import JsonFault, json_value
+from mrag_eval.platform import JsonFault, json_value, number_of
 from mrag_eval.prompts import PromptTemplate, plain_prompt
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Finding, counted
+from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._sample_checks import prompt_text
 from mrag_eval.report.verification._task_here import TaskHere
 
@@ -48,7 +48,7 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
         yield Finding(leaf.task, "note", text)
         return
     if wrong:
-        text = f"{counted(len(wrong), 'prompt')} of {len(samples)} not what the row renders to, first of '{wrong[0]}'"
+        text = f"{number_of(len(wrong), 'prompt')} of {len(samples)} not what the row renders to, first of '{wrong[0]}'"
         yield Finding(leaf.task, "fault", text)
     elif other:
         yield Finding(leaf.task, "fault", f"the prompts follow '{leaf.config.prompt}', whose recorded hash is another")

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
-from mrag_eval.platform import to_json
+from mrag_eval.platform import number_of, to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
-from mrag_eval.report.verification._findings import Finding, counted
+from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord, read_by_words
@@ -43,7 +43,7 @@ def row_counts(file: ResultFile, here: TaskHere, records: Sequence[RowRecord]) -
     ids = Counter(record.row for record in records)
     twice = [row for row, n in ids.items() if n > 1]
     if twice:
-        yield Finding(leaf.task, "fault", f"{counted(len(twice), 'repeated row')}, '{twice[0]}' first")
+        yield Finding(leaf.task, "fault", f"{number_of(len(twice), 'repeated row')}, '{twice[0]}' first")
     if leaf.scores.rows != len(ids):
         yield Finding(leaf.task, "fault", f"{leaf.scores.rows} rows in the results, {len(ids)} in the samples")
     size = (file.content.get("n-samples") or {}).get(leaf.task) or {}
@@ -78,7 +78,7 @@ def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], orig
     leaf, order = here.leaf, list(here.rows.order)
     foreign = [row for row in ids if row not in here.rows.order]
     if foreign:
-        text = f"{counted(len(foreign), 'row')} that the benchmark does not have, '{foreign[0]}' first"
+        text = f"{number_of(len(foreign), 'row')} that the benchmark does not have, '{foreign[0]}' first"
         yield Finding(leaf.task, "fault", text)
     if original != len(order):
         yield Finding(leaf.task, "fault", f"{original} rows of the task in the results, {len(order)} in its data")
@@ -92,7 +92,7 @@ def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], orig
     wanted = {*asked}
     unasked = [row for row in ids if row not in wanted and row in here.rows.order]
     if unasked:
-        yield Finding(leaf.task, "fault", f"{counted(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
+        yield Finding(leaf.task, "fault", f"{number_of(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
 
 
 def made_again(here: TaskHere, samples: Sequence[Sample]) -> Rebuilt:
@@ -155,7 +155,7 @@ def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowR
             by = "by its votes" if voted else "by its ranking" if "@" in name else "by its reply"
             of(by).compare(before.row, _of_row(before, name), _of_row(record, name), name)
     if against_votes:
-        text = f"{counted(len(against_votes), 'verdict')} against the votes, first on '{against_votes[0]}'"
+        text = f"{number_of(len(against_votes), 'verdict')} against the votes, first on '{against_votes[0]}'"
         yield Finding(task, "fault", text)
     for differing in gathered.values():
         yield from differing.findings()

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mrag_eval.platform import HIDDEN
+from mrag_eval.platform import HIDDEN, number_of
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
-from mrag_eval.report.verification._findings import Finding, counted
+from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import RowsHere, TaskHere
 from mrag_eval.scoring import TASK_MEASURES, halved_metrics, option_texts, reference_of
 
@@ -43,7 +43,7 @@ def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) ->
     yield from differing.findings()
     if hidden:
         yield Finding(
-            leaf.task, "note", f"a secret is hidden in {counted(hidden, 'row')}: their hashes are of the text"
+            leaf.task, "note", f"a secret is hidden in {number_of(hidden, 'row')}: their hashes are of the text"
         )
     together = "".join(str(sample.line.get(key)) for sample in samples for key in _HASHES)
     if (file.content.get("task_hashes") or {}).get(leaf.task) != sha256_text(together):

@@ -16,7 +16,7 @@ from mrag_eval.core import (
     language_name,
     titled,
 )
-from mrag_eval.platform import DataError, JsonFault, json_value, readable, task_and_date
+from mrag_eval.platform import DataError, JsonFault, json_value, number_of, readable, task_and_date
 
 _RULE = "─" * 72
 _NEXT = "name the output folder of a run with retrieval.mode=coral and --log_samples, or its samples"
@@ -154,17 +154,13 @@ def _end(trace: Trace) -> str:
     if trace.fallback:
         shown += " (none valid: the best scored)"
     return (
-        f"ended: {trace.stopped} after {_times(len(trace.rounds), 'round')} · {trace.valid} valid, {shown}"
+        f"ended: {trace.stopped} after {number_of(len(trace.rounds), 'round')} · {trace.valid} valid, {shown}"
         f" · {_cost(trace.usage)}"
     )
 
 
 def _cost(usage: AgentUsage) -> str:
-    return f"{_times(usage.calls, 'call')}, {usage.tokens_in:,} + {usage.tokens_out:,} tokens"
-
-
-def _times(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{number_of(usage.calls, 'call')}, {usage.tokens_in:,} + {usage.tokens_out:,} tokens"
 
 
 def _named(code: str) -> str:
