@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,10 +61,17 @@ def _installed() -> tuple[tuple[str, str], ...]:
     found = [("python", platform.python_version())]
     for name in _PACKAGES:
         try:
-            found.append((name, version(name)))
+            found.append((name, _version(name)))
         except PackageNotFoundError:
             continue
     return tuple(found)
+
+
+def _version(name: str) -> str:
+    package = distribution(name)
+    # the library parses the whole text, with the description of the package
+    head = re.search(r"^Version: *(\S+)", package.read_text("METADATA") or "", re.MULTILINE)
+    return package.version if head is None else head[1]
 
 
 def package_versions() -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from mrag_eval import retrievers
 from mrag_eval.core import CORAL_POOL
 from mrag_eval.platform import cache_dir
-from mrag_eval.retrievers import starters
 
 
 def corpora_folder() -> Path:
@@ -34,14 +34,14 @@ def how_to_add(corpus: str, languages: Sequence[str]) -> str:
     """Return the command that adds languages to a corpus."""
     if corpus == "wikipedia":
         return f"mrag-eval corpus wikipedia --langs {_codes(languages)} --add"
-    if corpus in starters() and {*languages} <= starters()[corpus].passages.keys():
+    if corpus in retrievers.starters() and {*languages} <= retrievers.starters()[corpus].passages.keys():
         return f"mrag-eval corpus wikipedia --preset {corpus} --langs {_codes(languages)} --add"
     return f"mrag-eval index build DOCUMENTS INDEX --add   (documents in {_codes(languages)})"
 
 
 def small_corpus(corpus: str, languages: Sequence[str], there: Collection[str]) -> str | None:
     """Return the line for a part of a corpus in these languages, one that is ``there`` or to be built; or None."""
-    fitting = [name for name, starter in starters().items() if {*languages} <= starter.passages.keys()]
+    fitting = [name for name, starter in retrievers.starters().items() if {*languages} <= starter.passages.keys()]
     if corpus != "wikipedia" or not fitting:
         return None
     built = next((name for name in fitting if name in there), None)
