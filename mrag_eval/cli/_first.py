@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.platform import naming
+from mrag_eval.platform import naming, number_of
 
 if TYPE_CHECKING:
     from mrag_eval.retrieval import RunFolder
@@ -64,17 +64,18 @@ class First:
         if self.wanted and waiting:
             log.info(
                 "the evaluated model itself plans for %s: retrieved in the process of the run, once it is loaded",
-                waiting[0] if len(waiting) == 1 else f"{len(waiting)} tasks",
+                waiting[0] if len(waiting) == 1 else number_of(len(waiting), "task"),
             )
         orders = [Order(name, task.supply, task.rows_to_run(limit, samples)) for name, task in _open(tasks).items()]
         if not self.wanted or not orders or _one_of_many():
             yield None
             return
         log.info(
-            "retrieving for %d rows of %d %s in a separate process, before the model is loaded "
+            "retrieving for %s of %s in a separate process, before the model is loaded "
             "(--no-retrieve-first: in the process of the run)",
-            sum(len(order.ids) for order in orders), len(orders), "task" if len(orders) == 1 else "tasks",
-        )  # fmt: skip
+            number_of(sum(len(order.ids) for order in orders), "row"),
+            number_of(len(orders), "task"),
+        )
         with retrieved_apart(orders, debug=self.debug) as folder:
             yield folder
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec
 from mrag_eval.models._reply import Reply, split_thinking
-from mrag_eval.platform import ConfigError, redact
+from mrag_eval.platform import ConfigError, number_of, redact
 from mrag_eval.prompts import Conversation, renderer
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class LocalModel:
                 error = "model: it gave fewer answers than it was asked for"
             except Exception as err:  # an error of whatever library runs the model; finished answers are kept
                 error = redact(f"model: {type(err).__name__}: {' '.join(str(err).split())[:300]}")
-                log.warning("%d calls to a local model failed (%s)", len(waiting), error)
+                log.warning("%s to a local model failed (%s)", number_of(len(waiting), "call"), error)
             finally:
                 self.lm.set_cache_hook(before)
         for positions in list(waiting.values()):

@@ -17,7 +17,7 @@ import numpy as np
 
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, Hit, Kept, Ranked, Searched
-from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, made_once
+from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, made_once, number_of
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
 from mrag_eval.retrieval._merging import depth_of_lists, merged, of_versions
 from mrag_eval.retrieval._plan import RowPlan
@@ -75,8 +75,8 @@ def search_plans(
         found = store.get_many(keys, _is_found) if store else {}
         missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in found}
         if missing:
-            cached = len(keys) - len(missing)
-            log.info("searching '%s': %d queries, %d from cache", retrieval.corpus, len(missing), cached)
+            queries = number_of(len(missing), "query", "queries")
+            log.info("searching '%s': %s, %d from cache", retrieval.corpus, queries, len(keys) - len(missing))
 
             def search(part: Sequence[str]) -> Iterator[dict[str, Any]]:
                 due = {key: missing[key] for key in part}

@@ -446,7 +446,8 @@ class RagTask(HarnessTask):
             log.info("[%s] %s: not measured, as %s", self._name, ", ".join(names), why)
         for metrics, count, reason in unscored_lines(scores.unscored):
             level = logging.INFO if reason in BY_RULE else logging.WARNING
-            log.log(level, "[%s] %s: %d of %d rows unscored (%s)", self._name, metrics, count, scores.rows, reason)
+            of = number_of(scores.rows, "row")
+            log.log(level, "[%s] %s: %d of %s unscored (%s)", self._name, metrics, count, of, reason)
         if self.blocks.retrieval.unlisted and (suspect := unfound_line(scores)) is not None:
             log.warning("[%s] %s", self._name, suspect)
         tell_failures(scores, self._name, self._supply.retrieve_again)

@@ -87,7 +87,7 @@ def test_rows_and_passages_that_are_missing_or_twice_are_counted(
     path = write(tmp_path, {"id": "q1", "ctxs": [OPENED, OPENED]}, {"id": "z", "question": "?", "ctxs": [None]})
     rows = found(path)
     assert [len(row.ranking) for row in rows] == [1, 0]
-    assert "2 lines, 1 rows found by id, 0 by question" in caplog.text
+    assert "2 lines, 1 row found by id, 0 by question" in caplog.text
     assert "no line for 1 of 2 rows, which count as having retrieved nothing: q2" in caplog.text
     assert "1 passages are in their list twice" in caplog.text
 

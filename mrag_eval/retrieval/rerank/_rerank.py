@@ -17,7 +17,7 @@ from typing import Any
 from mrag_eval import models
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, Kept, Passage, RagDoc, Ranked, Reranking, Searched, titled
-from mrag_eval.platform import Store, Wait, cache_dir, content_key, made_once
+from mrag_eval.platform import Store, Wait, cache_dir, content_key, made_once, number_of
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
 from mrag_eval.retrieval.rerank._api import ApiReranker
@@ -233,7 +233,7 @@ def _by_list(
     ordered = reranker.order(asked)
     faults = Counter(result.fault for result in ordered if result.fault is not None)
     windows, repaired = sum(result.windows for result in ordered), sum(result.repaired for result in ordered)
-    log.info("reranked by %s: %d lists, %d of them repaired", reranker.model.name, windows, repaired)
+    log.info("reranked by %s: %s, %d of them repaired", reranker.model.name, number_of(windows, "list"), repaired)
     for fault, count in faults.items():
         log.warning("reranked by %s: %d rows keep the search's order: %s", reranker.model.name, count, fault)
     out: list[_Result] = []

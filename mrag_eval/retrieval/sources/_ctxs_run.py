@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mrag_eval.core import RagDoc, Searched
 from mrag_eval.datasets import Held
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, number_of
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageTable
 from mrag_eval.retrieval.sources._ctxs_file import ContextsLine, CtxsFile, form_of_question, forms_of, read_ctxs
@@ -96,9 +96,13 @@ def _log_coverage(file: CtxsFile, docs: Sequence[RagDoc], aligned: Sequence[Cont
     missing = [doc.id for doc, asked in zip(docs, aligned, strict=True) if asked is None]
     by_id = sum(asked is not None and asked.id == doc.id for doc, asked in zip(docs, aligned, strict=True))
     log.info(
-        "run %s (sha256 %s): %d lines, %d rows found by id, %d by question",
-        file.path, file.sha256[:12], len(file.asked), by_id, len(docs) - len(missing) - by_id,
-    )  # fmt: skip
+        "run %s (sha256 %s): %s, %s found by id, %d by question",
+        file.path,
+        file.sha256[:12],
+        number_of(len(file.asked), "line"),
+        number_of(by_id, "row"),
+        len(docs) - len(missing) - by_id,
+    )
     warn_of_missing(file.path, missing, docs)
     if file.repeated:
         log.warning("run %s: %d passages are in their list twice, and count once", file.path, file.repeated)

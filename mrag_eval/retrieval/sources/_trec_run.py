@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Passage, RagDoc, Searched
 from mrag_eval.datasets import Held, read_passages
-from mrag_eval.platform import CorpusError, DataError
+from mrag_eval.platform import CorpusError, DataError, number_of
 from mrag_eval.retrieval._corpora import held_by_index, no_passages, open_index, own_passages
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageSource, PassageTable
@@ -100,8 +100,8 @@ def _log_coverage(run: RunFile, docs: Sequence[RagDoc], depth: int) -> None:
         )
     unused = len(run.lists) - (len(docs) - len(missing))
     log.info(
-        "run %s (sha256 %s): %d queries, %d of them not among the rows that are run",
-        run.path, run.sha256[:12], len(run.lists), unused,
+        "run %s (sha256 %s): %s, %d of them not among the rows that are run",
+        run.path, run.sha256[:12], number_of(len(run.lists), "query", "queries"), unused,
     )  # fmt: skip
     warn_of_missing(run.path, missing, docs)
     short = sum(0 < len(run.lists.get(doc.id, ())) < depth for doc in docs)
