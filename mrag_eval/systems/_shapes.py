@@ -6,34 +6,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value
+from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value, read_yaml
 
 # What a row may hold, as --columns names it; those of a context follow "contexts.".
 FIELDS = ("id", "lang", "question", "answer", "reference", "contexts", "context_ids", "relevant_ids")
-PASSAGE: Mapping[str, tuple[str, ...]] = {
-    "text": (
-        *("text", "content", "page_content", "kwargs.page_content", "document.content"),
-        *("node.text", "node.text_resource.text", "retrieval text", "snippet"),
-    ),
-    "id": (
-        *("id", "_id", "document.id", "node.id_", "node.node_id", "kwargs.id", "docid", "metadata.id"),
-        *("meta.id", "kwargs.metadata.id"),
-    ),
-    "lang": (
-        *("lang", "language", "metadata.lang", "metadata.language", "meta.lang", "meta.language"),
-        *("node.metadata.lang", "document.metadata.lang", "kwargs.metadata.lang"),
-    ),
-    "title": (
-        *("title", "metadata.title", "meta.title", "node.metadata.title", "document.metadata.title"),
-        *("kwargs.metadata.title",),
-    ),
-    "score": ("score", "document.score", "metadata.score", "retrieval score"),
-    "doc_id": ("doc_id", "metadata.doc_id", "meta.doc_id", "node.ref_doc_id", "document.metadata.doc_id"),
-}
-_IDS = ("id", "_id", "qid", "q_id", "query_id", "question_id", "example_id")
-_LANGS = ("lang", "language", "query_lang")
+_TABLE: dict[str, Any] = read_yaml(Path(__file__).with_name("shapes.yaml"))
+# The paths of a context's parts.
+PASSAGE: Mapping[str, tuple[str, ...]] = {name: tuple(paths) for name, paths in _TABLE["passage"].items()}
 
 
 @dataclass(frozen=True)
@@ -84,147 +66,17 @@ def _heads(path: str) -> Iterator[str]:
     return (".".join(parts[:n]) for n in range(1, len(parts) + 1))
 
 
-def _shape(name: str, needs: Sequence[str], **paths: str) -> Shape:
-    given = {"id": _IDS, "lang": _LANGS} | {key: tuple(value.split("|")) for key, value in paths.items()}
-    return Shape(name, tuple(needs), given)
+def _shape(name: str, needs: Sequence[str], *, joined_by: Sequence[str] = (), **parts: Any) -> Shape:
+    """Return the shape of an entry of the table."""
+    paths = {key: tuple(parts.pop(key)) for key in [*parts] if key in (*FIELDS, "error")}
+    return Shape(name, tuple(needs), {**_EVERYWHERE, **paths}, tuple(joined_by), **parts)
 
 
-def _in_answers(part: str) -> list[str]:
-    """Return where Haystack's answers keep a part: as they are, serialised, and in the output of a pipeline."""
-    places = ("answers.0", "answer_builder.answers.0")
-    return [f"{place}.{inner}{part}" for place in places for inner in ("", "init_parameters.")]
-
-
-OWN = _shape(
-    "mrag-eval",
-    ("query|reply", "reply|passages"),
-    question="query",
-    answer="reply",
-    reference="answers",
-    contexts="passages",
-    relevant_ids="relevant_ids",
-)
+_EVERYWHERE = {name: tuple(paths) for name, paths in _TABLE["everywhere"].items()}
+SHAPES: tuple[Shape, ...] = tuple(_shape(**entry) for entry in _TABLE["shapes"])
+OWN = SHAPES[-1]
 # Questions that nobody has answered yet.
-ASKED = replace(
-    _shape(
-        "questions",
-        ("query|question|user_input|input",),
-        question="query|question|user_input|input",
-        reference="answers|answer|reference|reference_answer|ground_truth|expected_output",
-        relevant_ids="relevant_ids|relevant|relevant_documents|reference_context_ids",
-    ),
-    encoded=True,
-)
-_ATTRIBUTES = ("attributes", "metadata.attributes")
-SHAPES: tuple[Shape, ...] = (
-    _shape(
-        "ragas",
-        ("user_input", "response"),
-        question="user_input",
-        answer="response",
-        reference="reference",
-        contexts="retrieved_contexts",
-        context_ids="retrieved_context_ids",
-        relevant_ids="reference_context_ids",
-    ),
-    replace(
-        _shape(
-            "deepeval",
-            ("input", "actual_output|actualOutput"),
-            question="input",
-            answer="actual_output|actualOutput",
-            reference="expected_output|expectedOutput",
-            contexts="retrieval_context|retrievalContext",
-        ),
-        # in the CSV and JSON Lines that it writes, which cannot tell a context's own mark from one between contexts
-        parted_by="|",
-    ),
-    # the sentences of an answer, each with the white space behind it, and people's labels
-    replace(
-        _shape(
-            "MEMERAG",
-            ("query", "context", "answer.0.sentence"),
-            question="query",
-            answer="answer",
-            contexts="context",
-        ),
-        answer_part="sentence",
-    ),
-    _shape(
-        "PsiloQA",
-        ("question", "wiki_passage", "llm_answer"),
-        question="question",
-        answer="llm_answer",
-        reference="golden_answer",
-        contexts="wiki_passage",
-    ),
-    _shape(
-        "LangChain",
-        ("query|input|question", "result|answer", "source_documents|context"),
-        question="query|input|question",
-        answer="result|answer",
-        reference="ground_truth|reference",
-        contexts="source_documents|context",
-    ),
-    _shape(
-        "LlamaIndex",
-        ("response", "source_nodes|response.source_nodes"),
-        question="query|query_str|question",
-        answer="response.response|response",
-        reference="reference|reference_answer",
-        contexts="source_nodes|response.source_nodes",
-    ),
-    _shape(
-        "Haystack",
-        ("replies|llm.replies|answers.0.data|answers.0.init_parameters|answer_builder.answers",),
-        question="|".join(("query", "question", *_in_answers("query"))),
-        answer="|".join((*_in_answers("data"), "replies.0", "llm.replies.0")),
-        reference="ground_truth|ground_truth_answer|expected_answer",
-        contexts="|".join(("documents", "retriever.documents", *_in_answers("documents"), *_in_answers("document"))),
-    ),
-    _shape(
-        "OpenAI",
-        ("choices.0.message|choices.0.text",),
-        question="question|query",
-        answer="choices.0.message.content|choices.0.text",
-        error="error",
-        reference="reference",
-        contexts="choices.0.message.context.citations|choices.0.message.contexts|contexts|search_results|citations",
-    ),
-    replace(
-        _shape(
-            "OpenInference",
-            ("attributes.input.value|attributes.openinference|attributes.retrieval|span_kind|metadata.attributes",),
-            question="|".join(f"{place}.input.value" for place in _ATTRIBUTES) + "|input",
-            answer="|".join(f"{place}.output.value" for place in _ATTRIBUTES) + "|output",
-            reference="reference|expected_output",
-            contexts="|".join(
-                f"{place}.{kind}"
-                for kind in ("reranker.output_documents", "retrieval.documents")
-                for place in _ATTRIBUTES
-            ),
-        ),
-        joined_by=("context.trace_id", "trace_id", "traceId"),
-        encoded=True,
-    ),
-    _shape(
-        "BERGEN",
-        ("q_id", "response"),
-        question="question|query",
-        answer="response",
-        reference="label",
-        relevant_ids="ranking_label",
-    ),
-    _shape(
-        "ragas before 0.2",
-        ("question", "answer", "contexts"),
-        question="question",
-        answer="answer",
-        reference="ground_truth|ground_truths",
-        contexts="contexts",
-    ),
-    OWN,
-)
+ASKED = _shape(**_TABLE["asked"])
 
 
 def recognised(row: Mapping[str, Any]) -> Shape | None:
@@ -251,7 +103,7 @@ def shape_of_columns(columns: Mapping[str, str]) -> Shape:
         raise ConfigError(f"--columns: there is no field '{wrong}'{did_you_mean(wrong, known)}", _COLUMNS)
     if "question" not in fields and "id" not in fields:
         raise ConfigError("--columns: neither the question nor an id is named", _COLUMNS)
-    made = _shape("your columns", (), **fields)
+    made = _shape("your columns", (), **{key: value.split("|") for key, value in fields.items()})
     needs = tuple(fields[key] for key in ("question", "answer") if key in fields)
     return replace(made, needs=needs, encoded=True, passage=parts)
 
@@ -385,9 +237,10 @@ _INSIDE = {
 # What programs call the question.
 QUESTIONS = _INSIDE["question"]
 # Parts under the names of any shape, but "label", which may be anything.
-_ANY = {name: "|".join(path for path in paths if path != "label") for name, paths in _INSIDE.items()}
-REPLY = _shape("reply", (_ANY["answer"], _ANY["contexts"]), answer=_ANY["answer"], contexts=_ANY["contexts"])
-PLAIN = _shape("a plain log", (_ANY["question"], _ANY["answer"]), **_ANY)
+_ANY = {name: [path for path in paths if path != "label"] for name, paths in _INSIDE.items()}
+_NEEDED = {name: "|".join(paths) for name, paths in _ANY.items()}
+REPLY = _shape("reply", (_NEEDED["answer"], _NEEDED["contexts"]), answer=_ANY["answer"], contexts=_ANY["contexts"])
+PLAIN = _shape("a plain log", (_NEEDED["question"], _NEEDED["answer"]), **_ANY)
 
 
 def completion_in(row: Mapping[str, Any], shape: Shape) -> dict[str, Any] | None:
