@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from mrag_eval.platform import ConfigError
+from mrag_eval.platform import ConfigError, number_of
 
 EXACT = "flat"
 AUTO = "auto"
@@ -68,7 +68,8 @@ def approximation(
         raise ConfigError(f"recall is {recall}, it must be above 0 and at most 1", "e.g. 0.95")
     if queries and len(queries) < 20:
         raise ConfigError(
-            f"recall cannot be measured on {len(queries)} queries: at least 20 are needed", "give 20 queries or more"
+            f"recall cannot be measured on {number_of(len(queries), 'query', 'queries')}: at least 20 are needed",
+            "give 20 queries or more",
         )
     if wanted.lower() == EXACT:
         if queries and not is_coded:

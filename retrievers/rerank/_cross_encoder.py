@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.platform import ConfigError, loading_device, placed
+from mrag_eval.platform import ConfigError, loading_device, number_of, placed
 from mrag_eval.retrievers.embedding._loading import (
     commit_of,
     folder_identity,
@@ -126,7 +126,6 @@ def cut_queries(tokenizer: Any, queries: Sequence[str], limit: int, who: str, ma
     for query in long:
         known[query] = beginning(tokenizer, query, limit)
     if long:
-        log.warning(
-            "%s: %d queries of more than %d tokens were cut there (max_length = %d)", who, len(long), limit, max_length
-        )
+        cut = number_of(len(long), "query", "queries")
+        log.warning("%s: %s of more than %d tokens, cut there (max_length = %d)", who, cut, limit, max_length)
     return known

@@ -353,7 +353,7 @@ def test_least_vectors_are_faiss_own_rule() -> None:
         ("IVF32,SQ8", {"memory_budget": "1GB"}, "a memory budget requires factory auto"),
         ("auto", {"memory_budget": "many"}, "'many' is not an amount of memory"),
         ("auto", {"recall": 1.5}, "recall is 1.5, it must be above 0"),
-        ("auto", {"recall_queries": ["1 1"]}, "recall cannot be measured on 1 queries: at least 20 are needed"),
+        ("auto", {"recall_queries": ["1 1"]}, "recall cannot be measured on 1 query: at least 20 are needed"),
         ("flat", {"recall_queries": ["1 1"] * 20}, "an exact index has no recall to measure"),
         ("auto", {"kind": "bm25"}, "an index of kind 'bm25' has none"),
     ],

@@ -74,7 +74,7 @@ def test_a_query_that_fills_the_pair_leaves_room_for_the_passage(
         (scores,) = reranker.scores([words], [["tea", "rice"]])
     assert scores[0] == pytest.approx(logit(folder, cut, "tea", 16), abs=1e-5)
     assert scores[0] != pytest.approx(scores[1], abs=1e-6)
-    assert "1 queries of more than 12 tokens were cut there (max_length = 16)" in caplog.text
+    assert "1 query of more than 12 tokens, cut there (max_length = 16)" in caplog.text
 
 
 @pytest.mark.model

@@ -103,7 +103,7 @@ def test_lengths(models: Path, caplog: pytest.LogCaptureFixture) -> None:
     reranker: Any = load_cross_encoder(str(folder), max_length=500)
     with caplog.at_level(logging.WARNING, logger="lm_eval"):
         (scores,) = reranker.scores([LONG], [["tea", "rice"]])
-    assert "1 queries of more than" in caplog.text
+    assert "1 query of more than" in caplog.text
     # room is left for the passage
     assert scores[0] != pytest.approx(scores[1], abs=1e-9)
 
