@@ -8,12 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval import report
 from mrag_eval.core import score_text
-from mrag_eval.report import Plot, ResultFile, load_results, plot, read_results, read_samples, write_report
+from mrag_eval.report import ResultFile, load_results, read_results, read_samples
 from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from mrag_eval.report import Plot
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +59,7 @@ class Results:
         Raises:
             MissingExtraError: the library of the charts is not installed.
         """
-        write_report([self.path], Path(path), samples=samples, text=text)
+        report.write_report([self.path], Path(path), samples=samples, text=text)
         return Path(path)
 
     def plot(self, chart: str = "scores", **chosen: str) -> Plot:
@@ -69,7 +72,7 @@ class Results:
         Raises:
             ConfigError: nothing has that name; the error lists what there is.
         """
-        return plot([self.path], chart, chosen)
+        return report.plot([self.path], chart, chosen)
 
     def __repr__(self) -> str:
         return f"{self.table.to_string()}\n{self.path}"

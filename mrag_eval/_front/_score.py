@@ -12,6 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval import judging, models
 from mrag_eval._front._arguments import Block, folder_for
 from mrag_eval._front._results import Results
 from mrag_eval._front._survey import (
@@ -112,8 +113,6 @@ def score(
     """
     from mrag_eval.controls import ControlPool, ControlRule, reply_controls
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
-    from mrag_eval.judging import EXAMPLE, build_panel
-    from mrag_eval.models import load_checker
     from mrag_eval.scoring import check_task_scores, summarize, tell_failures
 
     if isinstance(rows, Survey):
@@ -135,10 +134,11 @@ def score(
         marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
-    checker = load_checker(by) if isinstance(by, Grounded) else None
-    panel = build_panel(judge) if by_panel else None
+    checker = models.load_checker(by) if isinstance(by, Grounded) else None
+    panel = judging.build_panel(judge) if by_panel else None
     if panel is None and by_panel:
-        raise ConfigError("score: no judge is configured, and grounded is by the panel: 'judges' in mrag.yaml", EXAMPLE)
+        missing = "score: no judge is configured, and grounded is by the panel: 'judges' in mrag.yaml"
+        raise ConfigError(missing, judging.EXAMPLE)
     with Wait("scoring controls"):
         pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
         controls = reply_controls(docs, pool, ControlRule(names, form))
@@ -196,10 +196,8 @@ class _Lines:
     @property
     def supported_by(self) -> Mapping[str, Any] | None:
         """Return what decides the metrics of support; None without any."""
-        from mrag_eval.judging import claims_by
-
         if self.panel is not None:
-            return claims_by(self.panel, self.judge)
+            return judging.claims_by(self.panel, self.judge)
         return None if self.checker is None else self.checker.identity
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -215,7 +213,6 @@ class _Lines:
                 wait.add(len(rows))
 
     def _scored(self, rows: Sequence[GivenRow], elsewhere: frozenset[str]) -> Iterator[dict[str, Any]]:
-        from mrag_eval.judging import claims_judged
         from mrag_eval.retrieval import logged_row
         from mrag_eval.scoring import (
             ANSWERED,
@@ -245,7 +242,7 @@ class _Lines:
         if self.checker is not None:
             scored = with_grounding(scored, self.checker)
         elif self.panel is not None:
-            scored, share = claims_judged(scored, self.panel, self.judge)
+            scored, share = judging.claims_judged(scored, self.panel, self.judge)
         values = score_rows(scored, self.names, **measured_on(self.retrieval))
         for row, own, one, value, seen in zip(rows, read, scored, values, shown, strict=True):
             failed = failed_in(one.failures, ANSWERED) is not None

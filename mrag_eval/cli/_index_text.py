@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mrag_eval.platform import number_of
+
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Edition, Index
 
 
 def passages_of(index: Index) -> str:
     """Return the number of passages, and by language."""
-    return f"{len(index):,} passages ({', '.join(f'{lang} {n:,}' for lang, n in sorted(index.counts.items()))})"
+    by_language = ", ".join(f"{lang} {n:,}" for lang, n in sorted(index.counts.items()))
+    return f"{number_of(len(index), 'passage')} ({by_language})"
 
 
 def echo_part(edition: Edition, index: Index) -> None:
     """Print what an edition gave to the index of its language."""
     record = index.manifest.languages[edition.lang]
-    typer.echo(f"{edition.lang:<8} {record.documents:,} articles, {record.passages:,} passages · {edition.source}")
+    articles, passages = number_of(record.documents, "article"), number_of(record.passages, "passage")
+    typer.echo(f"{edition.lang:<8} {articles}, {passages} · {edition.source}")
 
 
 def echo_index(path: Path, index: Index) -> None:

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from mrag_eval.cli._demo import DEPTH, GENERATED, DemoResult, Listener
 from mrag_eval.core import decimal, points
-from mrag_eval.platform import visible
+from mrag_eval.platform import number_of, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -126,7 +126,7 @@ class DemoScreen:
             self._console.print(visible(f"results    {path}"), soft_wrap=True, markup=False)
         if samples:
             self._console.print(
-                f"samples    {output}/samples_*.jsonl ({len(samples)} files: prompts, passages, answers)",
+                f"samples    {output}/samples_*.jsonl ({number_of(len(samples), 'file')}: prompts, passages, answers)",
                 soft_wrap=True,
             )
         report = f"mrag-eval report {output} -o report.html"

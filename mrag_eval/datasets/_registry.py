@@ -20,7 +20,7 @@ from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._origin import Declared, parts_of
 from mrag_eval.datasets._published_rows import PublishedRows, published
 from mrag_eval.datasets._share import shared
-from mrag_eval.platform import ConfigError, config_path, did_you_mean, suggesting
+from mrag_eval.platform import ConfigError, config_path, did_you_mean, number_of, suggesting
 
 _LIST = "mrag-eval tasks   lists the benchmarks"
 
@@ -146,7 +146,7 @@ def _load(block_json: str) -> Benchmark:
         # what was read are the rows of the whole
         origin = replace(loaded.origin, parts=parts_of(loaded.origin, loaded.docs))
         loaded = replace(loaded, docs=shared(loaded.docs, block.share, block.seed), origin=origin)
-        notes += (f"{len(loaded.docs):,} rows are left by data.share {block.share:g}",)
+        notes += (f"{number_of(len(loaded.docs), 'row')} left by data.share {block.share:g}",)
     if not loaded.origin.own and (counts := other_counts(parts_of(loaded.origin, loaded.docs), declared.rows)):
         notes += (f"this copy differs from the published counts: {', '.join(counts)}",)
     return replace(loaded, notes=notes, declared=declared, breakdowns=loader.declaration.breakdowns_of(data))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         parse_tag,
     )
     from mrag_eval.models._reply import Reply
-    from mrag_eval.models._run_model import ASKED, evaluating, forget_asked, own_replies
+    from mrag_eval.models._run_model import ASKED, evaluating, forget_asked, own_replies, replies_file
     from mrag_eval.models._shared import get
     from mrag_eval.models._spec import (
         asked_args,
@@ -103,6 +103,7 @@ __all__ = [
     "portable_identity",
     "register_model_types",
     "remedy",
+    "replies_file",
     "storable",
     "system_arguments",
     "task_settings",

@@ -8,15 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import ModelReply
 from mrag_eval.models._bodies import replaced
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._remedies import may_pass
-from mrag_eval.models._run_model import ASKED, are_own_replies
-from mrag_eval.platform import cache_dir, remove_ended, run_ended
+from mrag_eval.models._run_model import ASKED, are_own_replies, replies_file
+from mrag_eval.platform import remove_ended, run_ended
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -201,8 +200,3 @@ class _AnswersOnly:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
-
-
-def replies_file() -> Path:
-    """Return the file that keeps answers until their run has ended."""
-    return cache_dir() / "models.sqlite"

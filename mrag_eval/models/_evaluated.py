@@ -11,9 +11,9 @@ from mrag_eval.models._api import around_api
 from mrag_eval.models._bodies import api_identity
 from mrag_eval.models._local import LocalModel, around
 from mrag_eval.models._model import AuxModel
-from mrag_eval.models._run_model import ASKED, Evaluated, evaluated
+from mrag_eval.models._run_model import ASKED, Evaluated, evaluated, replies_file
 from mrag_eval.models._spec import behind_api, name_of
-from mrag_eval.platform import ConfigError, cache_dir, shared_store
+from mrag_eval.platform import ConfigError, shared_store
 
 # Model types whose replies cannot be a plan.
 _NO_PLANNERS = ("dummy", "oracle_answer")
@@ -40,7 +40,7 @@ class EvaluatedModel(AuxModel):
 
     def _become(self, spec: ModelSpec, behind_api: bool, cached: bool) -> None:
         self._spec, self._behind_api, self.name = spec, behind_api, name_of(spec)
-        self._cache = shared_store(cache_dir() / "models.sqlite") if cached else None
+        self._cache = shared_store(replies_file()) if cached else None
 
     @property
     def spec(self) -> ModelSpec:

@@ -8,7 +8,8 @@ from mrag_eval.config import ModelSpec
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._model import AuxModel, Settle
 from mrag_eval.models._reply import Call, Reply
-from mrag_eval.platform import cache_dir, shared_store
+from mrag_eval.models._run_model import replies_file
+from mrag_eval.platform import shared_store
 
 # The reason of a reply that is not in the cache.
 NOT_KEPT = "not kept"
@@ -20,7 +21,7 @@ class KeptReplies(AuxModel):
     @classmethod
     def of(cls, spec: ModelSpec, name: str) -> KeptReplies:
         """Return the kept replies of a model; none, if this machine has no cache."""
-        path = cache_dir() / "models.sqlite"
+        path = replies_file()
         return cls(spec, name=name, cache=shared_store(path) if path.is_file() else None)
 
     def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Settle) -> None:

@@ -103,10 +103,10 @@ def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
     A text that two ranks translated counts twice.
     """
-    total: dict[str, Any] | None = None
+    found: dict[str, Any] | None = None
     for share in shares:
-        total = dict(share) if total is None else {**total, **_added(total, share, ("counts", "cost"))}
-    return total
+        found = dict(share) if found is None else {**found, **_added(found, share, ("counts", "cost"))}
+    return found
 
 
 def _added(a: Mapping[str, Any], b: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import ModelSpec
@@ -46,9 +47,14 @@ ASKED: set[str] = set()
 _RUN: ContextVar[Evaluated | None] = ContextVar("the model of the run", default=None)
 
 
+def replies_file() -> Path:
+    """Return the file that keeps the replies of models until their run has ended, and those of judges for good."""
+    return cache_dir() / "models.sqlite"
+
+
 def forget_asked() -> None:
     """Forget what a command that evaluates no model asked: the next one asks again."""
-    run_ended(cache_dir() / "models.sqlite", ASKED)
+    run_ended(replies_file(), ASKED)
     remove_ended()
     ASKED.clear()
 

@@ -1,4 +1,4 @@
-"""What answers a run's requests here in place of the harness: an API over our own transport, or a RAG system."""
+"""Answer the requests of a run in place of the harness: from an API over our own transport, or from a RAG system."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mrag_eval.core import Failure, ModelReply, Stage
-from mrag_eval.models._answering import answered_by_others, replies_file
+from mrag_eval.models._answering import answered_by_others
 from mrag_eval.models._api import endpoint_of
 from mrag_eval.models._bodies import Body, bodies_of
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._outputs import read_likelihoods, read_replies
 from mrag_eval.models._remedies import may_pass, remedy
 from mrag_eval.models._reply import Reply
+from mrag_eval.models._run_model import replies_file
 from mrag_eval.models._sending import Batch
 from mrag_eval.platform import ConfigError, Response, Transport, Wait, shared_store
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from mrag_eval.config import ModelSpec
 from mrag_eval.models._model import AuxModel
+from mrag_eval.models._run_model import replies_file
 from mrag_eval.models._spec import named_spec
 from mrag_eval.models._spending import Spending
-from mrag_eval.platform import cache_dir, close_stores, content_key, shared_store
+from mrag_eval.platform import close_stores, content_key, shared_store
 
 _TURN = threading.Lock()
 # The process is part of every key: a forked one lacks its parent's connections and threads.
@@ -33,7 +34,7 @@ def get(model: str | ModelSpec, name: str = "") -> AuxModel:
     """
     spec = named_spec(model) if isinstance(model, str) else model
     called = name or (model if isinstance(model, str) else "")
-    process, asked, path = os.getpid(), content_key(spec.model_dump()), cache_dir() / "models.sqlite"
+    process, asked, path = os.getpid(), content_key(spec.model_dump()), replies_file()
     with _TURN:
         spending = _SPENDING.setdefault((process, asked), Spending(spec.budget))
         place = (process, asked, called, path)

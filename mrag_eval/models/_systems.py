@@ -16,7 +16,7 @@ from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._outputs import completion_reply, token_counts
 from mrag_eval.models._reply import Call, Reply
-from mrag_eval.models._run_model import ASKED, evaluated
+from mrag_eval.models._run_model import ASKED, evaluated, replies_file
 from mrag_eval.platform import (
     Calls,
     ConfigError,
@@ -25,7 +25,6 @@ from mrag_eval.platform import (
     HttpFault,
     Transport,
     bearer,
-    cache_dir,
     json_body,
     refuse_error,
     shared_store,
@@ -60,7 +59,7 @@ class RagSystem(AuxModel):
             timeout=spec.timeout,
             retries=spec.max_retries,
         )
-        super().__init__(made, name=name, cache=shared_store(cache_dir() / "models.sqlite"))
+        super().__init__(made, name=name, cache=shared_store(replies_file()))
 
     @property
     def host(self) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from mrag_eval.config import Retrieval, Retriever
 from mrag_eval.core import Failure, Hit, Kept, Passage, Ranked, Searched, matching_languages
-from mrag_eval.models import ASKED, storable
+from mrag_eval.models import ASKED, replies_file, storable
 from mrag_eval.platform import (
     BROKEN_AGAIN,
     Calls,
@@ -24,7 +24,6 @@ from mrag_eval.platform import (
     Wait,
     bare_address,
     bearer,
-    cache_dir,
     content_key,
     json_answer,
     made_once,
@@ -317,7 +316,7 @@ class OwnIndex:
     def _answers(self, asked: Sequence[_Asked], use_cache: bool) -> dict[_Asked, list[Hit] | Failure]:
         """Return what the retriever finds for each query, or how it failed; only what it found is kept."""
         keep = use_cache and self._asker.key is not None
-        store = shared_store(cache_dir() / "models.sqlite") if keep else None
+        store = shared_store(replies_file()) if keep else None
         keys = {content_key(_FORMAT, self._asker.key, self._language, *one): one for one in asked}
         known = store.get_many(keys, _is_answer) if store else {}
         missing = [key for key in keys if key not in known]

@@ -97,3 +97,20 @@ def test_of_many_task_files_only_the_tasks_own_are_read(world: Path, tmp_path: P
     assert {file.name for file in read if file.is_relative_to(world)} == {"leaf.yaml", "above.yaml"}
     # of the languages, that of its rows
     assert {file.name for file in read if not file.is_relative_to(world)} == {"en.yaml"}
+
+
+def test_a_log_scored_by_its_words_loads_no_judges_and_no_page(tmp_path: Path) -> None:
+    script = (
+        "import sys, mrag_eval\n"
+        "row = {'user_input': 'Who?', 'response': 'He did it.', 'reference': 'He', 'retrieved_contexts': ['He did.']}\n"
+        "mrag_eval.score([row], ['match'], output=sys.argv[1])\n"
+        "print(*sys.modules)"
+    )
+    env = {**os.environ, "MRAG_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, env=env, check=True, cwd=tmp_path
+    )
+    ours = [name.removeprefix("mrag_eval.") for name in done.stdout.split() if name.startswith("mrag_eval.")]
+    others = tuple(f"{part}." for part in OF_OTHER_TASKS if part != "report")
+    assert "scoring._metrics" in ours
+    assert [name for name in ours if f"{name}.".startswith((*others, "report.page."))] == []
