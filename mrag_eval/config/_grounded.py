@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from mrag_eval.config._block import Device, Kind, refused
+from mrag_eval.platform import Template
 
 
 class _Grounded(Kind):
@@ -53,9 +54,16 @@ class Grounded(_Grounded):
     @field_validator("template")
     @classmethod
     def _shows_the_passage(cls, value: str) -> str:
+        Template.of(value, ("question", "passage"), "passage")
         if value.count("{passage}") != 1:
             raise ValueError("it must hold {passage} once, which is where the text of a passage goes")
         return value
+
+    def around(self, question: str) -> tuple[str, str]:
+        """Return what is read before the passage, and after it."""
+        parts = self.template.partition("{passage}")
+        before, after = (Template.of(part, ("question",)).filled({"question": question}) for part in parts[::2])
+        return before, after
 
 
 GroundedBy = Annotated[Grounded | GroundedByPanel, Field(discriminator="by")]

@@ -12,7 +12,10 @@ from mrag_eval.config._block import Block
 from mrag_eval.config._model import Variable, without_secret
 from mrag_eval.config._rerank import plain_address
 from mrag_eval.core import normalize_language
-from mrag_eval.platform import ConfigError
+from mrag_eval.platform import ConfigError, Template
+
+_PLACES = ("query", "lang", "k", "languages", "language")
+_BODY: Mapping[str, Any] = {"query": "{query}", "k": "{k}"}
 
 
 def _function_name(function: Any) -> str | None:
@@ -32,11 +35,12 @@ class Retriever(Block):
     A function with a parameter ``languages`` (a list of codes; None: all) or ``language`` (one code) is told which
     languages to search, as most modes ask.
 
-    A service is sent ``body`` as JSON, in which ``{query}``, ``{lang}`` and ``{k}`` stand for the same three, and
-    ``{languages}`` or ``{language}`` for the languages to search; by default the query and ``k`` under these names.
-    ``passages`` is the path of the list in its answer (``hits.hits``), by default the answer itself. ``fields`` are the
-    paths of the keys in a passage where they differ (``{text: _source.body}``). ``name`` says which service it is, with
-    its version, by which runs are compared; by default it is the address.
+    A service is sent ``body`` as JSON, in which ``{query}`` (or ``{question}``), ``{lang}`` and ``{k}`` stand for the
+    same three, and ``{languages}`` or ``{language}`` for the languages to search; by default the query and ``k`` under
+    these names. ``{{name}}`` is the text ``{name}``. ``passages`` is the path of the list in its answer
+    (``hits.hits``), by default the answer itself. ``fields`` are the paths of the keys in a passage where they differ
+    (``{text: _source.body}``). ``name`` says which service it is, with its version, by which runs are compared; by
+    default it is the address.
 
     ``language`` is that of passages that name none. ``max_in_flight`` queries are under way at once: by default 8 of a
     service, 1 of a function; more of these run in threads, or, of a coroutine function, on one event loop, each for
@@ -77,6 +81,13 @@ class Retriever(Block):
     def _holds_no_secret(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         return value if value is None else without_secret(value, "name the variable with the key in api_key_env")
 
+    @field_validator("body")
+    @classmethod
+    def _asks_the_query(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        if value is not None:
+            Template.of(value, _PLACES, "query")
+        return value
+
     @field_validator("language")
     @classmethod
     def _known_language(cls, value: str | None) -> str | None:
@@ -91,9 +102,14 @@ class Retriever(Block):
         return self.name or _function_name(self.function) or str(self.url)
 
     @property
+    def request(self) -> Template:
+        """Return the body of a request."""
+        return Template.of(_BODY if self.body is None else self.body, _PLACES)
+
+    @property
     def told(self) -> str | None:
         """Return how a service is told the languages to search: one by one, all at once (plural), or not at all."""
-        return next((name for name in ("language", "languages") if f"{{{name}}}" in str(self.body)), None)
+        return next((name for name in ("language", "languages") if name in self.request.places), None)
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Retriever:

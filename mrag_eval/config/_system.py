@@ -12,21 +12,23 @@ from pydantic_core import PydanticCustomError
 from mrag_eval.config._block import Block, KeyRule
 from mrag_eval.config._model import Variable
 from mrag_eval.config._validation import validated
-from mrag_eval.platform import ConfigError, address_fault, read_yaml
+from mrag_eval.platform import ConfigError, Template, address_fault, check_text, read_yaml
 
 # The model type of a system that is asked as it is.
 RAG = "rag"
+_PLACES = ("question", "language")
+_BODY: Mapping[str, Any] = {"question": "{question}", "language": "{language}"}
 
 
 class SystemSpec(Block):
     """The arguments of ``--model rag``: where the system is, and what a request and a reply look like.
 
     ``system`` is a function or an object in a module (``MODULE:NAME``, ``FILE.py:NAME``), or a YAML file with these
-    keys. ``url`` is an HTTP endpoint instead: ``request`` is the body that is sent, in whose texts ``{question}`` and
-    ``{language}`` are filled in, or ``openai`` for chat completions; ``api_key_env`` names the environment variable
-    with its key. ``answer`` and ``contexts`` are paths in the reply, ``context_keys`` those of a context's parts; by
-    default the reply has one of the shapes that ``mrag-eval score`` reads. ``input`` is the key under which a LangChain
-    Runnable takes the question.
+    keys. ``url`` is an HTTP endpoint instead: ``request`` is the body that is sent, in whose texts ``{question}`` (or
+    ``{query}``) and ``{language}`` are filled in, or ``openai`` for chat completions; ``{{name}}`` is the text
+    ``{name}``. ``api_key_env`` names the environment variable with its key. ``answer`` and ``contexts`` are paths in
+    the reply, ``context_keys`` those of a context's parts; by default the reply has one of the shapes that ``mrag-eval
+    score`` reads. ``input`` is the key under which a LangChain Runnable takes the question.
 
     ``model`` names the system in results. ``timeout`` is seconds per attempt, ``max_retries`` attempts follow the
     first, and ``max_calls`` bounds the questions that one run asks.
@@ -56,6 +58,28 @@ class SystemSpec(Block):
         if fault is not None:
             raise PydanticCustomError("secret", "its address {fault}", {"fault": fault})
         return value
+
+    @field_validator("request")
+    @classmethod
+    def _asks_the_question(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            Template.of(value, _PLACES, "question")
+        return value
+
+    @field_validator("header")
+    @classmethod
+    def _has_no_places(cls, value: dict[str, str] | None) -> dict[str, str] | None:
+        for text in (value or {}).values():
+            check_text(text, "the question goes into 'request'")
+        return value
+
+    @property
+    def body(self) -> Template:
+        """Return the body of a request."""
+        if self.request == "openai":
+            turn = {"role": "user", "content": "{question}"}
+            return Template.of({"model": "{model}", "messages": [turn]}, ("model", "question"))
+        return Template.of(self.request or _BODY, _PLACES)
 
     @property
     def paths(self) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -32,7 +31,6 @@ from mrag_eval.platform import (
 from mrag_eval.systems import Ask, Shape, ask_with, loaded, plain, reply_of, shape_of_reply
 
 _HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
-_BODY: Mapping[str, Any] = {"question": "{question}", "language": "{language}"}
 
 
 class RagSystem(AuxModel):
@@ -50,6 +48,7 @@ class RagSystem(AuxModel):
         # answers of other code must not be taken for those of this one
         self._code = sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
         self._system_spec = spec
+        self._template = spec.body
         self._shape: Shape | None = shape_of_reply(spec.paths) if spec.paths else None
         self._ask_it: Ask | None = None if system is None else ask_with(system, spec.input)
         made = ModelSpec(
@@ -93,12 +92,9 @@ class RagSystem(AuxModel):
         return Endpoint(name, spec.url or "", {**(spec.header or {}), **bearer(spec.api_key_env, name)})
 
     def _body(self, call: Call) -> dict[str, Any]:
-        request = self._system_spec.request or _BODY
-        if request == "openai":
-            turn = {"role": "user", "content": "{question}"}
-            request = {"model": self._system_spec.model or "default", "messages": [turn]}
         question, language = _question_of(call)
-        body: dict[str, Any] = _filled(request, {"{question}": question, "{language}": language})
+        model = self._system_spec.model or "default"
+        body: dict[str, Any] = self._template.filled({"question": question, "language": language, "model": model})
         return body
 
     def _read_body(self, _: Call, text: str) -> Reply:
@@ -171,14 +167,3 @@ def _conversation(question: str, language: str) -> list[dict[str, str]]:
 def _question_of(call: Call) -> tuple[str, str]:
     language, question = (turn["content"] for turn in call.conversation)
     return question, language
-
-
-def _filled(template: Any, values: Mapping[str, str]) -> Any:
-    """Return a template with the values in its texts."""
-    if isinstance(template, Mapping):
-        return {key: _filled(inner, values) for key, inner in template.items()}
-    if isinstance(template, list):
-        return [_filled(inner, values) for inner in template]
-    if not isinstance(template, str):
-        return template
-    return re.sub(r"\{(?:question|language)\}", lambda found: values[found[0]], template)

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
     from mrag_eval.platform._short_texts import kept_for_short_texts
     from mrag_eval.platform._store import Store, close_stores, content_key, shared_store
+    from mrag_eval.platform._template import Template, check_text
     from mrag_eval.platform._trust import (
         NAMED,
         is_local,

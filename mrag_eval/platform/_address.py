@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from mrag_eval.platform._errors import ConfigError
 from mrag_eval.platform._secrets import HIDDEN, SHORTEST, is_plain, is_stand_in, keep_secret
+from mrag_eval.platform._template import check_text
 
 # Limits of a host name (RFC 1035, 2.3.4).
 _LONGEST_LABEL, _LONGEST_HOST = 63, 253
@@ -76,6 +77,10 @@ def _secrets_in(text: str) -> Iterator[str]:
 def address_fault(url: str) -> str | None:
     """Return why a request cannot be sent to ``url``, in words that do not repeat it; None if it can."""
     keep_address(url)
+    try:
+        check_text(url, "what is asked goes into the body")
+    except ValueError as error:
+        return f"has a place: {error}"
     if any(ord(character) <= 32 or ord(character) == 127 for character in url):
         return "holds a space or a control character"
     try:

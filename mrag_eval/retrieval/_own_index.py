@@ -40,7 +40,6 @@ from mrag_eval.retrieval.sources._ctxs_file import PassageReader
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 _FORMAT = "own retriever/1"
-_BODY = {"query": "{query}", "k": "{k}"}
 _PARTS = ("id", "text", "lang", "score", "title", "doc_id")
 # Parameters by which a function is told the languages to search: all of them at once, or one by one.
 _LANGUAGES = ("languages", "language")
@@ -60,6 +59,13 @@ class _Asked(NamedTuple):
     def language(self) -> str | None:
         """Return the one language of the passages."""
         return None if self.languages is None else self.languages[0]
+
+    @property
+    def places(self) -> Mapping[str, Any]:
+        """Return what is filled into the body of a request."""
+        languages = None if self.languages is None else list(self.languages)
+        told = {"languages": languages, "language": self.language}
+        return {"question": self.query, "lang": self.lang, "k": self.k, **told}
 
 
 class _Function:
@@ -158,12 +164,12 @@ class _Service:
         self._block = block
         self.name = block.name or bare_address(str(block.url))
         self.identity = {"service": self.name}
-        self._body = _BODY if block.body is None else block.body
-        self.key = {**self.identity, "url": block.url, "body": self._body, "paths": [block.passages, block.fields]}
+        body = block.request
+        self.key = {**self.identity, "url": block.url, "body": body.value, "paths": [block.passages, block.fields]}
         self.takes = block.told
         self._transport: Transport[_Asked, list[Any]] = Transport(
             Endpoint(self.name, str(block.url), bearer(block.api_key_env, f"retriever {self.name}")),
-            lambda asked: dict(_filled(self._body, asked)),
+            lambda asked: dict(body.filled(asked.places)),
             lambda _, body: self._read(json_answer(body)),
             max_in_flight=block.max_in_flight or 8,
             timeout=block.timeout,
@@ -182,26 +188,6 @@ class _Service:
         paths = {part: self._block.fields.get(part, part) for part in _PARTS}
         given = ({part: _at(passage, path) for part, path in paths.items()} for passage in listed)
         return _listed({part: value for part, value in passage.items() if value is not None} for passage in given)
-
-
-def _filled(value: Any, asked: _Asked) -> Any:
-    """Return a value with what is asked in the places of ``{query}``, ``{lang}``, ``{k}`` and the languages."""
-    if isinstance(value, Mapping):
-        return {key: _filled(inner, asked) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_filled(inner, asked) for inner in value]
-    if not isinstance(value, str):
-        return value
-    alone = {"{k}": asked.k, "{languages}": asked.languages and list(asked.languages), "{language}": asked.language}
-    if value in alone:
-        return alone[value]
-    # a query may contain the other names
-    within = {"{lang}": asked.lang, "{k}": str(asked.k)}
-    within |= {"{languages}": ",".join(asked.languages or ()), "{language}": asked.language or ""}
-    parts = value.split("{query}")
-    for name, text in within.items():
-        parts = [part.replace(name, text) for part in parts]
-    return asked.query.join(parts)
 
 
 def _at(value: Any, path: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mrag_eval
-from mrag_eval.config import Retrieval, validated
+from mrag_eval.config import Retrieval, Retriever, validated
 from mrag_eval.platform import ConfigError, DataError, _functions, users_alone
 from mrag_eval.report import compare, read_results, read_samples, score_tables, verify
 from tests.task.test_hook import build, knows_everything, run
@@ -247,11 +247,10 @@ def test_a_service_that_fails_leaves_rows_unscored(
     assert (why.startswith("search failed ("), count) == (True, 3)
 
 
-def test_a_query_that_names_a_placeholder_stays_a_query(start: Callable[..., ModelServer]) -> None:
-    from mrag_eval.retrieval._own_index import _Asked, _filled
-
-    asked = _Asked("what is {k} and {lang}?", "en", 5)
-    assert _filled({"q": "{lang}: {query} ({k})"}, asked) == {"q": "en: what is {k} and {lang}? (5)"}
+def test_a_query_that_names_a_placeholder_stays_a_query() -> None:
+    request = Retriever(url="http://localhost:9", body={"q": "{lang}: {query} ({k})"}).request
+    asked = {"question": "what is {k} and {lang}?", "lang": "en", "k": 5}
+    assert request.filled(asked) == {"q": "en: what is {k} and {lang}? (5)"}
 
 
 # ------------------------------------------------------------------ the block

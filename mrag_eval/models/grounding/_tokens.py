@@ -62,8 +62,7 @@ class TokenClassifier(PairClassifier):
     def around(self, asked: Asked) -> tuple[str, str]:
         kept = self.offsets(asked.question)[: self._longest // 4]
         question = asked.question[: kept[-1][1]] if kept else ""
-        before, _, after = self._block.template.partition("{passage}")
-        return before.replace("{question}", question), after.replace("{question}", question)
+        return self._block.around(question)
 
     def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
         own = [place for place, part in enumerate(encoding.sequence_ids) if part == 1]
