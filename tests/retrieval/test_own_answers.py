@@ -23,7 +23,7 @@ from mrag_eval.config import Retrieval, Retriever, validated
 from mrag_eval.core import Searched
 from mrag_eval.models import write_table
 from mrag_eval.platform import remove_ended
-from mrag_eval.retrieval._own_index import OwnIndex, _Asked, _filled, _taken_by
+from mrag_eval.retrieval._own_index import OwnIndex, _Asked, _taken_by
 from mrag_eval.retrieval._plan import RowPlan
 from tests.retrieval.test_own_retriever import SEARCH, task_with
 from tests.task.test_hook import build, knows_everything, run
@@ -308,7 +308,8 @@ def test_a_function_says_by_its_parameters_whether_it_takes_languages(parameters
 )
 def test_a_body_is_filled_with_languages(languages: tuple[str, ...] | None, body: dict[str, Any]) -> None:
     template = {"in": "{languages}", "one": "{language}", "text": "{languages}:{language}", "lang": "{lang}"}
-    assert _filled(template, _Asked("q", "en", 5, languages)) == body
+    block = Retriever(url="http://localhost:9", body={"q": "{query}", **template})
+    assert block.request.filled(_Asked("q", "en", 5, languages).places) == {"q": "q", **body}
 
 
 def test_a_passage_in_a_language_not_asked_for_is_a_fault() -> None:
