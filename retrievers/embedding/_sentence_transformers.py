@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from mrag_eval.platform import ConfigError, loading_device, missing_extra, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import Feeding, feeding
-from mrag_eval.retrievers.embedding._loading import commit_of, files_hash, loading, offline, with_settings
+from mrag_eval.retrievers.embedding._loading import (
+    check_modules,
+    commit_of,
+    files_hash,
+    loading,
+    offline,
+    with_settings,
+)
 
 
 class SentenceTransformersEmbedder:
@@ -38,6 +45,7 @@ class SentenceTransformersEmbedder:
             self._model: Any = SentenceTransformer(
                 spec.model, trust_remote_code=spec.trust_remote_code, local_files_only=offline(), **options
             )
+        check_modules(self._model, f"embedder {spec.model}", spec.revision)
         placed(self._model, device, f"embedder {spec.model}")
         fed = feeding(spec, getattr(self._model, "prompts", None) or {}, _similarity(self._model))
         self._tasks = _tasks(self._model, fed, spec.name)

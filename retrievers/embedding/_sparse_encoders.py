@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from mrag_eval.platform import ConfigError, CorpusError, Wait, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
-from mrag_eval.retrievers.embedding._loading import commit_of, files_hash, loading, model_class, offline, with_settings
+from mrag_eval.retrievers.embedding._loading import (
+    check_modules,
+    commit_of,
+    files_hash,
+    loading,
+    model_class,
+    offline,
+    with_settings,
+)
 from mrag_eval.retrievers.embedding._recent_queries import remembered
 
 _SETTINGS = {"model", "kind", "revision", "max_tokens", "trust_remote_code", "batch_size"}
@@ -85,6 +93,7 @@ class SentenceTransformersSparse:
                 trust_remote_code=spec.trust_remote_code,
                 local_files_only=offline(),
             )
+        check_modules(self._model, f"sparse encoder {spec.model}", spec.revision)
         placed(self._model, device, f"sparse encoder {spec.model}")
         if spec.max_tokens is not None:
             self._model.max_seq_length = spec.max_tokens

@@ -24,6 +24,7 @@ from mrag_eval.retrievers.embedding._loading import (
     offline,
     transformers,
     with_settings,
+    with_weights,
 )
 from mrag_eval.retrievers.rerank._rerank import Scores
 
@@ -59,7 +60,7 @@ class BgeM3Reranker:
         options: dict[str, Any] = {"revision": revision, "local_files_only": offline()}
         with loading(f"reranker {model}", f"name BAAI/bge-m3 or a model with its files ({', '.join(_HEADS)})"):
             self._tokenizer: Any = library.AutoTokenizer.from_pretrained(model, **options)
-            self._model: Any = library.AutoModel.from_pretrained(model, **options).eval()
+            self._model: Any = with_weights(library.AutoModel, model, f"reranker {model}", **options)
             device = placed(self._model, device, f"reranker {model}")
             self._sparse, self._multi = (
                 {name: value.float().to(device) for name, value in torch.load(path, weights_only=True).items()}

@@ -11,6 +11,7 @@ import numpy as np
 
 from mrag_eval.platform import ConfigError, loading_device, number_of, placed
 from mrag_eval.retrievers.embedding._loading import (
+    check_modules,
     commit_of,
     folder_identity,
     loading,
@@ -54,6 +55,7 @@ class CrossEncoderReranker:
                 trust_remote_code=trust_remote_code,
                 local_files_only=offline(),
             )
+        check_modules(self._model, f"reranker {model}", revision)
         if self._model.num_labels != 1:
             raise ConfigError(
                 f"reranker {model} returns {self._model.num_labels} numbers for a pair, expected one",

@@ -13,10 +13,10 @@ from mrag_eval.platform import ConfigError, placed
 from mrag_eval.retrievers.embedding._loading import (
     commit_of,
     folder_identity,
-    loading,
     offline,
     transformers,
     with_settings,
+    with_weights,
 )
 from mrag_eval.retrievers.rerank._rerank import Scores
 
@@ -47,10 +47,8 @@ class ListReranker:
                 f"reranker {model} runs only with the code of its repository",
                 "if you trust that code: rerank: {model: " + model + ", trust_remote_code: true}",
             )
-        with loading(f"reranker {model}"):
-            self._model: Any = library.AutoModel.from_pretrained(
-                model, revision=revision, local_files_only=offline(), trust_remote_code=True
-            ).eval()
+        options: dict[str, Any] = {"revision": revision, "local_files_only": offline(), "trust_remote_code": True}
+        self._model: Any = with_weights(library.AutoModel, model, f"reranker {model}", **options)
         if not callable(getattr(self._model, "rerank", None)):
             raise ConfigError(
                 f"reranker {model} has no method 'rerank'", "name a model such as jinaai/jina-reranker-v3"

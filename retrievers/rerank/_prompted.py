@@ -16,6 +16,7 @@ from mrag_eval.retrievers.embedding._loading import (
     offline,
     transformers,
     with_settings,
+    with_weights,
 )
 from mrag_eval.retrievers.recipes._recipe import Recipe
 from mrag_eval.retrievers.rerank._cross_encoder import cut_queries
@@ -58,7 +59,7 @@ class PromptedReranker:
             config = library.AutoConfig.from_pretrained(model, **options)
             self._classifies = "ForSequenceClassification" in (getattr(config, "architectures", None) or [""])[0]
             kind = "AutoModelForSequenceClassification" if self._classifies else "AutoModelForCausalLM"
-            self._model: Any = getattr(library, kind).from_pretrained(model, **options).eval()
+        self._model: Any = with_weights(getattr(library, kind), model, f"reranker {model}", **options)
         self._device = placed(self._model, device, f"reranker {model}")
         self.name, self._recipe, self._instruction, self._batch_size = model, recipe, instruction, batch_size
         self._pad = next((n for n in (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id) if n is not None), 0)

@@ -15,7 +15,7 @@ from mrag_eval.config import Grounded
 from mrag_eval.core import Claim, Span
 from mrag_eval.models.grounding._checker import Asked
 from mrag_eval.platform import ConfigError, content_of_folder, name_of_model, placed
-from mrag_eval.retrievers import commit_of, loading, offline, transformers_library
+from mrag_eval.retrievers import commit_of, loading, offline, transformers_library, with_weights
 
 # Tokens that a window may have more of where it is read beside other text.
 _SLACK = 4
@@ -75,7 +75,7 @@ class PairClassifier(ABC):
         source = str(place) if place.is_dir() else block.model
         with loading(what):
             self._tokenizer: Any = library.AutoTokenizer.from_pretrained(source, **options)
-            self._model: Any = getattr(library, f"AutoModel{self.head}").from_pretrained(source, **options).eval()
+        self._model: Any = with_weights(getattr(library, f"AutoModel{self.head}"), source, what, **options)
         config = self._model.config
         labels = {int(number): str(name) for number, name in config.id2label.items()}
         if (numbers := self.numbers(labels)) is None:

@@ -11,7 +11,8 @@ from typing import Any
 from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._codes import flores
 from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, sentences, whole
-from mrag_eval.platform import ConfigError, Wait, content_of_folder, missing_extra, name_of_model, placed
+from mrag_eval.platform import ConfigError, Wait, content_of_folder, name_of_model, placed
+from mrag_eval.retrievers import loading, transformers_library, with_weights
 
 # Batch size: translations are on disk before the next batch.
 _CHUNK = 128
@@ -129,19 +130,10 @@ class NllbBackend:
 
 @lru_cache(maxsize=1)
 def _loaded(model: str, revision: str | None, device: str) -> tuple[Any, Any]:
-    try:
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-    except ImportError as error:
-        raise missing_extra("hf", "transformers") from error
-    try:
-        with Wait(f"loading the translator {model}"):
-            tokenizer = AutoTokenizer.from_pretrained(model, revision=revision)
-            network = AutoModelForSeq2SeqLM.from_pretrained(model, revision=revision)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ConfigError(
-            f"retrieval.translator.model: {model} cannot be loaded as a translation model ({reason})",
-            "give a hub id or a folder; to run offline, download it once beforehand",
-        ) from None
+    library, what = transformers_library(), f"translator {model}"
+    with Wait(f"loading the {what}"):
+        with loading(what):
+            tokenizer = library.AutoTokenizer.from_pretrained(model, revision=revision)
+        network = with_weights(library.AutoModelForSeq2SeqLM, model, what, revision=revision)
     placed(network, device, f"translator {model}")
-    return tokenizer, network.eval()
+    return tokenizer, network
