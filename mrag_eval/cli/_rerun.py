@@ -20,31 +20,35 @@ def rerun(
     ] = False,
     trust: Annotated[
         bool,
-        typer.Option("--trust", help="With --run: also if the results name code, hosts or folders of task files."),
+        typer.Option("--trust", help="Also repeat code, hosts, files and folders that the results name."),
     ] = False,
 ) -> None:
     """Print the exact command that repeats a run.
 
-    Notes on what the results do not contain (keys, config file, versions) go to standard error.
+    Notes on what the command leaves out, and on what the results do not contain (keys, config file, versions), go to
+    standard error.
     """
-    from mrag_eval.platform import DataError, tasks_folder
+    from contextlib import nullcontext
+
+    from mrag_eval.platform import DataError, reading_back, tasks_folder
     from mrag_eval.report import repeated
     from mrag_eval.report import rerun as command_for
 
-    found = command_for(results, output, tasks_folder())
+    found = command_for(results, output, tasks_folder(), trust=trust)
     typer.echo(found.command)
     for note in found.notes:
         typer.echo(f"# {note}", err=True)
     if not execute:
         return
-    if found.trusted and not trust:
+    if found.withheld:
         raise DataError(
-            f"{found.source}: {', '.join(found.trusted)}: only you can allow what these results name",
-            "if they are yours, add --trust, or run the command above",
+            f"{found.source}: {', '.join(found.withheld)}: only you can allow what these results name",
+            "if they are yours, add --trust",
         )
     from mrag_eval.cli._harness import run
 
-    run(found.arguments)
+    with nullcontext() if trust else reading_back(found.source):
+        run(found.arguments)
     outcome = repeated(found.source, output)
     for task in outcome:
         typer.echo(task.line)

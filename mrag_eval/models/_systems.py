@@ -25,10 +25,11 @@ from mrag_eval.platform import (
     Transport,
     bearer,
     json_body,
+    own_object,
     refuse_error,
     shared_store,
 )
-from mrag_eval.systems import Ask, Shape, ask_with, loaded, plain, reply_of, shape_of_reply
+from mrag_eval.systems import Ask, Shape, ask_with, plain, reply_of, shape_of_reply
 
 _HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
 
@@ -42,7 +43,7 @@ class RagSystem(AuxModel):
     def __init__(self, spec: SystemSpec, system: Any = None) -> None:
         name, file = name_of_system(spec, system), None
         if system is None and spec.system is not None:
-            system, file = loaded(spec.system, "--model_args system")
+            system, file = own_object(spec.system, "--model_args system")
         elif inspect.isfunction(system):
             file = Path(inspect.unwrap(system).__code__.co_filename)
         # answers of other code must not be taken for those of this one

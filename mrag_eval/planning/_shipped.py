@@ -27,7 +27,7 @@ from mrag_eval.config import (
 from mrag_eval.datasets import declaration_of, identity_of, sha256_file, validate_data
 from mrag_eval.judging import prompt_texts
 from mrag_eval.languages import RELIABILITY_FILE
-from mrag_eval.platform import ConfigError, content_key, json_value, tasks_folder
+from mrag_eval.platform import ConfigError, content_key, json_value, reading_back, tasks_folder
 from mrag_eval.scoring import METRIC_NAMES, OWN, words_of
 
 _MODE = "retrieval.mode"
@@ -68,7 +68,9 @@ def _shipped(task: str, path: Path, _modified: int, changes: str) -> Shipped | N
     raw = overlaid(raw, undotted(json_value(changes)))
     metadata = {**(raw.get("metadata") or {}), "config_source": str(path)}
     config = {**raw, "metadata": metadata}
-    rest, blocks = split_config(config, METRIC_NAMES, run=RunTasks([config], {}))
+    # changes may be those of a result file
+    with reading_back(path):
+        rest, blocks = split_config(config, METRIC_NAMES, run=RunTasks([config], {}))
     data = validate_data(blocks.data).model_dump(mode="json")
     setting = setting_of(blocks, data, rest, prompt_texts(blocks))
     record = Measurement(task, setting=setting)

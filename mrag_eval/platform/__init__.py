@@ -48,7 +48,15 @@ if TYPE_CHECKING:
         whole,
         write_whole,
     )
-    from mrag_eval.platform._functions import FunctionName, OwnFunction, entry_point, own_function, own_module, said_by
+    from mrag_eval.platform._functions import (
+        FunctionName,
+        OwnFunction,
+        entry_point,
+        own_function,
+        own_object,
+        reading_back,
+        said_by,
+    )
     from mrag_eval.platform._http import Endpoint, Transport, bearer
     from mrag_eval.platform._http_faults import (
         BROKEN_AGAIN,
@@ -109,12 +117,16 @@ if TYPE_CHECKING:
     from mrag_eval.platform._template import Template, check_text
     from mrag_eval.platform._trust import (
         NAMED,
+        REPEATED_DECODING,
+        REPEATED_MODEL,
         is_local,
         is_plain_language,
+        is_plain_name,
         leads_out,
         links_out,
         name_fault,
         path_fault,
+        repeatable,
         users_alone,
     )
     from mrag_eval.platform._user_config import config_path

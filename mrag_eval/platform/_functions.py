@@ -1,4 +1,7 @@
-"""Functions of the user's: named in a task's YAML, as ``module:name``, or by an installed package."""
+"""Code of the user's: named in a task's YAML, as ``module:name``, or by an installed package.
+
+Here alone the package imports what a name says. A name that a file brought from elsewhere imports nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,33 @@ import importlib.util
 import inspect
 import marshal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform._errors import ConfigError, MragError
+from mrag_eval.platform._errors import ConfigError, did_you_mean
 
 _FORMS = "name it as !function module.name, as module:name, or by the entry point of an installed package"
+# The file that the names under way come from; None: they are the user's.
+_READ_BACK: ContextVar[Path | None] = ContextVar("names from a file", default=None)
+
+
+@contextmanager
+def reading_back(file: Path) -> Iterator[None]:
+    """Refuse to import code while the block runs: the names in it are those of ``file``, not the user's.
+
+    What an installed package offers under a name (:func:`entry_point`) is the user's all the same.
+    """
+    token = _READ_BACK.set(file)
+    try:
+        yield
+    finally:
+        _READ_BACK.reset(token)
 
 
 class FunctionName(str):
@@ -56,25 +76,59 @@ def own_function(named: Any, group: str, where: str) -> OwnFunction:
     """
     if callable(named):
         return _described(named, getattr(named, "__name__", ""), {}, where)
-    if "/" in str(named):
+    if "/" in str(named) and ":" not in str(named):
         # as the harness writes a function that it has not loaded: the folder, and module.name
         named = FunctionName.beside(Path(named).name, Path(named).parent)
+    if isinstance(named, FunctionName) or ":" in str(named):
+        return _described(own_object(named, where)[0], str(named).rpartition(_before_name(named))[2], {}, where)
+    found = entry_point(str(named), group)
+    if found is None:
+        raise ConfigError(f"{where}: there is no '{named}' among the entry points of '{group}'", _FORMS)
+    package = {} if found.dist is None else {"package": f"{found.dist.name} {found.dist.version}"}
+    try:
+        return _described(found.load(), found.name, package, where)
+    except Exception as error:  # a package may raise anything while it is imported
+        raise ConfigError(f"{where}: '{named}' cannot be loaded: {said_by(error):.200}", _FORMS) from None
+
+
+def own_object(named: str, where: str) -> tuple[Any, Path | None]:
+    """Return what ``module:name``, ``file.py:name`` or a :class:`FunctionName` says, and the file of its module.
+
+    Raises ConfigError, starting with ``where``, if there is no such thing, if its module cannot be imported, and for
+    every name inside :func:`reading_back`.
+    """
+    module_name, _, name = named.rpartition(_before_name(named))
+    if not module_name:
+        raise ConfigError(f"{where}: '{named}' names no function in a module", "name it MODULE:NAME, or FILE.py:NAME")
+    file = _READ_BACK.get()
+    if file is not None:
+        raise ConfigError(
+            f"{where}: {file} names the code '{named}', and a file from elsewhere runs none", "name it yourself"
+        )
+    here = Path.cwd()
     try:
         if isinstance(named, FunctionName):
-            module, _, name = named.rpartition(".")
-            return _described(getattr(own_module(module, named.folder), name), name, {}, where)
-        if ":" in str(named):
-            module, _, name = str(named).partition(":")
-            return _described(getattr(own_module(module, Path.cwd()), name), name, {}, where)
-        found = entry_point(str(named), group)
-        if found is not None:
-            package = {} if found.dist is None else {"package": f"{found.dist.name} {found.dist.version}"}
-            return _described(found.load(), found.name, package, where)
-    except MragError:
-        raise
-    except Exception as error:  # a module of the user's may raise anything
-        raise ConfigError(f"{where}: '{named}' cannot be loaded: {said_by(error):.200}", _FORMS) from None
-    raise ConfigError(f"{where}: there is no '{named}' among the entry points of '{group}'", _FORMS)
+            module = _module(module_name, named.folder)
+        else:
+            # modules beside it are found as well
+            if "" not in sys.path and str(here) not in sys.path:
+                sys.path.append(str(here))
+            in_file = module_name.endswith(".py") or "." not in module_name
+            module = _module(module_name, here) if in_file else importlib.import_module(module_name)
+    except Exception as error:  # a module of the user's may raise anything while it is imported
+        raise ConfigError(
+            f"{where}: {module_name} cannot be imported ({said_by(error):.200})",
+            "run in the folder of the module, or name its file: FILE.py:NAME",
+        ) from error
+    if not hasattr(module, name):
+        known = [there for there in vars(module) if not there.startswith("_")]
+        raise ConfigError(f"{where}: {module_name} has no '{name}'{did_you_mean(name, known)}")
+    found = getattr(module, "__file__", None)
+    return getattr(module, name), None if found is None else Path(found)
+
+
+def _before_name(named: str) -> str:
+    return "." if isinstance(named, FunctionName) else ":"
 
 
 def said_by(error: BaseException) -> str:
@@ -87,7 +141,7 @@ def entry_point(name: str, group: str) -> EntryPoint | None:
     return next(iter(entry_points(group=group, name=name)), None)
 
 
-def own_module(name: str, folder: Path) -> Any:
+def _module(name: str, folder: Path) -> Any:
     """Return a module: that file of the folder, whether ``name`` or ``file.py``, else the installed one of that name.
 
     It is loaded again if its text has changed.

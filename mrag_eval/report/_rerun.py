@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import DECIDING, EVALUATED, deep_merge, differences, package_versions, secret_in
-from mrag_eval.platform import DataError, to_json, users_alone
+from mrag_eval.platform import (
+    REPEATED_DECODING,
+    REPEATED_MODEL,
+    DataError,
+    is_plain_name,
+    repeatable,
+    to_json,
+    visible,
+)
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._task_config import TaskConfig
 
-# The device of the harness by default.
-_DEFAULT_DEVICE = "cuda:0"
+# Flags that need not be given.
+_DEFAULTS: Mapping[str, tuple[Any, ...]] = {"batch_size": (None, 1), "device": (None, "cuda:0")}
 _SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 # Characters that end a value of the harness's key=value form, or begin another kind of value.
 _NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
@@ -26,13 +33,13 @@ _NOT_PLAIN = frozenset(",=\"'{}[]() \n\t")
 class Rerun:
     """The arguments of ``mrag-eval run`` that repeat a run, and notes on what the result file does not contain.
 
-    ``trusted`` names the settings among them that run code, or name a host or a key.
+    ``withheld`` names the settings that are not among them, for they may run code, or name a host, a file or a folder.
     """
 
     source: Path
     arguments: tuple[str, ...]
     notes: tuple[str, ...]
-    trusted: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -40,8 +47,11 @@ class Rerun:
         return shlex.join(["mrag-eval", "run", *self.arguments])
 
 
-def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
+def rerun(path: Path, output_path: Path, own_tasks: Path, *, trust: bool = False) -> Rerun:
     """Return the command that repeats the run of a result file (for a folder, its newest), writing to ``output_path``.
+
+    Names, numbers, flags and texts for a model are repeated. What else the file says, such as code, hosts and folders,
+    stands in a note, and in the command only if the user can ``trust`` the file.
 
     ``own_tasks`` is the folder of tasks that need no ``--include_path``. Secrets are never part of the command: an
     argument that looks like one is left out, and the notes name it. Raises DataError for a file that is not a result
@@ -58,27 +68,50 @@ def rerun(path: Path, output_path: Path, own_tasks: Path) -> Rerun:
     content = file.content
     configs = {task: leaf.config for task, leaf in file.leaves.items()}
     notes: list[str] = []
+    said = _Said(trust)
     arguments = [
-        *_model(file.run, notes),
-        *("--tasks", ",".join(_asked_for(file))),
-        *_task_files(configs, own_tasks, notes),
-        *_metadata(file, configs, notes),
+        *_model(file.run, notes, said),
+        *("--tasks", ",".join(said.names("tasks", _asked_for(file)))),
+        *_task_files(configs, own_tasks, notes, said),
+        *_metadata(file, configs, notes, said),
         *_rows(file, configs, notes),
-        *_prompting(content, notes),
+        *_prompting(content, notes, said),
     ]
     if any(file.path.parent.glob(f"samples_*_{file.path.stem.removeprefix('results_')}.jsonl")):
         arguments.append("--log_samples")
     arguments += ["--output_path", str(output_path)]
+    if said.withheld:
+        told = "; ".join(f"{key}={value}" for key, value in said.withheld.items())
+        notes.insert(0, f"left out, since only you can allow it (--trust): {visible(told)}")
     notes += _not_in_the_file(configs)
-    return Rerun(file.path, tuple(arguments), tuple(notes), tuple(_trusted(file.run, arguments)))
+    return Rerun(file.path, tuple(arguments), tuple(notes), tuple(said.withheld))
 
 
-def _trusted(run: Mapping[str, Any], arguments: list[str]) -> list[str]:
-    """Return the settings that only a user can decide to run, as the arguments name them."""
-    given = dict(pairwise(arguments))
-    found = [f"model_args.{key}" for key, _ in users_alone(_arguments(run.get("model_args")))]
-    found += [f"metadata.{key}" for key, _ in users_alone(json.loads(given.get("--metadata", "{}")))]
-    return found + [flag.removeprefix("--") for flag in ("--include_path",) if flag in given]
+@dataclass(frozen=True)
+class _Said:
+    """What a file says that its reader has to allow: ``withheld`` keeps it by its key, in one line."""
+
+    trust: bool
+    withheld: dict[str, str] = field(default_factory=dict)
+
+    def settings(self, where: str, given: Mapping[str, Any], known: Collection[str] | None = None) -> dict[str, Any]:
+        """Return the settings that may be repeated."""
+        if self.trust:
+            return dict(given)
+        kept, rest = repeatable(given, known)
+        self.withheld.update({f"{where}.{key}": _line(value) for key, value in rest})
+        return kept
+
+    def names(self, where: str, given: Sequence[str]) -> list[str]:
+        """Return the texts that are plain names."""
+        kept = [name for name in given if self.trust or is_plain_name(name)]
+        if len(kept) < len(given):
+            self.withheld[where] = _line([name for name in given if name not in kept])
+        return kept
+
+
+def _line(value: Any) -> str:
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)
 
 
 def _arguments(args: Any) -> dict[str, Any]:
@@ -89,24 +122,26 @@ def _arguments(args: Any) -> dict[str, Any]:
     return dict(args or {})
 
 
-def _model(run: Mapping[str, Any], notes: list[str]) -> list[str]:
-    out = ["--model", str(run.get("model") or "hf")]
+def _model(run: Mapping[str, Any], notes: list[str], said: _Said) -> list[str]:
+    out = [word for name in said.names("model", [str(run.get("model") or "hf")]) for word in ("--model", name)]
     kept = {}
     for key, value in _arguments(run.get("model_args")).items():
         if secret_in({key: value}) is None:
             kept[key] = value
         else:
             notes.append(f"model_args {key} is left out: it holds a secret, which belongs in the environment")
-    if kept:
-        out += ["--model_args", _key_values(kept)]
-    if run.get("gen_kwargs"):
-        out += ["--gen_kwargs", _key_values(run["gen_kwargs"])]
-    if run.get("batch_size") not in (None, 1):
-        out += ["--batch_size", str(run["batch_size"])]
-    if run.get("device") not in (None, _DEFAULT_DEVICE):
-        out += ["--device", str(run["device"])]
+    for flag, given, known in (
+        ("model_args", kept, REPEATED_MODEL),
+        ("gen_kwargs", _arguments(run.get("gen_kwargs")), REPEATED_DECODING),
+    ):
+        if found := said.settings(flag, given, known):
+            out += [f"--{flag}", _key_values(found)]
+    flags = {key: run[key] for key in ("batch_size", "device") if run.get(key) not in _DEFAULTS[key]}
+    for key, value in said.settings("config", flags).items():
+        out += [f"--{key}", str(value)]
     if all(key in run for key in _SEEDS):
-        out += ["--seed", ",".join(str(run[key]) for key in _SEEDS)]
+        seeds = said.settings("config", {key: run[key] for key in _SEEDS})
+        out += ["--seed", ",".join(str(seeds.get(key)) for key in _SEEDS)]
     if run.get("use_cache"):
         notes.append("replies may have come from a cache (--use_cache), which this command does not use")
     return out
@@ -136,7 +171,7 @@ def _asked_for(file: ResultFile) -> list[str]:
     return named + [task for task in file.configs if task not in inner and task not in named]
 
 
-def _task_files(configs: Mapping[str, TaskConfig], own_tasks: Path, notes: list[str]) -> list[str]:
+def _task_files(configs: Mapping[str, TaskConfig], own_tasks: Path, notes: list[str], said: _Said) -> list[str]:
     files = [config.file for config in configs.values() if config.file is not None]
     foreign = [file for file in files if not _is_own(file, own_tasks)]
     folders = sorted({str(file.parent) for file in foreign})
@@ -145,6 +180,9 @@ def _task_files(configs: Mapping[str, TaskConfig], own_tasks: Path, notes: list[
         notes.append(f"a task was read from {missing}, which is not there: name its folder with --include_path")
     if len(folders) > 1:
         notes.append(f"tasks were read from {len(folders)} folders, name one above them all: {', '.join(folders)}")
+    if folders and not said.trust:
+        said.withheld["include_path"] = _line(folders[0])
+        return []
     return ["--include_path", folders[0]] if folders else []
 
 
@@ -157,7 +195,7 @@ def _is_own(file: Path, own_tasks: Path) -> bool:
     return any((own_tasks / Path(*parts[i:])).is_file() for i in starts if parts[i:])
 
 
-def _metadata(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[str]) -> list[str]:
+def _metadata(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[str], said: _Said) -> list[str]:
     given = {task: deep_merge(config.from_file, config.overrides) for task, config in configs.items()}
     settings = list(given.values())
     # what all tasks were given, or each under its name
@@ -168,6 +206,7 @@ def _metadata(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[s
     args = file.run.get("model_args") or {}
     for config in configs.values():
         merged |= {key: value for key, value in config.context.items() if key not in args}
+    merged = said.settings("metadata", merged)
     return ["--metadata", json.dumps(merged, ensure_ascii=False)] if merged else []
 
 
@@ -188,10 +227,11 @@ def _rows(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[str])
     return []
 
 
-def _prompting(content: Mapping[str, Any], notes: list[str]) -> list[str]:
+def _prompting(content: Mapping[str, Any], notes: list[str], said: _Said) -> list[str]:
     out: list[str] = []
     if content.get("system_instruction"):
-        out += ["--system_instruction", str(content["system_instruction"])]
+        told = said.settings("system_instruction", {"system": str(content["system_instruction"])})
+        out += [word for text in told.values() for word in ("--system_instruction", text)]
     if content.get("chat_template") is not None:
         out.append("--apply_chat_template")
         notes.append("a chat template was applied; if it was one of several by name, add the name")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
-    from mrag_eval.systems._adapters import Ask, ask_with, loaded
+    from mrag_eval.systems._adapters import Ask, ask_with
     from mrag_eval.systems._contexts import check_passages, hits_of, text_hash, told_languages
     from mrag_eval.systems._reply import SystemReply, plain, reply_of
     from mrag_eval.systems._shapes import (

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, did_you_mean, own_module
+from mrag_eval.platform import ConfigError
 from mrag_eval.systems._shapes import QUESTIONS
 
 # Takes a question and its language (BCP 47); returns what the system does, or an awaitable of it.
@@ -111,30 +108,3 @@ _ADAPTERS: dict[str, Callable[[Any, str | None], Ask]] = {
     "query": _engine,
     "run": _pipeline,
 }
-
-
-def loaded(place: str, where: str) -> tuple[Any, Path | None]:
-    """Return what ``module:name`` or ``file.py:name`` holds, and the file of the module.
-
-    Raises ConfigError, starting with ``where``, if there is no such thing or its module cannot be imported.
-    """
-    module_name, _, name = place.rpartition(":")
-    if not module_name:
-        raise ConfigError(f"{where}: '{place}' names no function in a module", "system=MODULE:NAME, or FILE.py:NAME")
-    try:
-        # modules beside it are found as well
-        if "" not in sys.path and str(Path.cwd()) not in sys.path:
-            sys.path.append(str(Path.cwd()))
-        is_file = module_name.endswith(".py") or "." not in module_name
-        module = own_module(module_name, Path.cwd()) if is_file else import_module(module_name)
-    except Exception as err:  # a module of the user's may raise anything while it is imported
-        said = " ".join(str(err).split())
-        raise ConfigError(
-            f"{where}: {module_name} cannot be imported ({type(err).__name__}: {said})",
-            "run in the folder of the module, or name its file: system=FILE.py:NAME",
-        ) from err
-    if not hasattr(module, name):
-        named = [there for there in vars(module) if not there.startswith("_")]
-        raise ConfigError(f"{where}: {module_name} has no '{name}'{did_you_mean(name, named)}")
-    file = getattr(module, "__file__", None)
-    return getattr(module, name), None if file is None else Path(file)

@@ -256,6 +256,7 @@ def test_results_are_not_run_again_unseen(
     shown = capsys.readouterr()
     assert done.value.code == 2
     assert shown.out.startswith("mrag-eval run ")
+    assert key.removeprefix("model_args.") not in shown.out
     assert f"{path}: {key}, include_path: only you can allow" in shown.err
     assert "add --trust" in shown.err
 

@@ -79,7 +79,7 @@ def test_a_metric_of_the_users_is_named_by_its_module(command: Run, tmp_path: Pa
     assert code == 0, err
     assert [line for line in out.splitlines() if line.startswith("reply_words_named ")]
     code, _, err = command("answers.jsonl", "--dry-run", "--metrics", "nowhere_at_all:words")
-    assert (code, "'nowhere_at_all:words' cannot be loaded" in err) == (2, True)
+    assert (code, "nowhere_at_all cannot be imported (ModuleNotFoundError" in err) == (2, True)
 
 
 def test_columns_describe_a_shape_of_the_users(command: Run) -> None:

@@ -67,7 +67,7 @@ def test_the_command_of_a_plain_run(tmp_path: Path, own: Path) -> None:
 def test_everything_a_run_was_asked_for_reads_back_the_same(tmp_path: Path, own: Path) -> None:
     run_config = {
         "model": "hf",
-        "model_args": {"pretrained": "org/a, b's", "dtype": "float16", "parallelize": True},
+        "model_args": {"pretrained": "org/a", "eos_string": "a, b's", "dtype": "float16", "parallelize": True},
         "gen_kwargs": {"temperature": 0.7, "do_sample": True},
         "batch_size": "auto",
         "device": "cpu",
@@ -126,7 +126,9 @@ def test_missing_information_is_reported(tmp_path: Path, own: Path) -> None:
     record = {"file": "/gone/mine.yaml", "models": {"judges": judges}, "samples": [4, 2]}
     found = rerun(results_file(tmp_path, record=record, versions={"numpy": "0.1"}), Path("again"), own)
     notes = "\n".join(found.notes)
-    assert "--include_path /gone" in found.command
+    assert "include_path=/gone" in found.notes[0]
+    assert "--include_path" not in found.command
+    assert "--include_path /gone" in rerun(found.source, Path("again"), own, trust=True).command
     assert "/gone/mine.yaml, which is not there" in notes
     assert "gpt (openai-chat-completions gpt-x)" in notes
     assert "numpy 0.1 (here" in notes

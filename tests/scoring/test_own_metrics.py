@@ -193,7 +193,7 @@ def test_functions_of_one_name_in_two_folders_are_not_mixed(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("metrics", "source", "said"),
     [
-        ("[!function mine.brevty]", BREVITY, "has no attribute 'brevty'"),
+        ("[!function mine.brevty]", BREVITY, "mine has no 'brevty'; did you mean 'brevity'?"),
         ("[!function mine.brevity]", "import no_such_module\n" + BREVITY, "No module named 'no_such_module'"),
         ("[!function mine.brevity]", "brevity = 3\n", "'brevity' is not a function"),
         ("['mine:brevity']", "raise SystemError('two\\nlines')", "SystemError: two lines"),

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.platform import ConfigError
-from mrag_eval.systems import ask_with, loaded, reply_of
+from mrag_eval.platform import ConfigError, own_object
+from mrag_eval.systems import ask_with, reply_of
 
 
 class Protocol:
@@ -122,7 +122,7 @@ def test_a_system_is_found_in_a_module_or_a_file(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     for place in ("own_system_of_test:ask", f"{tmp_path}/own_system_of_test.py:ask"):
-        system, file = loaded(place, "here")
+        system, file = own_object(place, "here")
         assert system("q") == "a"
         assert file == tmp_path / "own_system_of_test.py"
     (tmp_path / "broken_system_of_test.py").write_text("raise OSError('no\\nindex')\n", "utf-8")
@@ -134,5 +134,5 @@ def test_a_system_is_found_in_a_module_or_a_file(tmp_path: Path, monkeypatch: py
         "broken_system_of_test:ask": "cannot be imported .OSError: no index",
     }.items():
         with pytest.raises(ConfigError, match=f"here: .*{said}") as caught:
-            loaded(place, "here")
+            own_object(place, "here")
         assert "\n" not in caught.value.message

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.platform import DataError, Wait, uncollected
+from mrag_eval.platform import DataError, Wait, reading_back, uncollected
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, scored_samples
@@ -40,7 +40,11 @@ def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Pat
     """
     files = read_results([Path(path) for path in paths], judged=False)
     with Wait("verifying results", sum(len(file.leaves) for file in files), "tasks") as wait:
-        return [_verified(file, tasks_folder, copies, wait) for file in files]
+        found = []
+        for file in files:
+            with reading_back(file.path):
+                found.append(_verified(file, tasks_folder, copies, wait))
+        return found
 
 
 def unsupported(paths: Sequence[Path | str]) -> list[str]:
