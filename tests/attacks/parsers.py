@@ -10,7 +10,7 @@ from mrag_eval.building.qa._qa_replies import read_checks
 from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
 from mrag_eval.building.territories._territories import _read_name, _read_wording
 from mrag_eval.building.xrag._entities import _read as read_entities
-from mrag_eval.judging._rubrics import Case, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric
+from mrag_eval.judging import Case, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric
 from mrag_eval.metrics import (
     VotedAnswer,
     citation_support,
@@ -29,20 +29,17 @@ from mrag_eval.metrics import (
     verbatim_quotes,
     without_citations,
 )
-from mrag_eval.models import parse_json, parse_list, parse_order, parse_tag
+from mrag_eval.models import parse_json, parse_list, parse_order, parse_tag, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models._lenient_json import UnreadableError, read_value
 from mrag_eval.models._reply import split_thinking
-from mrag_eval.models._verdicts import parse_verdict_json, parse_verdict_tag
 from mrag_eval.models.translate._lm import _translation
-from mrag_eval.prompts import builtin_names, load_template
-from mrag_eval.prompts._render import defuse
+from mrag_eval.prompts import builtin_names, defuse, load_template
 from mrag_eval.report.labels._documents import _read_yes_no
 from mrag_eval.report.labels._rewrites import read_type
 from mrag_eval.retrieval.agents._coral import _kind
 from mrag_eval.retrieval.agents._critic import read_critique, read_sufficiency
 from mrag_eval.retrieval.agents._planner import PlanContext, read_plan
-from mrag_eval.scoring import parse_answer
-from mrag_eval.scoring._answers import Answer, outcome_of
+from mrag_eval.scoring import Answer, outcome_of, parse_answer
 
 PASSAGES = ["Sudan and South Sudan are two countries of Africa, and Paris is a town. " * 20, "answer: A " * 500]
 OPTIONS = ("Paris", "South Sudan", "Sudan", "서울")

@@ -10,8 +10,8 @@ import pytest
 
 from mrag_eval.models import AuxModel
 from mrag_eval.platform import HttpFault, MragError, json_answer
+from mrag_eval.retrievers import parse_spec
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
-from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
 from tests.models.conftest import ask
 from tests.retrieval.test_rerank_api import reranker
 from tests.worlds.model_server import Answer, ModelServer

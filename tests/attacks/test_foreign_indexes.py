@@ -18,7 +18,7 @@ from mrag_eval.cli import main
 from mrag_eval.core import Passage
 from mrag_eval.platform import ConfigError, CorpusError, DataError, MragError
 from mrag_eval.report.labels._rejudge import _check_prompt
-from mrag_eval.retrieval.saved._folder import RunFolder
+from mrag_eval.retrieval import RunFolder
 from mrag_eval.retrieval.saved._manifest import MANIFEST, ManifestEntry
 from mrag_eval.retrievers import add_documents, build_index, load_index, merge_indexes
 from mrag_eval.retrievers.shards._manifest import file_record
@@ -286,7 +286,7 @@ def test_an_id_forges_no_line_of_a_ranking(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("identifier", ["a\nb", "a\tb", "a\0b", "a\u2028b"])
 def test_an_id_with_a_line_end_is_refused_where_it_is_read(tmp_path: Path, identifier: str) -> None:
-    from mrag_eval.datasets._jsonl import as_question, read_passages
+    from mrag_eval.datasets import as_question, read_passages
     from mrag_eval.retrievers import read_corpus
 
     question = {"id": identifier, "query": "x?", "lang": "en"}

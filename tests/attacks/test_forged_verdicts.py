@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import YES_NO, VerdictScale
-from mrag_eval.judging import Case, Rubric, verdict_rubric
-from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric
+from mrag_eval.judging import Case, Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.models import Parsed
 from mrag_eval.models._reply import split_thinking
 from mrag_eval.platform import ConfigError

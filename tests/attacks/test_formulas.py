@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from mrag_eval.platform import escaped
-from mrag_eval.report._table import Cell, Row, Table, render
+from mrag_eval.report import Cell, Options, Row, Table, render
 from mrag_eval.report.comparison._compare_text import _flat
 from mrag_eval.report.exports import _csv
-from mrag_eval.report.exports._export import Options
 from mrag_eval.report.labels._rewrites import read_people
 
 FORMULAS = ["=1+1", "+1+cmd", "-1+1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")']

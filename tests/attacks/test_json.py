@@ -14,12 +14,12 @@ import pytest
 
 import mrag_eval
 from mrag_eval.datasets._jsonl import JsonlBlock, load
-from mrag_eval.judging._rubrics import Case, verdict_rubric
+from mrag_eval.judging import Case, verdict_rubric
 from mrag_eval.models import AuxModel, parse_json
 from mrag_eval.platform import CorpusError, DataError, JsonFault, MragError, Store, json_value
+from mrag_eval.report import read_samples
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.files._results import read_result_file
-from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.labels._labelled import read_labelled
 from mrag_eval.retrieval.agents._critic import read_critique, read_sufficiency
 from mrag_eval.retrievers import read_corpus

@@ -10,8 +10,17 @@ import pytest
 from mrag_eval.core import Passage
 from mrag_eval.platform import CorpusError, build_lock
 from mrag_eval.retrieval import CorpusSettings, build_corpus
-from mrag_eval.retrievers import Document, Edition, add_documents, build_index, join_indexes, load_index, merge_indexes
-from mrag_eval.retrievers.build._replacing import UNFINISHED, discard, move_into_place, remove_unfinished
+from mrag_eval.retrievers import (
+    Document,
+    Edition,
+    add_documents,
+    build_index,
+    discard,
+    join_indexes,
+    load_index,
+    merge_indexes,
+)
+from mrag_eval.retrievers.build._replacing import UNFINISHED, move_into_place, remove_unfinished
 
 PASSAGES = [Passage(id=str(n), lang="en", text=f"word{n} bridge") for n in range(5)]
 

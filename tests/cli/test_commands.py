@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from mrag_eval.cli import _catalog as catalog
 from mrag_eval.cli import _harness as harness
-from mrag_eval.cli._show import HIDDEN, redacted
+from mrag_eval.cli._show import redacted
 from mrag_eval.datasets import LOADERS
+from mrag_eval.platform import HIDDEN
 from mrag_eval.report import EXPORTS
 from tests.programs import Programs
 

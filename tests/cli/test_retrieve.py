@@ -192,7 +192,7 @@ def test_only_the_rows_that_run(world: Path, ordered: list[dict[str, list[str]]]
 
 
 def test_blocks_travel_whole(world: Path, tmp_path: Path, ordered: list[dict[str, list[str]]]) -> None:
-    from mrag_eval.models.translate._table import write_table
+    from mrag_eval.models import write_table
 
     write_table([{"de": "Wann?", "en": "When?"}], tmp_path / "table.jsonl")
     metadata = {

@@ -8,9 +8,7 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from mrag_eval.config import Retrieval, deep_merge, overlaid, split_config, validated
-from mrag_eval.config._rerank import Rerank
-from mrag_eval.config._translator import TranslatorSpec
+from mrag_eval.config import Rerank, Retrieval, TranslatorSpec, deep_merge, overlaid, split_config, validated
 from mrag_eval.platform import ConfigError
 
 BGE = {"model": "BAAI/bge-reranker-v2-m3", "max_length": 256}

@@ -8,10 +8,8 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from mrag_eval.config import Agent, Retrieval
-from mrag_eval.config._block import Block, KeyRule
-from mrag_eval.config._modes import MODES
-from mrag_eval.config._retrieval import Given
+from mrag_eval.config import MODES, Agent, Block, Given, Retrieval
+from mrag_eval.config._block import KeyRule
 
 
 def rules() -> Iterator[tuple[type[Block], str, KeyRule]]:

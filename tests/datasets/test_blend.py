@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._blend import COUNTRIES, LANGUAGES, bare_question
 from mrag_eval.datasets._blend_mcq import generate, is_valid
-from mrag_eval.platform import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError, tasks_folder
 from tests.task.test_hook import run
 from tests.worlds.small import ScriptedLM
 

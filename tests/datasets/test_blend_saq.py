@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import AgentUsage, RagDoc, Retrieved, RowScores, Scored, Trace
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.datasets._blend_saq import SOURCES, why_invalid
-from mrag_eval.platform import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError, tasks_folder
 from mrag_eval.prompts import load_template
 from mrag_eval.scoring import row_record, score_rows, summarize
 from mrag_eval.scoring._reasons import NO_VOTES

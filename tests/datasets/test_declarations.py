@@ -15,7 +15,7 @@ from packaging.licenses import canonicalize_license_expression
 from pydantic import ValidationError
 
 import mrag_eval.datasets
-from mrag_eval.cli._catalog import list_benchmarks, list_tasks, tasks_folder
+from mrag_eval.cli._catalog import list_benchmarks, list_tasks
 from mrag_eval.config import judged_metrics
 from mrag_eval.core import RowScores
 from mrag_eval.datasets import (
@@ -31,7 +31,7 @@ from mrag_eval.datasets import (
     load_benchmark,
 )
 from mrag_eval.datasets._declaration import OWN_BREAKDOWNS
-from mrag_eval.platform import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError, tasks_folder
 from mrag_eval.scoring import METRICS, row_record, summarize
 from tests.worlds import mkqa as mkqa_rows
 from tests.worlds import nomiracl as nomiracl_files

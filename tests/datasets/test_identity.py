@@ -16,11 +16,18 @@ import pytest
 
 from mrag_eval.config import Measurement, differences, dotted, harmless
 from mrag_eval.core import GivenPassage, RagDoc
-from mrag_eval.datasets import LOADERS, Benchmark, identity_of, load_benchmark, published_rows
+from mrag_eval.datasets import (
+    LOADERS,
+    Benchmark,
+    PublishedPart,
+    PublishedRows,
+    identity_of,
+    load_benchmark,
+    published_rows,
+)
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._files import commit_of
 from mrag_eval.datasets._identity import Status, published_record
-from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
 from mrag_eval.platform import content_key
 from scripts import published_rows as script
 from tests.worlds import mkqa, nomiracl, xlcost, xrag

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.config import dotted, split_config
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.harness import read_task_file
+from mrag_eval.platform import tasks_folder
 from mrag_eval.scoring import METRIC_NAMES
 
 PAPERS: dict[str, list[dict[str, Any]]] = yaml.safe_load(

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.core import RagDoc
-from mrag_eval.datasets import load_benchmark, validate_data
-from mrag_eval.datasets._share import shared
+from mrag_eval.datasets import load_benchmark, shared, validate_data
 from mrag_eval.platform import ConfigError
-from mrag_eval.report.files._results import read_results
+from mrag_eval.report import read_results
 from tests.report.test_export import write_run
 
 

@@ -177,8 +177,7 @@ def retrieval_snippets() -> list[Any]:
 
 @pytest.mark.parametrize("snippet", retrieval_snippets(), ids=lambda s: str(s)[:70])
 def test_snippets_of_the_retrieval_page_are_valid(snippet: dict[str, Any]) -> None:
-    from mrag_eval.config import Retrieval, validated
-    from mrag_eval.config._measures import check_metrics
+    from mrag_eval.config import Retrieval, check_metrics, validated
     from mrag_eval.scoring import METRIC_NAMES
 
     (block,) = snippet

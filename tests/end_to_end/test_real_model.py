@@ -9,8 +9,8 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval import metrics
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.cli._demo import MODEL_FILE, find_model
+from mrag_eval.platform import tasks_folder
 from mrag_eval.scoring import METRICS
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

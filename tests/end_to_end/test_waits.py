@@ -15,8 +15,7 @@ import pytest
 
 from mrag_eval.config import ModelSpec, Retrieval
 from mrag_eval.core import Passage, RagDoc, Ranked, RowScores, Searched
-from mrag_eval.judging._panel import Panel
-from mrag_eval.judging._rubrics import Case, verdict_rubric
+from mrag_eval.judging import Case, Panel, verdict_rubric
 from mrag_eval.models import AuxModel, _local
 from mrag_eval.models.translate._backend import Text
 from mrag_eval.models.translate._lm import LmBackend

@@ -10,7 +10,7 @@ import lm_eval
 import pytest
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.cli._catalog import tasks_folder
+from mrag_eval.platform import tasks_folder
 from tests.worlds.small import ScriptedLM
 
 # The first test embeds 1,190 questions and 240 paragraphs: minutes on two cores, more on a busy machine.

@@ -26,7 +26,8 @@ from mrag_eval.datasets._files import _PACKED
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.scoring import METRICS
-from mrag_eval.systems._shapes import FIELDS, OWN, PASSAGE, PLAIN, SHAPES, decoded, recognised, value_at
+from mrag_eval.systems import OWN, PLAIN, SHAPES, recognised
+from mrag_eval.systems._shapes import FIELDS, PASSAGE, decoded, value_at
 from tests.report.runs import write_run
 from tests.worlds import logs
 from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa

@@ -18,7 +18,7 @@ import pytest
 
 from mrag_eval import Results, evaluate, score
 from mrag_eval.cli import _harness as command
-from mrag_eval.cli._main import main
+from mrag_eval.cli import main
 from mrag_eval.core import Failure
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import compare, read_results, read_samples, verify

@@ -12,9 +12,8 @@ import pytest
 from lm_eval import evaluator
 from lm_eval.tasks import TaskManager
 
-from mrag_eval.harness import Running, running
+from mrag_eval.harness import Running, blank_half_groups, running
 from mrag_eval.harness._command import collect_less
-from mrag_eval.harness._running import blank_half_groups
 from mrag_eval.platform import DataError
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.task import RagTask

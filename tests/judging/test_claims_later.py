@@ -17,8 +17,7 @@ from mrag_eval.cli._app import Session, app
 from mrag_eval.config import GROUNDED, Grounded
 from mrag_eval.models import Reply, load_checker
 from mrag_eval.platform import DataError, MragError, UnwrittenError
-from mrag_eval.report import compare, gate, read_results, read_rules, read_samples, verify
-from mrag_eval.report.files._results import LeafResult
+from mrag_eval.report import LeafResult, compare, gate, read_results, read_rules, read_samples, verify
 from tests.task.test_hook import knows_everything
 from tests.worlds import logs
 from tests.worlds.classifiers import Rule, classifier_folder

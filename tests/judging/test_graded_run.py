@@ -14,9 +14,8 @@ from mrag_eval.config import split_config
 from mrag_eval.core import YES_NO, VerdictScale
 from mrag_eval.judging import verdict_rubric
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import EXPORTS, read_results
+from mrag_eval.report import EXPORTS, read_results, read_samples
 from mrag_eval.report.files._results import LaterVerdicts
-from mrag_eval.report.files._samples import read_samples
 from mrag_eval.scoring import METRIC_NAMES
 from tests.worlds.judged_runs import cli, run_task, serving_judges
 from tests.worlds.model_server import ModelServer, said

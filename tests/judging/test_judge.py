@@ -14,9 +14,18 @@ from hypothesis import strategies as st
 
 from mrag_eval.config import Judge, load_config
 from mrag_eval.core import Hit, RagDoc, Scored
-from mrag_eval.judging import Case, Panel, Rubric, build_panel, verdict_rubric
+from mrag_eval.judging import (
+    Case,
+    Panel,
+    Rubric,
+    build_panel,
+    relevance_rubric,
+    sufficiency_rubric,
+    support_rubric,
+    verdict_rubric,
+)
 from mrag_eval.judging._answers import case_of
-from mrag_eval.judging._rubrics import relevance_rubric, sufficiency_rubric, support_rubric, verdict_prompts
+from mrag_eval.judging._rubrics import verdict_prompts
 from mrag_eval.models import Reply
 from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.prompts import builtin_names, defuse, load_template

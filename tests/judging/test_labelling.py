@@ -17,9 +17,8 @@ from mrag_eval.judging import Panel
 from mrag_eval.judging import _relevance as labelling
 from mrag_eval.judging._relevance import OTHER_LANGUAGE, Labeller, labelled, labeller_for
 from mrag_eval.platform import ConfigError, to_json
-from mrag_eval.scoring import NO_ANSWERS, LabellingShare, RowRecord, label_line, score_rows
+from mrag_eval.scoring import NO_ANSWERS, LabellingShare, LabelRecord, RowRecord, label_line, score_rows
 from mrag_eval.scoring._relevance_table import label_table
-from mrag_eval.scoring._row_records import LabelRecord
 from tests.task.test_hook import knows_everything, run, run_ranks
 from tests.worlds.judges import ScriptedJudge, failing, lists_answers
 from tests.worlds.small import BASE, write_task

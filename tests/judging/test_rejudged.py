@@ -14,9 +14,7 @@ from mrag_eval.config import GROUNDED, Grounded, verdict_metrics
 from mrag_eval.core import LABEL_SHARE, Claim, Grounding, Hit, Judgement, RagDoc, Scored, VerdictScale
 from mrag_eval.models import load_checker
 from mrag_eval.platform import UnwrittenError
-from mrag_eval.report import read_results
-from mrag_eval.report.files._results import LeafResult
-from mrag_eval.report.files._samples import read_samples, sample_files
+from mrag_eval.report import LeafResult, read_results, read_samples, sample_files
 from mrag_eval.scoring import METRICS, more_is_better, score_rows
 from tests.worlds.classifiers import Rule, classifier_folder
 from tests.worlds.judged_runs import cli, judges_told, run_task, serving_judges

@@ -20,16 +20,16 @@ import pytest
 import mrag_eval
 from mrag_eval.config import Judge, validated
 from mrag_eval.core import YES_NO, Judgement, RagDoc, RowScores, Scored, VerdictScale, VerdictValue, Vote
-from mrag_eval.judging import Panel, verdict_rubric
-from mrag_eval.judging._answers import case_of, judged
+from mrag_eval.judging import Panel, judged, verdict_rubric
+from mrag_eval.judging._answers import case_of
 from mrag_eval.metrics import Estimate
 from mrag_eval.models import AuxModel, Ledger
 from mrag_eval.models import Verdict as ReadVerdict
 from mrag_eval.platform import ConfigError, Store, from_json, to_json
+from mrag_eval.report import Sample
 from mrag_eval.report.comparison._changed_rows import ChangedRow
 from mrag_eval.report.comparison._changed_text import votes_text
 from mrag_eval.report.files._row_texts import RowTexts
-from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.page.sections._judges import _agreement_points
 from mrag_eval.scoring import (

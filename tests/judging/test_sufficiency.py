@@ -12,8 +12,7 @@ from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.config import Judge, Retrieval
 from mrag_eval.core import Hit, Judgement, RagDoc, Scored, Vote
-from mrag_eval.judging import Panel, sufficiency_judged, verdict_rubric
-from mrag_eval.judging._rubrics import sufficiency_rubric
+from mrag_eval.judging import Panel, sufficiency_judged, sufficiency_rubric, verdict_rubric
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import render
 from mrag_eval.report.tables._layouts import layout_tables

@@ -23,9 +23,9 @@ from mrag_eval.metrics import (
     correct_language_rate,
     counted_together,
     load_detector,
+    unknown_to,
 )
 from mrag_eval.metrics._language_detection import canonical
-from mrag_eval.metrics._language_rate import unknown_to
 from mrag_eval.platform import ConfigError, MetricError, MissingExtraError
 from tests.metrics.fasttext_file import write_fasttext
 

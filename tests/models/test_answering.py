@@ -21,8 +21,7 @@ from lm_eval.tasks import TaskManager
 from sqlitedict import SqliteDict
 
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.models import UNKNOWN_MODEL, Answering, answering, evaluating, own_replies
-from mrag_eval.models._remedies import remedy
+from mrag_eval.models import UNKNOWN_MODEL, Answering, answering, evaluating, own_replies, remedy
 from mrag_eval.platform import MragError
 from mrag_eval.task import RagTask
 from tests.models import test_bodies

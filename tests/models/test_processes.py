@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.models import AuxModel
-from mrag_eval.models._reply import Reply
+from mrag_eval.models import AuxModel, Reply
 from mrag_eval.platform import Claims, Store, content_key
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, asked, echo

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrag_eval.platform import DataError, read_sheet, write_sheet
-from mrag_eval.platform._sheets import MAX_CELL, escaped, unescaped
+from mrag_eval.platform import DataError, escaped, read_sheet, unescaped, write_sheet
+from mrag_eval.platform._sheets import MAX_CELL
 
 COLUMNS = ("id", "question", "category")
 ROWS = [

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import (
+    Changes,
     check_page_url,
     compare,
     comparison_changes,
@@ -27,7 +28,6 @@ from mrag_eval.report import (
     write_changes,
 )
 from mrag_eval.report.comparison._changed_gather import subject_of
-from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_passages
 from mrag_eval.report.comparison._changed_where import cause_tables, most_telling, where_worse
 from mrag_eval.report.comparison._gate_rules import Rules

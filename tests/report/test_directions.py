@@ -20,8 +20,7 @@ from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._shapes import shade
 from mrag_eval.report.page.sections._leaderboard import _board
 from mrag_eval.report.tables._leaderboard import Board, Entry, boards
-from mrag_eval.scoring import METRICS, direction_lines, more_is_better, scale_of
-from mrag_eval.scoring._task_level import TASK_MEASURES
+from mrag_eval.scoring import METRICS, TASK_MEASURES, direction_lines, more_is_better, scale_of
 from tests.report.test_export import write_run
 from tests.report.test_leaderboard import LANGUAGES, row
 from tests.report.test_leaderboard import _write as write_system

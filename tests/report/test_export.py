@@ -19,12 +19,11 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from mrag_eval.config import deep_merge
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import EXPORTS, Options, TaskConfig, export, render, score_tables
+from mrag_eval.report import EXPORTS, Options, TaskConfig, export, read_results, render, score_tables
 from mrag_eval.report.exports import _push as push
 from mrag_eval.report.exports._latex import escaped, latex_table
 from mrag_eval.report.exports._licences import source_of
 from mrag_eval.report.exports._runs import runs_of
-from mrag_eval.report.files._results import read_results
 from tests.report.eee_schema import RECORD, ROW
 from tests.worlds.measured import with_all_records
 

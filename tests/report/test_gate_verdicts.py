@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import (
+    GateResult,
     compare,
     gate,
     gate_changes,
@@ -23,7 +24,7 @@ from mrag_eval.report import (
     starter_rules,
     write_baseline,
 )
-from mrag_eval.report.comparison._gate_rules import Check, GateResult, Rules
+from mrag_eval.report.comparison._gate_rules import Check, Rules
 from tests.report.runs import row, write_run
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mrag_eval import score
 from mrag_eval.platform import DataError
+from mrag_eval.report import sample_files
 from mrag_eval.report.files._runs import read_runs
-from mrag_eval.report.files._samples import sample_files
 from tests.worlds import logs
 from tests.worlds.logs import rows_of
 

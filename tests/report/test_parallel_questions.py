@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.datasets import load_benchmark
+from mrag_eval.platform import tasks_folder
 from mrag_eval.report import consistency
 from tests.task.test_hook import run
 from tests.worlds.small import ScriptedLM

@@ -15,8 +15,8 @@ from mrag_eval.report.tables._layout_schema import Layout, layout_names, load_la
 from mrag_eval.report.tables._requirements import REQUIRED
 from mrag_eval.report.tables._row_runs import Slot, slots
 from mrag_eval.report.tables._row_settings import _choices, fit
-from mrag_eval.retrievers.corpora._kilt import FILE, kilt_edition
-from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
+from mrag_eval.retrievers import kilt_edition, wikipedia_edition
+from mrag_eval.retrievers.corpora._kilt import FILE
 from tests.report.rows import every_slot, filling, with_record
 
 

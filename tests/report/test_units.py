@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from mrag_eval._front._results import Results
+from mrag_eval._front import Results
 from mrag_eval.core import Scale
 from mrag_eval.metrics import concurrence_scores
-from mrag_eval.report import Options, export, render, score_table
-from mrag_eval.report.comparison._gate_rules import Check, GateResult
-from mrag_eval.report.comparison._gate_text import gate_lines, junit
+from mrag_eval.report import GateResult, Options, export, gate_lines, junit, render, score_table
+from mrag_eval.report.comparison._gate_rules import Check
 from mrag_eval.report.exports._runs import runs_of
 from mrag_eval.scoring import METRICS, scale_of
 from tests.report.test_export import write_run

@@ -10,8 +10,17 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import MODES, deep_merge, upper_bound
-from mrag_eval.report import EXPORTS, Options, compare, comparison_text, export, render, score_tables, write_report
-from mrag_eval.report.files._results import read_results
+from mrag_eval.report import (
+    EXPORTS,
+    Options,
+    compare,
+    comparison_text,
+    export,
+    read_results,
+    render,
+    score_tables,
+    write_report,
+)
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row, with_record

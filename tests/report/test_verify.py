@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli import main
-from mrag_eval.cli._catalog import tasks_folder
+from mrag_eval.platform import tasks_folder
 from mrag_eval.report import unsupported, verify
 from tests.worlds.small import BASE, write_task, write_world
 from tests.worlds.xlcost import write

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.datasets import load_benchmark
-from mrag_eval.platform import ConfigError, CorpusError, DataError
+from mrag_eval.platform import ConfigError, CorpusError, DataError, tasks_folder
 from mrag_eval.retrieval import TitledPage, build_bordirlines, paragraphs
 from mrag_eval.retrieval._bordirlines_pages import with_texts
 from mrag_eval.retrieval._bordirlines_titles import language_links, read_titles

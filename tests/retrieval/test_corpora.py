@@ -20,12 +20,12 @@ from mrag_eval.retrieval import (
     CorpusSettings,
     build_corpus,
     corpora_folder,
+    corpus_path,
     known_corpora,
     open_index,
     preset_languages,
     unfinished_corpora,
 )
-from mrag_eval.retrieval._corpora import corpus_path
 from mrag_eval.retrievers import Document, Edition, load_index, wikipedia_edition
 from tests.programs import Programs
 from tests.retrievers.wiki_files import KOREAN, PAGES, article, write_copy, write_dump, write_kilt

@@ -11,7 +11,7 @@ import pytest
 from mrag_eval.config import Measurement, Retrieval, by_content, differences, validated
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark, Published
-from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report import TaskConfig
 from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrieval.sources import Missing, source_for
 from mrag_eval.retrievers import Document, Edition, build_index

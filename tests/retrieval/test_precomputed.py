@@ -17,10 +17,9 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Passage
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.platform import ConfigError, CorpusError, DataError
-from mrag_eval.retrieval import retrieve
+from mrag_eval.retrieval import read_run, retrieve
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.sources import Missing, source_for
-from mrag_eval.retrieval.sources._run_file import read_run
 from mrag_eval.retrievers import build_index
 from tests.task.test_hook import run as run_task
 from tests.worlds.small import BASE, write_task

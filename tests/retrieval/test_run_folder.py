@@ -24,9 +24,9 @@ from mrag_eval.core import (
     TracedHit,
     TracedRound,
 )
-from mrag_eval.models.translate._table import write_table
+from mrag_eval.models import write_table
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.retrieval import RunFolder, open_folder, retrieve_into
+from mrag_eval.retrieval import RunFolder, open_folder, read_run, retrieve_into
 from mrag_eval.retrieval.agents._loop import Agents
 from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
@@ -36,7 +36,6 @@ from mrag_eval.retrieval.sources._given import GivenPassages
 from mrag_eval.retrieval.sources._gold import GoldPassages
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.retrieval.sources._published import PublishedLists
-from mrag_eval.retrieval.sources._run_file import read_run
 from mrag_eval.retrieval.sources._trec_run import TrecRun
 from mrag_eval.task import RagTask
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan

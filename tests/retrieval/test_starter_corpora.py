@@ -20,17 +20,18 @@ from mrag_eval.cli import main
 from mrag_eval.config import Retrieval
 from mrag_eval.core import CORAL_POOL
 from mrag_eval.platform import ConfigError, CorpusError, DataError
-from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report import TaskConfig
 from mrag_eval.retrieval import (
     CorpusSettings,
     build_starter,
     corpora_folder,
+    corpus_path,
     known_corpora,
     open_index,
     plan_starter,
     unfinished_corpora,
 )
-from mrag_eval.retrieval._corpora import corpus_path, index_record
+from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrievers import index_info, merge_indexes, starters
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,8 +17,7 @@ from lm_eval.tasks import TaskManager
 from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Failure, GivenPassage, Passage, RagDoc, Retrieved, TextKind, base_language
 from mrag_eval.datasets import Benchmark, load_benchmark
-from mrag_eval.models import Translation, Translator
-from mrag_eval.models.translate._table import write_table
+from mrag_eval.models import Translation, Translator, write_table
 from mrag_eval.models.translate._translator import OUTCOMES
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import retrieve

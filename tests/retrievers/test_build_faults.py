@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.platform import CorpusError, room_on_disk
-from mrag_eval.platform._disk import is_full
+from mrag_eval.platform import CorpusError, is_full, room_on_disk
 from mrag_eval.retrievers import index_info, load_index
 from tests.retrievers.faulty_build import FOLDER, POINTS, arguments, arm, build
 

@@ -14,10 +14,9 @@ import pytest
 from mrag_eval.core import Passage
 from mrag_eval.platform import ConfigError, CorpusError, MissingExtraError
 from mrag_eval.platform import _attempts as attempts
-from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index
+from mrag_eval.retrievers import Embedder, build_index, load_embedder, load_index, parse_spec
 from mrag_eval.retrievers.embedding import _embedders as embedders
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
-from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
 from mrag_eval.retrievers.recipes._recipe import recipe_of, recipes
 from tests.worlds.embedding_server import Endpoint, serving
 

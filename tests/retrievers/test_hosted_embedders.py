@@ -13,10 +13,9 @@ import pytest
 
 from mrag_eval.core import Passage
 from mrag_eval.platform import ConfigError, CorpusError
-from mrag_eval.retrievers import allowed_spec, build_index, load_index
+from mrag_eval.retrievers import allowed_spec, build_index, load_index, parse_spec
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
 from mrag_eval.retrievers.embedding._apis import APIS
-from mrag_eval.retrievers.embedding._embedder_spec import parse_spec
 from tests.worlds.embedding_server import Endpoint, serving
 
 

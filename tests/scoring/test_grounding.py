@@ -9,10 +9,21 @@ import pytest
 
 from mrag_eval.config import GROUNDED
 from mrag_eval.core import Failure, Hit, RagDoc, Retrieved, RowScores, Scored
-from mrag_eval.scoring import EVIDENCE, METRICS, RowRecord, better_side, row_record, score_rows, support_by
+from mrag_eval.scoring import (
+    DECLINED,
+    EMPTY,
+    EVIDENCE,
+    METRICS,
+    NO_CORRECT,
+    RowRecord,
+    better_side,
+    row_record,
+    score_rows,
+    support_by,
+)
 from mrag_eval.scoring import with_grounding as checked
 from mrag_eval.scoring._grounding import claims_of
-from mrag_eval.scoring._reasons import DECLINED, EMPTY, NO_CLASSIFIER, NO_CORRECT, NO_PASSAGES
+from mrag_eval.scoring._reasons import NO_CLASSIFIER, NO_PASSAGES
 from tests.worlds.classifiers import Holds
 
 TOWER = Hit("tower", "de", "Der Turm von Varn wurde 1841 gebaut.", 1.0, 1)

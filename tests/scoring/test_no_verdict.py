@@ -10,8 +10,8 @@ import pytest
 
 from mrag_eval.report import compare, gate, write_baseline
 from mrag_eval.report.comparison._gate_rules import Rules
-from mrag_eval.scoring import PanelShare, RowRecord
-from mrag_eval.scoring._panel_table import panel_line, panel_table
+from mrag_eval.scoring import PanelShare, RowRecord, panel_line
+from mrag_eval.scoring._panel_table import panel_table
 from tests.report.runs import row, write_run
 
 

@@ -15,8 +15,7 @@ import mrag_eval
 from mrag_eval.config import Measurement
 from mrag_eval.core import RagDoc, Scored
 from mrag_eval.platform import ConfigError, DataError, FunctionName, _functions
-from mrag_eval.report import compare, gate, load_results, read_rules
-from mrag_eval.report.page._score_table import score_tables
+from mrag_eval.report import compare, gate, load_results, read_rules, score_tables
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,

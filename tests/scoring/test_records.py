@@ -34,11 +34,13 @@ from mrag_eval.scoring import (
     PromptCounts,
     RowRecord,
     TaskScores,
+    TerritoryAnswer,
+    TerritoryQuestion,
     row_record,
     sufficiency_record,
     summarize,
 )
-from mrag_eval.scoring._row_records import CitedAnswer, TerritoryAnswer, TerritoryQuestion
+from mrag_eval.scoring._row_records import CitedAnswer
 
 TERRITORY: dict[str, Any] = {
     "claimants": ("South Sudan", "Sudan"),

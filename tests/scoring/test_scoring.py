@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from mrag_eval.config._measures import check_metrics, deepest_cutoff
+from mrag_eval.config import check_metrics
+from mrag_eval.config._measures import deepest_cutoff
 from mrag_eval.core import Hit, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import (

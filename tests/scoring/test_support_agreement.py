@@ -9,7 +9,7 @@ import pytest
 from mrag_eval.config import GROUNDED
 from mrag_eval.core import SUPPORT, Claim, Grounding, Hit, RagDoc, Scored, Span, Vote
 from mrag_eval.judging._claims import voted_claim
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report import Sample
 from mrag_eval.report.page._samples import _support
 from mrag_eval.scoring import LabelledAnswer, LabelledSentence, RowRecord, SupportAgreement, against_labels, score_rows
 from mrag_eval.scoring._grounding import evidence_pair

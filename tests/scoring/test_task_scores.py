@@ -11,10 +11,8 @@ import pytest
 
 from mrag_eval.core import Failure
 from mrag_eval.platform import DataError
-from mrag_eval.report import TaskConfig
-from mrag_eval.report.files._results import LeafResult
-from mrag_eval.scoring import RowRecord, TerritoryQuestion, _reasons, summarize, territory_values
-from mrag_eval.scoring._row_records import TerritoryAnswer
+from mrag_eval.report import LeafResult, TaskConfig
+from mrag_eval.scoring import RowRecord, TerritoryAnswer, TerritoryQuestion, _reasons, summarize, territory_values
 from tests.task.test_hook import build, run
 from tests.worlds.small import BASE, ScriptedLM, write_task
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.harness import score_table
+from mrag_eval.platform import tasks_folder
 from mrag_eval.report import compare, comparison_text, gate, read_rules, starter_rules, unsupported, write_baseline
 from tests.task.test_bordirlines_task import answers_of, lines, replay
 from tests.task.test_hook import run

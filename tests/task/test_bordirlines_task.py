@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli._catalog import tasks_folder
-from mrag_eval.platform import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError, tasks_folder
 from mrag_eval.scoring import RowRecord, territory_values
 from tests.task.test_hook import build, run
 from tests.worlds.bordirlines import TERRITORIES, real_queries, write_bordirlines

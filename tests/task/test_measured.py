@@ -41,8 +41,7 @@ from mrag_eval.models import portable_identity
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import tasks_folder
 from mrag_eval.report.files._measured import measurement_of
-from mrag_eval.scoring import METRIC_NAMES
-from mrag_eval.scoring._panel_table import panel_of
+from mrag_eval.scoring import METRIC_NAMES, panel_of
 from tests.task.test_hook import build
 from tests.task.test_hook import run as run_small
 from tests.worlds.judges import ScriptedJudge, supports

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.cli._catalog import tasks_folder
+from mrag_eval.platform import tasks_folder
 from tests.programs import Programs
 from tests.tables import single_spaced
 from tests.validity.everywhere import check_everywhere, every_place, plain_name

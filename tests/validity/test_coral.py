@@ -24,11 +24,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import CORAL_POOL, Passage
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.datasets._click import CATEGORY_SIZES
+from mrag_eval.platform import tasks_folder
 from mrag_eval.retrievers import build_index
 from tests.datasets.test_blend import write_csv
 from tests.programs import Programs

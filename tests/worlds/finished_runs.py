@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mrag_eval import harness
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.judging import Panel
+from mrag_eval.platform import tasks_folder
 from mrag_eval.retrieval.agents._loop import Agents
 from tests.retrieval.agents.scripted import ScriptedAgent, plan
 from tests.worlds import xlcost, xrag

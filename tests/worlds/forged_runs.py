@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.cli._catalog import tasks_folder
-from mrag_eval.platform import MragError, content_key
-from mrag_eval.report import Verified, verify
+from mrag_eval.platform import MragError, content_key, tasks_folder
+from mrag_eval.report import Verified, read_samples, verify
 from mrag_eval.report.files._results import read_result_file
-from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._harness_checks import directions_of, reported_again
 from mrag_eval.report.verification._task_here import TaskHere

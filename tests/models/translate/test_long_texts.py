@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import Failure
-from mrag_eval.models import AuxModel, Translator
-from mrag_eval.models._spec import identity
+from mrag_eval.models import AuxModel, Translator, identity, longest_piece
 from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._lm import LmBackend
 from mrag_eval.models.translate._pieces import halves, packed, whole
-from mrag_eval.models.translate._reply_size import _MARGIN, expected_tokens, longest_piece, longest_sentence
+from mrag_eval.models.translate._reply_size import _MARGIN, expected_tokens, longest_sentence
 from mrag_eval.platform import Store
 from tests.worlds.long_articles import WRITTEN, articles, cut_at, english, language, outline, source_of, translating
 from tests.worlds.model_server import Answer, ModelServer, said

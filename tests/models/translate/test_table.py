@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import TableSpec
-from mrag_eval.models import build_translator
-from mrag_eval.models.translate._table import load_table, table_lines, write_table
+from mrag_eval.models import build_translator, write_table
+from mrag_eval.models.translate._table import load_table, table_lines
 from mrag_eval.platform import ConfigError, DataError
 
 PARALLEL = [

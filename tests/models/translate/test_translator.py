@@ -11,9 +11,9 @@ import pytest
 
 from mrag_eval.config import TableSpec
 from mrag_eval.core import Failure, TextKind
-from mrag_eval.models import Translation, Translator, build_translator, total_counts
+from mrag_eval.models import Translation, Translator, build_translator, total_counts, write_table
 from mrag_eval.models.translate._backend import Text, Translated
-from mrag_eval.models.translate._table import load_table, write_table
+from mrag_eval.models.translate._table import load_table
 from mrag_eval.models.translate._translator import OUTCOMES, counts_line
 from mrag_eval.platform import DataError, Store
 

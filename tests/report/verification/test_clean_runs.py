@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.cli._catalog import tasks_folder
 from mrag_eval.core import Failure, ModelReply
 from mrag_eval.datasets._registry import _load
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, tasks_folder
 from mrag_eval.report import compare, verify
 from mrag_eval.report.files._leaves import result_leaves
 from mrag_eval.retrieval import open_folder, retrieve_into
