@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.build._adding import add_documents
     from mrag_eval.retrievers.build._build import build_index
     from mrag_eval.retrievers.build._cached import cached_index
+    from mrag_eval.retrievers.build._centering import center_index
     from mrag_eval.retrievers.build._merging import join_indexes, merge_indexes
     from mrag_eval.retrievers.build._progress import log
     from mrag_eval.retrievers.build._replacing import check_replaceable, discard, finish_removal, recover
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         merge_by_quota,
         merge_by_rank_share,
         merge_by_score,
+        merge_by_turns,
         merge_by_zscore,
         query_turn,
         reciprocal_rank_fusion,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.index._index import Index
     from mrag_eval.retrievers.index._lengths import median_lengths
     from mrag_eval.retrievers.index._load import check_embedder, index_info, load_index, verify_index
+    from mrag_eval.retrievers.index._means import LanguageMeans
     from mrag_eval.retrievers.milvus._milvus import MilvusIndex, MilvusPlace, milvus_info, open_milvus, verify_milvus
     from mrag_eval.retrievers.milvus._milvus_load import load_into_milvus
     from mrag_eval.retrievers.rerank._bge_m3 import load_bge_m3
@@ -73,6 +76,7 @@ __all__ = [
     "FailedBatch",
     "ImportRecord",
     "Index",
+    "LanguageMeans",
     "Manifest",
     "MilvusIndex",
     "MilvusPlace",
@@ -89,6 +93,7 @@ __all__ = [
     "batch_size_for",
     "build_index",
     "cached_index",
+    "center_index",
     "check_embedder",
     "check_replaceable",
     "checked_scores",
@@ -115,6 +120,7 @@ __all__ = [
     "merge_by_quota",
     "merge_by_rank_share",
     "merge_by_score",
+    "merge_by_turns",
     "merge_by_zscore",
     "merge_indexes",
     "milvus_info",

@@ -14,6 +14,7 @@ from mrag_eval._front._arguments import Block, folder_for
 from mrag_eval._front._evaluate import evaluate
 from mrag_eval._front._strategy_data import OwnData, read_own
 from mrag_eval._front._strategy_grid import Strategy, strategies_of
+from mrag_eval._front._strategy_merges import merge_gains
 from mrag_eval._front._strategy_verdict import Measured, Strategies, ranked
 from mrag_eval.config import RAG, SHOWN, check_metrics, deep_merge, listed_by, relevance_measures, undotted
 from mrag_eval.platform import ConfigError, DataError, MragError, content_key, json_from, write_whole
@@ -21,7 +22,7 @@ from mrag_eval.platform import ConfigError, DataError, MragError, content_key, j
 if TYPE_CHECKING:
     from mrag_eval.planning import Plan
     from mrag_eval.report import ResultFile
-    from mrag_eval.scoring import TaskScores
+    from mrag_eval.scoring import RowRecord, TaskScores
     from mrag_eval.task import RagTask
 
 # Questions that are searched for one at a time, to see how long it takes; the first one loads what has to be loaded.
@@ -274,13 +275,11 @@ class _Study:
 
         A strategy without a value is refused; if no question is common to all, so is the one with the fewest.
         """
-        from mrag_eval.report import read_samples
         from mrag_eval.scoring import summarize
 
         rows, valued = {}, {}
         for name, leaf in file.leaves.items():
-            path = file.samples(name)
-            rows[name] = [] if path is None else [sample.record for sample in read_samples(path)]
+            rows[name] = _records(file, name)
             valued[name] = {row.row for row in rows[name] if self.metric in row.values}
             if not valued[name]:
                 reasons = leaf.unscored.get(self.metric, ())
@@ -340,6 +339,8 @@ class _Study:
         names = [name for name in self.tasks if name not in refused]
         file = self.scores(names)
         found, common = self.on_common(file, refused)
+        rows = {name: [row for row in _records(file, name) if row.row in common] for name in names if name in found}
+        gains = merge_gains({name: self.asked[name].settings for name in rows}, rows, self.metric, seed)
         measured = [self._measured(name, found[name]) for name in names if name in found]
         if not measured:
             raise DataError(
@@ -356,7 +357,7 @@ class _Study:
         ]
         part = f"scored      the {len(common):,} questions of {self._rows:,} that every strategy has a value for"
         notes = (*self.data.notes, *([part] if len(common) < self._rows else []), *failed)
-        return Strategies(self.metric, tuple(measured), tests, refused, notes, file.path, self.folder / "tasks")
+        return Strategies(self.metric, tuple(measured), tests, refused, notes, file.path, self.folder / "tasks", gains)
 
     def _measured(self, name: str, scores: TaskScores) -> Measured:
         quality, plan = scores.metrics[self.metric], self.plans[name]
@@ -375,6 +376,13 @@ class _Study:
             sum(money) / self._rows if costs and len(money) == len(costs) else None,
             any(cost.basis == "at most" and cost.of_model for cost in plan.costs),
         )
+
+
+def _records(file: ResultFile, name: str) -> list[RowRecord]:
+    from mrag_eval.report import read_samples
+
+    path = file.samples(name)
+    return [] if path is None else [sample.record for sample in read_samples(path)]
 
 
 def _numbers(task: RagTask, rows: Sequence[str]) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from mrag_eval._front._strategy_merges import TRIED
 from mrag_eval.config import MODES, Retrieval, upper_bound, validated
 from mrag_eval.platform import ConfigError, MragError, did_you_mean
 
@@ -48,11 +49,19 @@ def strategies_of(
     modes = ["all", *(name for name in MODES if name != "all")]
     own = fixed.get("retriever") is not None or any(vary.get("retriever", ()))
     defaults = {"mode": modes, "kind": ("own", *_KINDS) if own else _KINDS}
+    # merges are for lists that several languages fill, by scores that compare
+    merged = not {"mode", "merge"} & {*vary, *fixed}
     grid = {key: [fixed[key]] if key in fixed else values for key, values in defaults.items()} | dict(vary)
     found: dict[str, Strategy] = {}
     refused: dict[str, MragError] = {}
-    for settings in _combined(grid):
-        shown = {key: value for key, value in settings.items() if len(grid[key]) > 1 or key in ("mode", "kind")}
+    combined = list(_combined(grid))
+    if merged:
+        direct = [one for one in combined if (one["mode"], one.get("kind")) == ("all", "dense")]
+        combined += [{**one, "merge": merge} for one in direct for merge in TRIED]
+    for settings in combined:
+        shown = {
+            key: value for key, value in settings.items() if len(grid.get(key, TRIED)) > 1 or key in ("mode", "kind")
+        }
         name = "_".join(_word(key, value) for key, value in shown.items())
         if name in found or name in refused:
             name = f"{name}_{len(found) + len(refused)}"

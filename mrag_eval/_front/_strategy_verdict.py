@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrag_eval._front._strategy_merges import MergeGain, merges_sentence, merges_text
 from mrag_eval.config import SHOWN
 from mrag_eval.core import decimal, interval_text, p_text, pipe_table, points, score_text
 from mrag_eval.platform import number_of
@@ -91,6 +92,7 @@ class Strategies:
         notes: lines on questions and documents, on those that the scores are over if not all, and on what failed.
         path: the result file, for ``mrag-eval report``.
         tasks: the folder of the strategies' task files.
+        merges: what merges gain over ``score``.
     """
 
     metric: str
@@ -100,6 +102,7 @@ class Strategies:
     notes: tuple[str, ...]
     path: Path
     tasks: Path
+    merges: tuple[MergeGain, ...] = ()
 
     @property
     def best(self) -> Measured:
@@ -111,8 +114,15 @@ class Strategies:
         """Return the best and all that are not shown to be worse and are near it: of the front, the cheapest first.
 
         Near is a difference that is smaller than what this many questions show with 80% power, if they show 10 points.
-        Otherwise a strategy that is not shown to be worse is open: there are too few questions.
+        Otherwise a strategy that is not shown to be worse is open: there are too few questions. A merge whose gain over
+        ``score`` is not shown is none of them.
         """
+        unshown = {gain.name: gain.base for gain in self.merges if not gain.is_shown}
+        kept = tuple(one for one in self._near if one.name not in unshown)
+        return kept or tuple(one for one in self.measured if one.name == unshown.get(self.best.name, self.best.name))
+
+    @property
+    def _near(self) -> tuple[Measured, ...]:
         front, unsure = self.front, self.open
         kept = [
             ((one not in front, *price[:2], -one.value, price[2]), one)
@@ -155,7 +165,8 @@ class Strategies:
     def sentences(self) -> tuple[str, ...]:
         """Return what follows: the best beside the default, and whether a cheaper one is good enough."""
         best, default, enough = self.best, self.measured[0], self.good_enough
-        return (self._beside(best, default), self._decided(best, enough))
+        merges = [merges_sentence(self.merges, base) for base in dict.fromkeys(gain.base for gain in self.merges)]
+        return (self._beside(best, default), self._decided(best, enough[0]), *merges)
 
     def _beside(self, best: Measured, default: Measured) -> str:
         what = "shows the document for" if self.metric == SHOWN else f"has {self.metric}"
@@ -180,7 +191,8 @@ class Strategies:
         low, high = best.pairs[pair].low, default.pairs[pair].high
         return low is not None and high is not None and low > high
 
-    def _decided(self, best: Measured, enough: Sequence[Measured]) -> str:
+    def _decided(self, best: Measured, chosen: Measured) -> str:
+        enough = self._near
         if len(self.measured) == 1:
             return f"{best.name} is the only one that ran"
         unsure = _few([one.name for one in self.open])
@@ -193,13 +205,13 @@ class Strategies:
         names = ", ".join(one.name for one in enough)
         besides = f"; too few questions to tell it from {unsure}" if unsure else ""
         if not any(found.better or found.worse for found in others):
-            costs = f"{enough[0].name} costs no more than the others"
+            costs = f"{chosen.name} costs no more than the others"
             return f"no winner: {names} are equal on every question; {costs}{besides}"
         seen = self._unseen(enough)
-        if enough[0] is best:
-            names = ", ".join(one.name for one in enough[1:])
+        if chosen is best:
+            names = ", ".join(one.name for one in enough if one is not best)
             return f"no winner: {names} not shown to be worse; {best.name} is also the cheapest of these{seen}{besides}"
-        cheap, found = enough[0], self.less_best(enough[0])
+        cheap, found = chosen, self.less_best(chosen)
         prices = {one.name: price for price, one in self._priced}
         (cost, time, _), (most, longest, _) = prices[cheap.name], prices[best.name]
         less = "is cheaper" if cost < most else "is faster" if time < longest else "costs no more"
@@ -257,7 +269,13 @@ class Strategies:
             names.setdefault(why, []).append(name)
         left = "\n".join(["did not run", *(f"  {_few(those)}: {why}" for why, those in names.items())])
         return "\n\n".join(
-            ["\n".join(self.notes), self._table(), *([left] if names else []), "\n".join(self.sentences)]
+            [
+                "\n".join(self.notes),
+                self._table(),
+                *([merges_text(self.merges)] if self.merges else []),
+                *([left] if names else []),
+                "\n".join(self.sentences),
+            ]
         )
 
     def _table(self) -> str:

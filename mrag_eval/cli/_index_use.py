@@ -11,6 +11,7 @@ import typer
 
 from mrag_eval.cli._index_text import echo_approximate, echo_ids, echo_imported, echo_index, echo_stored, passages_of
 from mrag_eval.cli._options import Memory, pairs_of
+from mrag_eval.platform import number_of
 
 _Index = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
 _Uri = Annotated[
@@ -43,6 +44,22 @@ def merge(
 
     index = merge_indexes(parts, path, overwrite=overwrite, factory=factory, memory_budget=memory, recall=recall)
     echo_index(path, index)
+
+
+def center(path: _Index) -> None:
+    """Compute the mean vector of each language from the stored vectors, for retrieval.merge=centered and turns.
+
+    A new index has them already. Nothing is embedded, and the index keeps its fingerprint. After an interruption, run
+    the command again.
+    """
+    from mrag_eval.retrievers import center_index
+
+    means = center_index(path)
+    count = sum(means.counts.values())
+    typer.echo(
+        f"{path}: means of {number_of(len(means.counts), 'language')}, {number_of(count, 'vector')} · "
+        f"fingerprint {means.fingerprint[:8]}"
+    )
 
 
 def milvus(

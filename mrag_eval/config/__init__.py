@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from mrag_eval.config._prompt import Prompt
     from mrag_eval.config._provenance import package_versions, provenance
     from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
-    from mrag_eval.config._retrieval import PUBLISHED, QUOTAS, Given, Retrieval
+    from mrag_eval.config._retrieval import CENTERED, NO_MEANS, PUBLISHED, Given, Retrieval
     from mrag_eval.config._retriever import Retriever
     from mrag_eval.config._system import RAG, SystemSpec, system_spec
     from mrag_eval.config._task import TaskBlocks, split_config
@@ -83,6 +83,7 @@ else:
 __all__ = [
     "ALL_BUT_THE_MODEL",
     "BLOCKS",
+    "CENTERED",
     "CONTEXT_PAIR",
     "CORRECT",
     "DECIDING",
@@ -94,9 +95,9 @@ __all__ = [
     "HOLDS_ANSWER",
     "JUDGES",
     "MODES",
+    "NO_MEANS",
     "OWN_CONTEXTS",
     "PUBLISHED",
-    "QUOTAS",
     "RAG",
     "RANKING_MEASURE",
     "RERANKED",

@@ -22,9 +22,18 @@ from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.core import normalize_language
 from mrag_eval.platform import ConfigError, HubPlace, did_you_mean
 
-Merge = Literal["score", "rrf", "quota", "quota_documents", "quota_passages", "zscore", "rank_norm"]
-# Merges that divide the places by language; the seed decides which languages get the remainder.
-QUOTAS = ("quota", "quota_documents", "quota_passages")
+Merge = Literal[
+    "score", "rrf", "quota", "quota_documents", "quota_passages", "zscore", "rank_norm", "centered", "turns"
+]
+# Merges that make a set: they divide the places among languages, or among other merges.
+_SETS = ("quota", "quota_documents", "quota_passages", "turns")
+# Merges that subtract from a score that of the mean of the passage's language, and why a kind of index has none.
+CENTERED = ("centered", "turns")
+NO_MEANS = {
+    "hybrid": "it fuses rankings by rank, which undoes the merge",
+    "bm25": "BM25 gives scores, and no vectors",
+    "sparse": "its vectors are of words, and languages share few",
+}
 # The corpus of search results that come with a benchmark.
 PUBLISHED = "published"
 _COLLECTION = "the collection that is searched"
@@ -39,6 +48,9 @@ _OWN_REFUSES = dict.fromkeys(
     "the retriever finds passages by itself",
 )
 _SIZED = {"retriever": "it goes by the size of each language"}
+_MEANS = {"retriever": "a retriever gives scores, and no vectors"} | {
+    f"kind={kind}": why for kind, why in NO_MEANS.items()
+}
 
 
 class Given(Block):
@@ -132,6 +144,8 @@ class Retrieval(Block):
         KeyRule("rank_norm", refuses={"candidates=row": "it goes by the size of each language", **_SIZED}),
         KeyRule("quota_documents", refuses=_SIZED),
         KeyRule("quota_passages", refuses=_SIZED),
+        KeyRule("centered", refuses=_MEANS),
+        KeyRule("turns", refuses=_MEANS),
     ] = None
     query_translation: Literal["none", "en", "each"] | None = None
     document_translation: Literal["none", "en", "query"] | None = None
@@ -273,12 +287,12 @@ class Retrieval(Block):
 
     @property
     def has_single_ranking(self) -> bool:
-        """Return whether there is an order to measure: quotas make a set, for which mrr and ndcg are undefined."""
-        return self.merged_by not in QUOTAS
+        """Return whether there is an order to measure: some merges make a set, for which mrr and ndcg are undefined."""
+        return self.merged_by not in _SETS
 
     @property
     def quota_depth(self) -> int | None:
-        """Return the number of passages in the set that quotas make; None if there is a single ranking."""
+        """Return the number of passages in the set that a merge makes; None if there is a single ranking."""
         return None if self.has_single_ranking else self.search_depth
 
     @property

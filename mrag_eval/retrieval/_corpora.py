@@ -15,6 +15,7 @@ from mrag_eval.datasets import Benchmark, Held, holder, passages_hash
 from mrag_eval.platform import ConfigError, CorpusError, cache_dir, did_you_mean, name_of_model
 from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
 from mrag_eval.retrieval._given_vectors import vectors_identity
+from mrag_eval.retrieval._merging import means_for
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.text import OPTIONS, Analyzer, analyzer_text, warn_without_segmenters
 
@@ -175,6 +176,8 @@ def index_record(retrieval: Retrieval, languages: Sequence[str] = ()) -> dict[st
         **({"store": manifest.coded} if manifest.coded else {}),
         **({"approximate": found} if (found := manifest.approximate()) else {}),
         **({"settings": dict(index.settings)} if index.settings else {}),
+        # of this merge alone, as nothing else is ranked by them
+        **({"means": means.fingerprint} if (means := means_for(index, retrieval)) else {}),
         "recipe": _recipe(manifest),
         **({"part": found} if (found := _part(manifest)) else {}),
         **({"imported": _imported(index)} if manifest.imported else {}),

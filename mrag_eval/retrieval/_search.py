@@ -11,20 +11,21 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrag_eval.config import Retrieval
+from mrag_eval.config import CENTERED, Retrieval
 from mrag_eval.core import Failure, Hit, Kept, Ranked, Searched
 from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, made_once, number_of
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
-from mrag_eval.retrieval._merging import depth_of_lists, merged, of_versions
+from mrag_eval.retrieval._merging import depth_of_lists, means_for, merge_version, merged, of_versions
 from mrag_eval.retrieval._plan import RowPlan
 
 if TYPE_CHECKING:
     from mrag_eval.retrieval._own_index import OwnIndex
-    from mrag_eval.retrievers import FailedBatch, Index
+    from mrag_eval.retrievers import FailedBatch, Index, LanguageMeans
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -56,7 +57,7 @@ def search_plans(
 
     if not isinstance(index, Index):
         return index.found(plans, retrieval, use_cache=use_cache)
-    merge = _merge_for(index, retrieval)
+    merge, means = _merge_for(index, retrieval), means_for(index, retrieval)
     embedder = index.manifest.embedder
     fingerprint = [_FORMAT, index.manifest.content_hash, index.manifest.kind, index.manifest.joint,
                    index.manifest.tokenizer, index.manifest.bm25,
@@ -64,6 +65,7 @@ def search_plans(
                    retrieval.k, retrieval.search_depth, merge,
                    retrieval.seed if merge != "score" else None,
                    *([index.settings] if index.settings else [])]  # fmt: skip
+    fingerprint += [*merge_version(merge).values(), *([means.fingerprint] if means else [])]
     # rounded vectors or an approximate index may miss hits that an exact one of the same passages finds
     fingerprint += [index.manifest.coded] if index.manifest.coded else []
     fingerprint += [found] if (found := index.manifest.approximate()) else []
@@ -85,7 +87,9 @@ def search_plans(
                     vectors = _embedded(index, [text for plan in due.values() for text in plan.texts], store, failed)
                     due = {key: plan for key, plan in due.items() if failed.keys().isdisjoint(plan.texts)}
                 if due:
-                    yield dict(zip(due, _search(index, list(due.values()), retrieval, merge, vectors), strict=True))
+                    yield dict(
+                        zip(due, _search(index, list(due.values()), retrieval, merge, means, vectors), strict=True)
+                    )
 
             found |= made_once(missing, search, store, _is_found, at_once=index.queries_at_once or len(missing))
         searchable = _searchable(index, plans, count_candidates, store)
@@ -223,7 +227,9 @@ def _merge_for(index: Index, retrieval: Retrieval) -> str:
             f"retrieval.merge=score: {index.kind} scores do not compare across languages",
             "use merge=rrf (the default there), or build one joint index (mrag-eval index build --joint)",
         )
-    return retrieval.merged_by
+    merge = retrieval.merged_by
+    # the mean of the only language is one number for all of its passages
+    return "score" if merge in CENTERED and len(index.languages) == 1 else merge
 
 
 def _search(
@@ -231,6 +237,7 @@ def _search(
     plans: Sequence[RowPlan],
     retrieval: Retrieval,
     merge: str,
+    means: LanguageMeans | None,
     vectors: Mapping[str, np.ndarray[Any, Any]] | None,
 ) -> list[dict[str, Any]]:
     """Return ``{"ranking": [[id, doc_id, lang, score], ...], "passages": [[id, score], ...]}`` per plan.
@@ -255,14 +262,26 @@ def _search(
     deep = depth_of_lists(merge, depth)
     with Wait(waiting):
         found = iter(index.search_by_language(queries, deep, **scope))
-    out = []
+    offsets = {} if means is None else {lang: means.offsets(scope["embeddings"], lang) for lang in index.languages}
+    out, first = [], 0
     for versions in texts:
         lists = [next(found) for _ in versions]
-        by_language = {
-            lang: of_versions([one[lang] for one in lists], deep, by_score=index.merges_by_score) for lang in lists[0]
-        }
-        out.append(_entry(*(merged(merge, by_language, n, index, retrieval.seed, versions[0]) for n in (depth, k))))
+        by_language = {lang: _of_versions(index, lists, lang, deep) for lang in lists[0]}
+        centered = None
+        if means is not None:
+            for number, one in enumerate(lists, first):
+                for lang, hits in one.items():
+                    one[lang] = [replace(hit, score=hit.score - float(offsets[lang][number])) for hit in hits]
+            centered = {lang: _of_versions(index, lists, lang, deep) for lang in lists[0]}
+        first += len(versions)
+        out.append(
+            _entry(*(merged(merge, by_language, n, index, retrieval.seed, versions[0], centered) for n in (depth, k)))
+        )
     return out
+
+
+def _of_versions(index: Index, lists: Sequence[dict[str, list[Hit]]], lang: str, depth: int) -> list[Hit]:
+    return of_versions([one[lang] for one in lists], depth, by_score=index.merges_by_score)
 
 
 def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mrag_eval.core import Passage
 from mrag_eval.platform import CorpusError, build_lock
 from mrag_eval.platform import cache_dir as cache_dir_in_force
 from mrag_eval.retrievers.build._build import build_unlocked
+from mrag_eval.retrievers.build._centering import write_means
 from mrag_eval.retrievers.build._settings import BuildSettings, specified
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig
 from mrag_eval.retrievers.corpora._corpus import Document
@@ -25,6 +26,7 @@ from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_
 from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
+from mrag_eval.retrievers.index._means import means_of
 from mrag_eval.retrievers.shards._manifest import FORMAT
 from mrag_eval.text import Analyzer
 
@@ -77,11 +79,14 @@ def cached_index(
     specs = specified(embedder)
     custom = None if specs else model
     found = _load(path, device, custom, specs)
-    if found is not None:
+    if found is not None and (kind != "dense" or means_of(path, found.manifest)):
         return found
     with build_lock(path, wait=True):
         found = _load(path, device, custom, specs)
         if found is not None:
+            # an index of a release that computed no means
+            if kind == "dense":
+                write_means(path, found.manifest)
             return found
         # a damaged index, in a folder of the cache that nobody else writes to
         shutil.rmtree(path, ignore_errors=True)

@@ -11,6 +11,7 @@ from mrag_eval.core import Passage
 from mrag_eval.platform import CorpusError, DataError
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_same_wanted
 from mrag_eval.retrievers.build._building import AHEAD, Building, lengths_name, postings_name
+from mrag_eval.retrievers.build._centering import write_means
 from mrag_eval.retrievers.build._chunk_workers import cut
 from mrag_eval.retrievers.build._dense_files import WORK, finish_dense, vectors_name
 from mrag_eval.retrievers.build._hashed_files import HashedFiles
@@ -41,6 +42,8 @@ from mrag_eval.retrievers.shards._manifest import (
     Manifest,
     StoredRecord,
     library_versions,
+    manifest_bytes,
+    parse_manifest,
     write_manifest,
 )
 
@@ -99,7 +102,7 @@ class IndexWriter:
             progress.phase("writing")
             if not building.is_complete:
                 self._finish()
-            building.publish(self.target)
+            self._publish()
 
     def write(self, batches: Iterable[Made], *, are_decoded: bool = False) -> None:
         """Write an index of passages whose vectors exist already.
@@ -111,7 +114,7 @@ class IndexWriter:
         for made in batches:
             self.building.append(made)
         self._finish()
-        self.building.publish(self.target)
+        self._publish()
 
     def made(self, passages: Iterator[Passage], progress: Progress) -> Iterator[Made]:
         """Embed the passages that are not written yet, in this process."""
@@ -168,6 +171,11 @@ class IndexWriter:
             if self.settings.is_lexical:
                 self._finish_lexical(order)
             write_manifest(self.folder, self._manifest(self._languages(order, documents), hashed.records()))
+
+    def _publish(self) -> None:
+        if self.settings.kind == "dense":
+            write_means(self.folder, parse_manifest(self.folder, manifest_bytes(self.folder)))
+        self.building.publish(self.target)
 
     def _languages(self, order: Sequence[str], documents: dict[str, int]) -> dict[str, LanguageRecord]:
         building = self.building

@@ -11,6 +11,7 @@ import numpy as np
 
 from mrag_eval.platform import ConfigError, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
+from mrag_eval.retrievers.build._centering import write_means
 from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, EXACT, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
@@ -169,6 +170,8 @@ def _write(
     finally:
         for folder in scratch:
             discard(folder)
+    if first.kind == "dense":
+        write_means(building, parse_manifest(building, manifest_bytes(building)))
     move_into_place(building, target)
 
 

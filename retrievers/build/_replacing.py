@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mrag_eval.platform import CorpusError, build_lock
 from mrag_eval.retrievers.build._progress import log
+from mrag_eval.retrievers.index._means import MEANS
 from mrag_eval.retrievers.shards._manifest import MANIFEST, manifest_bytes, parse_manifest
 
 # A file in a folder of ours that was begun, or is being removed: nothing in it is used.
@@ -35,7 +36,7 @@ def check_replaceable(target: Path) -> None:
         manifest = parse_manifest(target, manifest_bytes(target))
     except CorpusError:
         raise CorpusError(f"{target} is not replaced: it has no {MANIFEST} of an index", _BY_HAND) from None
-    _check_holds_only(target, {MANIFEST, UNFINISHED, *manifest.files})
+    _check_holds_only(target, {MANIFEST, MEANS, UNFINISHED, *manifest.files})
 
 
 def check_unfinished(folder: Path) -> None:

@@ -9,6 +9,9 @@ from dataclasses import replace
 from mrag_eval.core import Hit
 from mrag_eval.platform import ConfigError, content_key
 
+# Moments of a language count this many values of the mean of all beside its own: those of a few say little.
+SHRINKAGE = 3
+
 
 def query_turn(text: str, seed: int = 0) -> int:
     """Return the number that decides which language is first among equals for a query: a hash of seed and text."""
@@ -162,21 +165,49 @@ def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, 
 def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int, turn: int | None = None) -> list[Hit]:
     """Return the ``k`` best hits by their z-score within their language: ``z = (score - mean) / deviation``.
 
-    Mean and (population) deviation are those of the given list, so lists should be deeper than ``k``. A list of one hit
-    or of equal scores has z = 0. z becomes the score. Ties as in :func:`merge_by_score`. Source: the normalisation to
-    zero mean and unit variance of Montague and Aslam, Relevance score normalization for metasearch (CIKM 2001), here
-    per language.
+    Mean and mean square are those of the given list, so lists should be deeper than ``k``, shrunk towards those of all
+    lists: a list of n hits weighs ``n / (n + 3)``. Equal scores have z = 0. z becomes the score. Ties as in
+    :func:`merge_by_score`. Source: the normalisation to zero mean and unit variance of Montague and Aslam, Relevance
+    score normalization for metasearch (CIKM 2001), here per language; the shrinkage is ours.
     """
     _check_k(k)
-    return _normalised(lists_by_language, k, _zscores, turn)
+    every = [hit.score for hits in lists_by_language.values() for hit in hits]
+    if not every:
+        return []
+    # around the mean of all: squares of small differences keep their digits
+    center = math.fsum(every) / len(every)
+    square = math.fsum((score - center) ** 2 for score in every) / len(every)
+
+    def zscores(_: str, hits: Sequence[Hit]) -> list[float]:
+        n = len(hits) + SHRINKAGE
+        mean = math.fsum(hit.score - center for hit in hits) / n
+        variance = (math.fsum((hit.score - center) ** 2 for hit in hits) + SHRINKAGE * square) / n - mean**2
+        # a rounding error of equal scores is not a deviation
+        deviation = math.sqrt(variance) if variance > (1e-12 * max(abs(center), 1e-12)) ** 2 else 0.0
+        return [(hit.score - center - mean) / deviation if deviation else 0.0 for hit in hits]
+
+    return _normalised(lists_by_language, k, zscores, turn)
 
 
-def _zscores(_: str, hits: Sequence[Hit]) -> list[float]:
-    mean = math.fsum(hit.score for hit in hits) / len(hits)
-    variance = math.fsum((hit.score - mean) ** 2 for hit in hits) / len(hits)
-    # a rounding error of equal scores is not a deviation
-    deviation = math.sqrt(variance) if variance > (1e-12 * max(abs(mean), 1e-12)) ** 2 else 0.0
-    return [(hit.score - mean) / deviation if deviation else 0.0 for hit in hits]
+def merge_by_turns(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
+    """Return ``k`` hits: the first place of the first ranking, then a place of each of the others in turn.
+
+    The first ranking holds every hit. Each of the others gives its best one that is not taken yet; one that has none
+    left is passed over. The hits are ordered by their score in the first ranking, then id: a set, which has no single
+    ranking, as with quotas.
+    """
+    _check_k(k)
+    first, *others = rankings
+    held = {hit.id: hit for hit in first}
+    chosen = {hit.id: hit for hit in first[:1]}
+    waiting = [iter(ranking) for ranking in others or [first]]
+    while waiting and len(chosen) < k:
+        ranking = waiting.pop(0)
+        found = next((hit.id for hit in ranking if hit.id in held and hit.id not in chosen), None)
+        if found is not None:
+            chosen[found] = held[found]
+            waiting.append(ranking)
+    return _best(chosen.values(), k)
 
 
 def merge_by_rank_share(

@@ -16,6 +16,7 @@ from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, spars
 from mrag_eval.retrievers.index._folder_shards import FolderShards, Lists
 from mrag_eval.retrievers.index._fusion import query_turn
 from mrag_eval.retrievers.index._hits import hits_of
+from mrag_eval.retrievers.index._means import LanguageMeans, means_of
 from mrag_eval.retrievers.index._passages import PassageRows, PassageStore
 from mrag_eval.retrievers.index._query_encoder import QueryEncoder
 from mrag_eval.retrievers.index._scope import (
@@ -50,6 +51,8 @@ class Index:
     ``sparse`` (inner products of learned sparse vectors; a hit shares at least one term with its query). Files are
     opened on first use. Hits are ordered by score, descending, then passage id, ascending, everywhere.
     """
+
+    _means: LanguageMeans | None = None
 
     def __init__(
         self,
@@ -108,6 +111,22 @@ class Index:
         the fused ranks of a hybrid index are not.
         """
         return self.kind in ("dense", "sparse") or (self.kind == "bm25" and self.manifest.joint)
+
+    @property
+    def means(self) -> LanguageMeans:
+        """Return the mean vector of each language; raise CorpusError if the index does not hold them."""
+        if self._means is None:
+            self._means = self._read_means()
+        return self._means
+
+    def _read_means(self) -> LanguageMeans:
+        means = means_of(Path(self.path), self.manifest)
+        if means is None:
+            raise CorpusError(
+                f"index {self.path} has no means of its languages' vectors",
+                f"compute them, nothing is embedded: mrag-eval index center {self.path}",
+            )
+        return means
 
     def shard(self, language: str) -> FaissShard:
         """Return the dense shard of one language; its ``.index`` is the FAISS index."""

@@ -16,6 +16,7 @@ from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, checked_sparse
 from mrag_eval.retrievers.index._folder_shards import Lists
 from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._means import MEANS, LanguageMeans
 from mrag_eval.retrievers.index._query_encoder import QueryEncoder
 from mrag_eval.retrievers.milvus._milvus_client import PATIENCE, TOKEN_ENV, Connection, checked_name, checked_uri
 from mrag_eval.retrievers.milvus._milvus_notes import Notes
@@ -111,6 +112,15 @@ class MilvusIndex(Index):
         raise CorpusError(
             f"index {self.path} is in Milvus, it has no FAISS shards", "open the index it was loaded from"
         )
+
+    def _read_means(self) -> LanguageMeans:
+        means = LanguageMeans.from_json(Notes(self._connection, self._collection).read(MEANS))
+        if means is None:
+            raise CorpusError(
+                f"index {self.path} has no means of its languages' vectors",
+                "run `mrag-eval index center` on the folder that it was loaded from, then load it once more",
+            )
+        return means
 
     # --- the lists of every language --------------------------------------------------------------------------------
 

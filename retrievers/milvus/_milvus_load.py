@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mrag_eval.platform import ConfigError, CorpusError, Wait, did_you_mean
 from mrag_eval.retrievers.index._index import Index
+from mrag_eval.retrievers.index._means import MEANS, means_of
 from mrag_eval.retrievers.index._passages import PassageStore
 from mrag_eval.retrievers.milvus._milvus import (
     MilvusIndex,
@@ -182,6 +184,10 @@ class _Load:
     # --- the rows ---------------------------------------------------------------------------------------------------
 
     def run(self, progress: bool) -> None:
+        # an index may have got its means after it was loaded
+        means = means_of(Path(self.index.path), self.index.manifest) if self.manifest.kind == "dense" else None
+        if means is not None and self.notes.read(MEANS) is None:
+            self.notes.write(MEANS, means.to_json())
         if self.whole:
             return
         total = len(self.index)

@@ -16,6 +16,7 @@ import mrag_eval
 from mrag_eval import MragError, evaluate, strategies
 from mrag_eval._front import _strategies, _strategy_verdict
 from mrag_eval._front._strategy_grid import strategies_of
+from mrag_eval._front._strategy_merges import TRIED
 from mrag_eval._front._strategy_verdict import Measured
 from mrag_eval.cli import main
 from mrag_eval.config import MODES, Retrieval
@@ -205,7 +206,10 @@ def test_every_mode_is_tried_or_refused_and_each_strategy_has_a_name() -> None:
         assert len(named) == len({*named})
         assert found[0].settings == {"mode": "all", "kind": "dense", "k": 1}
         searching = [mode for mode in MODES.values() if mode.searches]
-        assert len(named) == 3 * 2 * len(searching) + len(MODES) - len(searching)
+        # dense search over all languages is tried with other merges, too
+        merges = [one.block["merge"] for one in found if "merge" in one.settings]
+        assert sorted(merges) == sorted([*TRIED, *TRIED])
+        assert len(named) == 3 * 2 * len(searching) + len(MODES) - len(searching) + len(merges)
         assert ("no_ir" in refused) is not answered
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from mrag_eval.retrievers import (
     merge_by_quota,
     merge_by_rank_share,
     merge_by_score,
+    merge_by_turns,
     merge_by_zscore,
     query_turn,
     reciprocal_rank_fusion,
@@ -232,6 +234,53 @@ def test_a_deeper_quota_holds_the_shallower_one(languages: set[str], k: int, see
         assert quotas == equal_quotas(languages, k)
 
 
+@given(
+    st.dictionaries(
+        st.sampled_from(["ar", "en", "ko"]),
+        st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=6, unique=True),
+        min_size=1,
+    ),
+    st.integers(1, 12),
+)
+def test_zscores_keep_the_order_within_a_language(scores: dict[str, list[float]], k: int) -> None:
+    lists = {
+        lang: hits(*((f"{lang}{n}", score) for n, score in enumerate(sorted(values, reverse=True))), lang=lang)
+        for lang, values in scores.items()
+    }
+    merged = merge_by_zscore(lists, k)
+    for lang, own in lists.items():
+        # scores that differ in their last digits may become equal, and then go by id, which is their order here
+        assert [hit.id for hit in merged if hit.lang == lang] == [hit.id for hit in own][: len(merged)][
+            : sum(hit.lang == lang for hit in merged)
+        ]
+
+
+def test_a_page_alone_in_its_language_competes_by_its_score() -> None:
+    english = [hit(f"e{n}", 0.9 - n / 100) for n in range(60)]
+    for score, expected in ((0.95, 1), (0.87, 4), (0.4, 57)):
+        merged = merge_by_zscore({"en": english, "ar": [replace(hit("a1", score), lang="ar")]}, 61)
+        place = next(found.rank for found in merged if found.id == "a1")
+        # nearer its place by score than the middle, where its own moments alone would leave it whatever its score
+        assert abs(place - expected) < abs(place - 31), (score, place)
+
+
+def test_turns_take_the_first_by_score_and_then_from_each_ranking() -> None:
+    score = hits(("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6), ("e", 0.5))
+    centered = hits(("d", 3.0), ("a", 2.0), ("e", 1.0), ("f", 0.5))
+    normal = hits(("c", 9.0), ("d", 8.0), ("b", 7.0))
+    # a; then d, c, e (a and d are taken), b; the scores are those of the first ranking
+    for k, expected in ((1, "a"), (2, "ad"), (3, "adc"), (4, "adce"), (5, "adceb")):
+        merged = merge_by_turns([score, centered, normal], k)
+        assert {found.id for found in merged} == set(expected)
+        assert [found.score for found in merged] == sorted((found.score for found in merged), reverse=True)
+        assert [found.rank for found in merged] == list(range(1, k + 1))
+        assert all(found.score == next(one.score for one in score if one.id == found.id) for found in merged)
+    # one that has none left is passed over, and equal rankings are that ranking
+    assert {found.id for found in merge_by_turns([score, centered, []], 9)} == {"a", "d", "e"}
+    assert merge_by_turns([score, score, score], 3) == merge_by_score([score], 3)
+    assert merge_by_turns([[], [], []], 3) == []
+
+
 def test_zscores_lift_outliers_within_their_language() -> None:
     lists = {
         "en": [hit("e1", 0.90), hit("e2", 0.88), hit("e3", 0.86)],
@@ -241,11 +290,13 @@ def test_zscores_lift_outliers_within_their_language() -> None:
         "zh": [],
     }
     merged = merge_by_zscore(lists, 5)
-    # By hand. en: mean .88, deviation sqrt((.02^2 + 0 + .02^2) / 3) = .0163299: z = 1.224745, 0, -1.224745.
-    # ar: mean .56, deviations .14, -.06, -.08: sqrt(.0296 / 3) = .0993311: z = 1.409427, -.604040, -.805387.
-    # One hit, or equal scores: 0.
-    assert [h.id for h in merged] == ["a1", "e1", "d1", "e2", "r1"]
-    assert [h.score for h in merged] == pytest.approx([1.409427, 1.224745, 0.0, 0.0, 0.0], abs=1e-6)
+    # By hand, with three values of all: mean (.90 + ... + .10) / 9 = .568889, mean square .408267.
+    # en: mean (2.64 + 3 * .568889) / 6 = .724444, mean square (2.324 + 3 * .408267) / 6 = .591467, so the deviation is
+    # sqrt(.591467 - .524820) = .258161: z = .680024, .602553, .525082. ar: mean .564444, deviation .217415:
+    # z = .623489, -.296413, -.388403. de: mean (.60 + 3 * .568889) / 4 = .576667, deviation .252301: z = .092482.
+    # ru: z = -.874293.
+    assert [h.id for h in merged] == ["e1", "a1", "e2", "e3", "d1"]
+    assert [h.score for h in merged] == pytest.approx([0.680024, 0.623489, 0.602553, 0.525082, 0.092482], abs=1e-6)
     assert [h.rank for h in merged] == [1, 2, 3, 4, 5]
     assert merge_by_zscore({"en": [hit("e1", 0.1 + 0.2), hit("e2", 0.3)]}, 2)[0].score == 0.0
 

@@ -18,6 +18,7 @@ from mrag_eval.retrieval._corpora import (
     open_index,
     own_passages,
 )
+from mrag_eval.retrieval._merging import merge_version
 from mrag_eval.retrieval._plan import RowPlan, Selection, askers, plan_rows, refuse_empty, with_partner
 from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
@@ -46,7 +47,7 @@ class IndexSearch(Source):
         Reads only the index's manifest; for a benchmark's own passages only their languages.
         """
         with missing.allowed("corpus"):
-            self._index = self._checked(docs)
+            self._index = {**self._checked(docs), **merge_version(self._retrieval.merged_by)}
 
     def held(self, docs: Sequence[RagDoc]) -> Held | None:
         """Return the benchmark's passages, or the index."""
