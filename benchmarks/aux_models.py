@@ -22,6 +22,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from latency_server import LatencyServer
@@ -76,8 +77,7 @@ def main() -> None:
     from mrag_eval.core import Hit, RagDoc, Scored
     from mrag_eval.judging import Panel, claims_judged
     from mrag_eval.models import AuxModel
-    from mrag_eval.models._asking import generate_all
-    from mrag_eval.platform import Store
+    from mrag_eval.platform import Store, at_once
 
     block = Judge(grounded=GroundedByPanel())
     spec = ModelSpec(
@@ -102,13 +102,15 @@ def main() -> None:
             conversations = [[{"role": "user", "content": f"{text} {repeat}/{i}"}] for i in range(count)]
             store = Store(Path(name) / f"{repeat}.sqlite")
             for kind in ("cold", "again"):
-                panel = {f"judge {i}": (AuxModel(spec, cache=store), conversations) for i in range(MODELS)}
-                for model, _ in panel.values():
+                models = [AuxModel(spec, cache=store) for _ in range(MODELS)]
+                for model in models:
                     model.check()
+                seats = {f"judge {i}": model.seat(f"judge {i}") for i, model in enumerate(models)}
+                panel = {name: partial(seat.generate, conversations) for name, seat in seats.items()}
                 if repeat == 0 and kind == "cold":
-                    model.generate([[{"role": "user", "content": "warm up"}]] * args.in_flight)
+                    models[0].seat().generate([[{"role": "user", "content": "warm up"}]] * args.in_flight)
                 before, start = server.calls(), time.perf_counter()
-                replies = generate_all(panel)
+                replies = at_once(panel)
                 taken[kind].append(time.perf_counter() - start)
                 assert all(reply.error is None for seat in replies.values() for reply in seat)
                 if kind == "again":

@@ -53,20 +53,6 @@ def search(requests: Sequence[tuple[str, tuple[str, ...], str]]) -> list[list[An
     ]
 
 
-class AtOnce:
-    """A model that answers without delay, to measure the loop's own work."""
-
-    behind_api = False
-
-    def __init__(self, spec: Any) -> None:
-        self.spec, self.name = spec, "at once"
-
-    def generate(self, conversations: Sequence[Any], **_: Any) -> list[Any]:
-        from mrag_eval.models import Reply
-
-        return [Reply(reply(c[-1]["content"]), tokens_in=900, tokens_out=40) for c in conversations]
-
-
 def main() -> None:
     from _rows import arguments, row, write_rows
 
@@ -83,17 +69,28 @@ def main() -> None:
 
     from mrag_eval.config import Agent, ModelSpec
     from mrag_eval.core import RagDoc
-    from mrag_eval.models import AuxModel
+    from mrag_eval.models import AuxModel, Reply
     from mrag_eval.platform import Store
     from mrag_eval.retrieval.agents._coral import Coral, Start
+    from mrag_eval.retrieval.agents._seats import Agents
 
     spec = ModelSpec(
         model="local-chat-completions", model_args={"model": "m", "base_url": server.url}, max_in_flight=args.in_flight
     )
     agent = Agent(max_rounds=ROUNDS)
 
+    class AtOnce(AuxModel):
+        """A model that answers without delay, to measure the loop's own work."""
+
+        @property
+        def behind_api(self) -> bool:
+            return False
+
+        def answer(self, seat: Any, conversations: Sequence[Any], *_: Any) -> list[Reply]:
+            return [Reply(reply(c[-1]["content"]), tokens_in=900, tokens_out=40) for c in conversations]
+
     def loop(model: Any) -> Coral:
-        return Coral(agent, model, model, search, pool=CORPORA)
+        return Coral(agent, Agents.of(agent, model, model), search, pool=CORPORA)
 
     def starts(name: str, n: int) -> list[Start]:
         options = ("in 1841", "in 1872", "in 1905", "never")

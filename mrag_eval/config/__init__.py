@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
-    from mrag_eval.config._agent import EVALUATED, TOP_SCORE, Agent
+    from mrag_eval.config._agent import AGENT_DECODING, EVALUATED, TOP_SCORE, Agent
     from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
     from mrag_eval.config._file import load_config
     from mrag_eval.config._grounded import Grounded, GroundedByPanel
@@ -81,6 +81,7 @@ else:
     __getattr__, __dir__ = lazy_door(__name__)
 
 __all__ = [
+    "AGENT_DECODING",
     "ALL_BUT_THE_MODEL",
     "BLOCKS",
     "CENTERED",

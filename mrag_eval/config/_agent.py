@@ -56,14 +56,19 @@ class Stop(Block):
     when: Literal["sufficient", "marginal"] = "sufficient"
 
 
-class AgentGeneration(Block):
-    """Decoding of planner and critic (CORAL, appendix C.2).
+# The decoding of planner and critic where neither the task nor the config file has one (CORAL, appendix C.2).
+AGENT_DECODING: Mapping[str, Any] = {"temperature": 0.6, "max_tokens": 32_768}
 
-    A key that is not set here is taken from the model in the config file, else from the paper.
+
+class AgentGeneration(Block):
+    """Decoding of planner and critic.
+
+    A key that is not set here is taken from the model in the config file, else from the paper: temperature 0.6, 32,768
+    tokens.
     """
 
-    temperature: float = Field(default=0.6, ge=0)
-    max_tokens: int = Field(default=32_768, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=1)
 
 
 class AgentPrompts(Block):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         register_model_type,
         runs_here,
         sends_by_http,
+        settings_of_weights,
         warnings_only,
     )
     from mrag_eval.harness._run import (

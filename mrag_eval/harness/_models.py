@@ -166,3 +166,10 @@ def model_type_of(model: type[Any]) -> str:
 def parse_arguments(text: str) -> dict[str, Any]:
     """Parse ``key=value,key=value`` as ``--model_args`` and ``--metadata`` are parsed."""
     return dict(simple_parse_args_string(text))
+
+
+def settings_of_weights(wanted: Mapping[str, Any], longest: int) -> dict[str, Any]:
+    """Return settings as the harness's classes hand them to weights; ``longest`` is the length if none is set."""
+    from lm_eval.models.utils import normalize_gen_kwargs
+
+    return dict(normalize_gen_kwargs(dict(wanted), longest))

@@ -15,12 +15,12 @@ from mrag_eval.models import (
     AuxModel,
     KeptReplies,
     Ledger,
+    Seat,
     Verdict,
     generate_parsed,
     get,
     name_of,
     named_spec,
-    portable_identity,
     total,
 )
 from mrag_eval.platform import ConfigError, at_once
@@ -54,11 +54,11 @@ class Panel:
             raise ConfigError(
                 "a panel needs at least one judge", "list models under judges in mrag.yaml (docs/judges.md)"
             )
-        self._models = dict(models)
         self._seats = {
-            (name if repeats == 1 else f"{name}#{nth}"): (name, nth - 1)
-            for name in models
-            for nth in range(1, repeats + 1)
+            seat: (name, model.seat(seat, asked=_again(model, nth)))
+            for name, model in models.items()
+            for nth in range(repeats)
+            for seat in [name if repeats == 1 else f"{name}#{nth + 1}"]
         }
 
     @property
@@ -69,21 +69,20 @@ class Panel:
     @property
     def model_names(self) -> dict[str, str]:
         """Return, for each seat, the provider's name of the model."""
-        args = {name: model.spec.model_args for name, model in self._models.items()}
+        args = {seat: one.model.spec.model_args for seat, (_, one) in self._seats.items()}
         return {
-            seat: str(args[name].get("model") or args[name].get("pretrained") or name)
+            seat: str(args[seat].get("model") or args[seat].get("pretrained") or name)
             for seat, (name, _) in self._seats.items()
         }
 
     @property
     def identities(self) -> dict[str, Any]:
-        """Return, for each seat, the settings that decide its votes, the same on any machine."""
-        asked = {name: portable_identity(model.spec) for name, model in self._models.items()}
-        return {seat: {**asked[name], "nth": nth} for seat, (name, nth) in self._seats.items()}
+        """Return, for each seat, what decides its votes, the same on any machine."""
+        return {name: seat.identity for name, (_, seat) in self._seats.items()}
 
     def check(self) -> None:
         """Raise the ConfigError that would leave a judge without answers (a missing key, for example)."""
-        for model in self._models.values():
+        for model in dict.fromkeys(seat.model for _, seat in self._seats.values()):
             model.check_ahead()
 
     def ask(self, rubric: Rubric[T], cases: Sequence[Case]) -> PanelAnswers[T]:
@@ -92,19 +91,16 @@ class Panel:
         conversations, parsers = [turns for turns, _ in requests], [parser for _, parser in requests]
         seconds: dict[str, float] = {}
 
-        def call(seat: str, name: str, nth: int) -> Callable[[], list[Answered[T]]]:
-            model = self._models[name]
-            settings: dict[str, Any] = {"seed": (model.spec.generation.seed or 0) + nth} if nth else {}
-
+        def call(name: str, seat: Seat) -> Callable[[], list[Answered[T]]]:
             def work() -> list[Answered[T]]:
                 start = time.perf_counter()
-                answers = generate_parsed(model, conversations, parsers, seat=seat, waiting=f"judge {seat}", **settings)
-                seconds[seat] = time.perf_counter() - start
+                answers = generate_parsed(seat, conversations, parsers, waiting=f"judge {name}")
+                seconds[name] = time.perf_counter() - start
                 return answers
 
             return work
 
-        answers = at_once({seat: call(seat, name, nth) for seat, (name, nth) in self._seats.items()})
+        answers = at_once({name: call(name, seat) for name, (_, seat) in self._seats.items()})
         ledgers: dict[str, Ledger] = {}
         for seat, (name, _) in self._seats.items():
             ledger = Ledger.of((reply for answer in answers[seat] for reply in answer.replies), seconds[seat])
@@ -128,6 +124,11 @@ class Panel:
         by_case = zip(*asked.answers.values(), strict=True)
         found = (counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie, scale) for row in by_case)
         return [case if isinstance(case, Judgement) else next(found) for case in cases], asked.ledgers
+
+
+def _again(model: AuxModel, nth: int) -> dict[str, int]:
+    """Return the seed of a model's further seats, by which they may differ from its first."""
+    return {"seed": (model.generation.seed or 0) + nth} if nth else {}
 
 
 def _vote(answer: Answered[Verdict]) -> Vote:

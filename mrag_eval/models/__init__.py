@@ -28,15 +28,14 @@ if TYPE_CHECKING:
     )
     from mrag_eval.models._reply import Reply
     from mrag_eval.models._run_model import ASKED, evaluating, forget_asked, own_replies, replies_file
+    from mrag_eval.models._seat import Seat
     from mrag_eval.models._shared import get
     from mrag_eval.models._spec import (
         asked_args,
         behind_api,
-        identity,
         key_variable,
         name_of,
         named_spec,
-        portable_identity,
         type_fault,
     )
     from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
@@ -71,6 +70,7 @@ __all__ = [
     "Parser",
     "RagSystem",
     "Reply",
+    "Seat",
     "Translation",
     "Translator",
     "Verdict",
@@ -85,7 +85,6 @@ __all__ = [
     "forget_asked",
     "generate_parsed",
     "get",
-    "identity",
     "json_objects",
     "key_variable",
     "load_checker",
@@ -100,7 +99,6 @@ __all__ = [
     "parse_tag",
     "parse_verdict_json",
     "parse_verdict_tag",
-    "portable_identity",
     "register_model_types",
     "remedy",
     "replies_file",

@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from mrag_eval.config import ModelSpec
+from mrag_eval.config import Generation, ModelSpec
 from mrag_eval.models._outputs import read_replies
 from mrag_eval.models._reply import Call, Reply, split_thinking
 from mrag_eval.models._spec import type_fault
@@ -54,13 +55,45 @@ def is_api(cls: type[Any]) -> bool:
     return sends_by_http(cls)
 
 
+# Parts of a body that hold the conversation.
+_CONVERSATION = ("messages", "prompt")
+
+
 @dataclass(frozen=True)
 class ApiModel:
-    """One API model: the harness's object, which knows the format of requests and responses, and its endpoint."""
+    """One API model: the harness's object, which knows the format of requests and responses."""
 
     lm: Any = field(repr=False)
-    endpoint: Endpoint
-    chat: bool
+    name: str
+
+    @cached_property
+    def chat(self) -> bool:
+        """Return whether it takes messages; the other ones take a text."""
+        probe = [{"role": "user", "content": "?"}]
+        return "messages" in self.lm._create_payload(probe, generate=True, gen_kwargs={}, seed=0)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Return where requests are sent; raise ConfigError if the model has no address or no key."""
+        found = endpoint_of(self.lm, self.name)
+        if found.headers.get("Authorization") != "Bearer ":
+            return found
+        # a local server without a key; an empty one is not a valid header
+        return replace(found, headers={key: value for key, value in found.headers.items() if key != "Authorization"})
+
+    def settings(self, decoding: Generation) -> dict[str, Any]:
+        """Return all that a body holds besides model and conversation.
+
+        Raises ConfigError for a model of which the harness's class cannot make a body.
+        """
+        try:
+            body = self.payload(Call("", [{"role": "user", "content": ""}], decoding))
+        except (AssertionError, TypeError, ValueError) as err:
+            raise _unfit(self.name, err) from None
+        named = body.get("model") == self.lm.model
+        return {
+            key: value for key, value in body.items() if key not in _CONVERSATION and not (named and key == "model")
+        }
 
     def payload(self, call: Call) -> dict[str, Any]:
         """Return the JSON body in the provider's format."""
@@ -108,12 +141,6 @@ class ApiModel:
         return replace(reply, text=text, thinking=thinking, outcome=None)
 
 
-def is_chat(lm: Any) -> bool:
-    """Return whether an API model of the harness takes messages; the other ones take a text."""
-    probe = [{"role": "user", "content": "?"}]
-    return "messages" in lm._create_payload(probe, generate=True, gen_kwargs={}, seed=0)
-
-
 def endpoint_of(lm: Any, name: str) -> Endpoint:
     """Return the address to which an API model of the harness sends, with its headers.
 
@@ -135,7 +162,7 @@ def endpoint_of(lm: Any, name: str) -> Endpoint:
 def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     """Build the harness's object; no request is sent.
 
-    Raises ConfigError for an unknown argument, a missing base_url, or a key that is not in the environment.
+    Raises ConfigError for an unknown argument.
     """
     from mrag_eval.harness import warnings_only
 
@@ -155,17 +182,7 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
         raise missing_extra("api", err.name or "one of aiohttp, requests, tenacity") from err
     except (TypeError, ValueError, OSError) as err:
         raise _unfit(name, err) from None
-    return around_api(lm, name)
-
-
-def around_api(lm: Any, name: str) -> ApiModel:
-    """Return the model of an object of the harness; raise ConfigError if it has no address or no key."""
-    endpoint = endpoint_of(lm, name)
-    if endpoint.headers.get("Authorization") == "Bearer ":
-        # a local server without a key; an empty one is not a valid header
-        kept = {key: value for key, value in endpoint.headers.items() if key != "Authorization"}
-        endpoint = replace(endpoint, headers=kept)
-    return ApiModel(lm, endpoint, is_chat(lm))
+    return ApiModel(lm, name)
 
 
 def _unfit(name: str, err: Exception) -> ConfigError:
@@ -183,4 +200,5 @@ def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:
         variable = variable if variable is not None and os.environ.get(variable, "").strip() else None
     if variable is None:
         return cls
-    return type(cls.__name__, (cls,), {"api_key": key_in(variable, f"model '{name}'")})
+    # looked up when it is sent: a plan of a run needs none
+    return type(cls.__name__, (cls,), {"api_key": property(lambda _: key_in(variable, f"model '{name}'"))})

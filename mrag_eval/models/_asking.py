@@ -1,15 +1,14 @@
-"""Concurrent calls to a panel, and a second attempt for replies that cannot be parsed."""
+"""Parsed replies, and a second attempt where one cannot be parsed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from mrag_eval.models._model import AuxModel, OnReply
 from mrag_eval.models._replies import Parser
 from mrag_eval.models._reply import Reply
-from mrag_eval.platform import at_once
+from mrag_eval.models._seat import OnReply, Seat
 from mrag_eval.prompts import Conversation
 
 T = TypeVar("T")
@@ -37,29 +36,29 @@ class Answered(Generic[T]):
 
 
 def generate_parsed(
-    model: AuxModel,
+    seat: Seat,
     conversations: Sequence[Conversation],
     parse: Parsers[T],
     *,
-    seat: str = "",
+    round: int | None = None,
     on_reply: OnReply | None = None,
     final: Callable[[int, Reply], bool] = lambda position, reply: False,
-    **settings: Any,
+    waiting: str | None = "",
 ) -> list[Answered[T]]:
     """Return one parsed reply per conversation, in order.
 
-    A reply that cannot be parsed, or was cut off at its length, is returned once to the model with the fault, unless it
+    A reply that cannot be parsed, or was cut off at its length, is returned once to the seat with the fault, unless it
     is ``final``; if the second cannot be read either, the seat abstains. Failed calls are not retried here, since the
     transport did so.
     """
     parsers = [parse] * len(conversations) if callable(parse) else list(parse)
     if len(parsers) != len(conversations):
         raise ValueError(f"{len(parsers)} parsers for {len(conversations)} conversations")
-    replies = model.generate(conversations, seat=seat, on_reply=on_reply, **settings)
+    replies = seat.generate(conversations, round=round, on_reply=on_reply, waiting=waiting)
     answered = [_read(reply, parser) for reply, parser in zip(replies, parsers, strict=True)]
     unread = [i for i, a in enumerate(answered) if a.reason == "unreadable" and not final(i, replies[i])]
     again = [_retry_conversation(conversations[i], replies[i], answered[i].error or "") for i in unread]
-    for i, reply in zip(unread, model.generate(again, seat=seat, **settings), strict=True):
+    for i, reply in zip(unread, seat.generate(again, round=round, waiting=waiting), strict=True):
         second = _read(reply, parsers[i])
         answered[i] = Answered(second.value, second.error, (replies[i], reply))
     return answered
@@ -85,18 +84,3 @@ def _retry_conversation(conversation: Conversation, reply: Reply, error: str) ->
         "asked for, and nothing besides."
     )
     return [*conversation, {"role": "assistant", "content": reply.text}, {"role": "user", "content": request}]
-
-
-def generate_all(
-    asked: Mapping[str, tuple[AuxModel, Sequence[Conversation]]], **settings: Any
-) -> dict[str, list[Reply]]:
-    """Call several models (a panel) concurrently: ``{seat: (model, conversations)}`` to ``{seat: replies}``.
-
-    Each has its own calls in flight; seats that share one model object share them, or take turns at a local one.
-    """
-
-    def call(seat: str) -> Callable[[], list[Reply]]:
-        model, conversations = asked[seat]
-        return lambda: model.generate(conversations, seat=seat, **settings)
-
-    return at_once({seat: call(seat) for seat in asked})

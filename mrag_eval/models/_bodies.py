@@ -12,13 +12,12 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from mrag_eval.models._spec import KEY_HEADERS
 from mrag_eval.platform import content_key, run_in_thread
 
 _FORMAT = "answers/1"
 # Bytes of bodies that are kept until they are sent. Further ones are made again, as a long run's would fill the memory.
 _KEPT = 64 << 20
-# Headers that say who pays, and nothing of what answers.
-_KEYS = ("authorization", "x-api-key", "api-key")
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,6 @@ def bodies_of(
 
 def api_identity(lm: Any) -> dict[str, Any]:
     """Return what decides an answer besides the body: where it is asked, and how it is read."""
-    headers = {name.lower(): str(value) for name, value in lm.header.items() if name.lower() not in _KEYS}
+    headers = {name.lower(): str(value) for name, value in lm.header.items() if name.lower() not in KEY_HEADERS}
     ends = getattr(lm, "think_end_token", None)
     return {"class": type(lm).__qualname__, "url": lm.base_url, "headers": headers, "ends_thinking": ends}

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from mrag_eval.config import EVALUATED, ModelSpec, secret_in, validated
-from mrag_eval.models._api import around_api
+from mrag_eval.config import EVALUATED, Generation, ModelSpec, secret_in, validated
+from mrag_eval.models._api import ApiModel
 from mrag_eval.models._bodies import api_identity
 from mrag_eval.models._local import LocalModel, around
 from mrag_eval.models._model import AuxModel
@@ -32,7 +32,7 @@ class EvaluatedModel(AuxModel):
     """
 
     def __init__(self, role: str, run: Evaluated | None) -> None:
-        self._role, self._lm = role, None
+        self._role, self._run, self._lm = role, run, None
         super().__init__(ModelSpec(model=EVALUATED), name=EVALUATED)
         self._spec: ModelSpec | None = None
         if run is not None:
@@ -84,8 +84,6 @@ class EvaluatedModel(AuxModel):
     def _built(self) -> Any:
         if self._backend is None and not self.behind_api:
             self._backend = self._loaded()
-        elif self._backend is None and self._lm is not None:
-            self._backend = self._transport(around_api(self._lm, self.name))
         return super()._built()
 
     def _loaded(self) -> LocalModel:
@@ -99,15 +97,33 @@ class EvaluatedModel(AuxModel):
             )
         return around(lm)
 
-    def _identity(self) -> dict[str, Any]:
-        """Return what affects replies; of an object of the harness also what its arguments do not tell."""
-        found = super()._identity()
+    @property
+    def generation(self) -> Generation:
+        """Return no settings: those of its answers are none of its plans'."""
+        return Generation()
+
+    def _kind(self) -> type[Any]:
+        if self._lm is not None or self._run is None or isinstance(self._run.model, str):
+            return type(self._lm) if self._lm is not None else super()._kind()
+        return type(self._run.model)
+
+    def _api(self) -> ApiModel:
+        return super()._api() if self._lm is None else ApiModel(self._lm, self.name)
+
+    def _place(self) -> Any:
+        """Return where the model is asked; of an object of the harness also what its arguments do not tell."""
+        return super()._place(), self._told_by_object()
+
+    def _older_identity(self) -> dict[str, Any]:
+        return super()._older_identity() | self._told_by_object()
+
+    def _told_by_object(self) -> dict[str, Any]:
         if self.behind_api and self._lm is None:
-            return found
+            return {}
         lm = self._lm if self.behind_api else self._built().lm
         config = getattr(getattr(lm, "model", None), "config", None)
         template = getattr(getattr(lm, "tokenizer", None), "chat_template", None)
-        found |= api_identity(lm) if self.behind_api else {}
+        found: dict[str, Any] = api_identity(lm) if self.behind_api else {}
         return {**found, "commit": getattr(config, "_commit_hash", None), "chat_template": template}
 
 

@@ -50,7 +50,7 @@ class LocalModel:
             for position in waiting.pop(prompt, ()):
                 take(position, self._reply(prompt, text))
 
-        wanted = self._wanted(settings)
+        wanted = _wanted(type(self.lm), settings)
         requests = [
             Instance("generate_until", {}, (prompt, dict(wanted)), index) for index, prompt in enumerate(list(waiting))
         ]
@@ -71,21 +71,6 @@ class LocalModel:
             for position in positions:
                 take(position, Reply("", error=error))
 
-    def _wanted(self, settings: Generation) -> dict[str, Any]:
-        wanted: dict[str, Any] = {
-            "until": list(settings.stop),
-            "max_gen_toks": settings.max_tokens,
-            "do_sample": settings.temperature > 0,
-            **settings.extra,
-        }
-        if settings.temperature > 0:
-            wanted["temperature"] = settings.temperature
-            if settings.top_p is not None:
-                wanted["top_p"] = settings.top_p
-            if settings.seed is not None and _is_a(self.lm, "VLLM"):
-                wanted["seed"] = settings.seed
-        return wanted
-
     def _too_long(self, prompt: str, settings: Generation) -> str | None:
         """Return an error for a prompt that the harness would silently cut on the left, where the instructions are."""
         limit = getattr(self.lm, "max_length", None)
@@ -97,7 +82,7 @@ class LocalModel:
         return f"too_long: {tokens} tokens and {settings.max_tokens} to generate, the model's context is {limit}"
 
     def _count(self, text: str) -> int | None:
-        if not _is_a(self.lm, "TemplateLM"):
+        if not _is_a(type(self.lm), "TemplateLM"):
             return None
         try:
             return len(self.lm.tok_encode(text))
@@ -126,8 +111,40 @@ class _Hook:
             self._answered(req[0], res)
 
 
-def _is_a(lm: Any, name: str) -> bool:
-    return any(base.__name__ == name for base in type(lm).__mro__)
+def _is_a(kind: type[Any], name: str) -> bool:
+    return any(base.__name__ == name for base in kind.__mro__)
+
+
+def _wanted(kind: type[Any], settings: Generation) -> dict[str, Any]:
+    """Return the settings of a request as the harness's class takes them."""
+    wanted: dict[str, Any] = {
+        "until": list(settings.stop),
+        "max_gen_toks": settings.max_tokens,
+        "do_sample": settings.temperature > 0,
+        **settings.extra,
+    }
+    if settings.temperature > 0:
+        wanted["temperature"] = settings.temperature
+        if settings.top_p is not None:
+            wanted["top_p"] = settings.top_p
+        if settings.seed is not None and _is_a(kind, "VLLM"):
+            wanted["seed"] = settings.seed
+    return wanted
+
+
+def handed_over(kind: type[Any], settings: Generation) -> dict[str, Any]:
+    """Return the settings that the harness's class hands to its weights, and the seed of torch's sampling."""
+    from mrag_eval.harness import settings_of_weights
+
+    wanted = _wanted(kind, settings)
+    if not (_is_a(kind, "HFLM") or _is_a(kind, "VLLM")):
+        return wanted
+    seed = {"seed": settings.seed} if _samples_by_seed(kind, settings) else {}
+    return {**settings_of_weights(wanted, settings.max_tokens), **seed}
+
+
+def _samples_by_seed(kind: type[Any], settings: Generation) -> bool:
+    return settings.temperature > 0 and settings.seed is not None and _is_a(kind, "HFLM")
 
 
 def _without_bar(lm: Any) -> dict[str, bool]:
@@ -138,7 +155,7 @@ def _without_bar(lm: Any) -> dict[str, bool]:
 @contextmanager
 def _seeded(lm: Any, settings: Generation) -> Iterator[None]:
     """Seed torch's sampling within the block, and restore the process's random state afterwards."""
-    if settings.temperature == 0 or settings.seed is None or not _is_a(lm, "HFLM"):
+    if not _samples_by_seed(type(lm), settings):
         yield
         return
     import torch

@@ -6,18 +6,20 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mrag_eval.config import ModelSpec
+from mrag_eval.config import Generation, ModelSpec, validated
 from mrag_eval.models._api import ApiModel, build_api, is_api, model_class
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger
+from mrag_eval.models._local import handed_over
 from mrag_eval.models._reply import Call, Reply
+from mrag_eval.models._seat import OnReply, Seat
 from mrag_eval.models._sending import Batch
-from mrag_eval.models._spec import identity, name_of, settings_for
+from mrag_eval.models._spec import identity, name_of, older_identity
 from mrag_eval.models._spending import Spending
 from mrag_eval.platform import (
     Attempts,
@@ -35,19 +37,19 @@ from mrag_eval.prompts import Conversation
 
 log = logging.getLogger(__name__)
 
-_FORMAT = "models/1"
+_FORMAT = "models/2"
+# Where a key has no reply, that of the former format is looked up: what was paid for is not paid for again.
+_OLDER = "models/1"
 # Batch size of a local model with a token budget, which is checked between batches.
 _WATCHED = 32
 
-# Receives every answer as it arrives: position in the batch, answer.
-OnReply = Callable[[int, Reply], None]
 # Receives the reply of a call, by the call's key.
 Settle = Callable[[str, Reply], None]
 
 
 class AuxModel:
-    """One model. ``generate`` may be called from anywhere, even inside a running event loop. Concurrent batches of a
-    model behind an API share its requests in flight; those of a local model take turns.
+    """One model. It is asked in a :meth:`seat`. Concurrent batches of a model behind an API share its requests in
+    flight; those of a local model take turns.
 
     ``name`` identifies it in messages. With a ``cache``, an answer is stored on arrival and never paid for twice, not
     even by processes that ask at the same time; failures are not stored. ``ledger`` counts the calls through this
@@ -75,6 +77,7 @@ class AuxModel:
         self._building = threading.Lock()
         self._spending = spending or Spending(spec.budget)
         self._backend: Any = None
+        self._requests: ApiModel | None = None
         install_redaction()
 
     @property
@@ -99,35 +102,60 @@ class AuxModel:
         """Load local weights without a call, and raise the ConfigError that would leave every call unanswered."""
         self._built()
 
-    def generate(
+    @property
+    def generation(self) -> Generation:
+        """Return the decoding that the config file gives this model."""
+        return self.spec.generation
+
+    def seat(
         self,
-        conversations: Sequence[Conversation],
+        role: str = "",
         *,
-        seat: str = "",
-        on_reply: OnReply | None = None,
-        waiting: str | None = "",
-        **settings: Any,
-    ) -> list[Reply]:
-        """Return one reply per conversation, in order. Failures are replies with an ``error``; they do not raise.
+        asked: Mapping[str, Any] | None = None,
+        otherwise: Mapping[str, Any] | None = None,
+        prompts: Mapping[str, str] | None = None,
+        rounds: bool = False,
+    ) -> Seat:
+        """Return the model in a role. This alone decides with which settings it is asked.
 
         Args:
-            conversations: messages ``{"role", "content"}`` each; equal ones are sent once.
-            seat: the caller's role (a judge's place in the panel, ...); equal prompts of two seats are sent separately.
-            on_reply: called with ``(position, reply)`` as answers arrive, in any order, from the sending thread; it
-                must be quick and call no model.
-            waiting: the name of the wait for the answers, by default the model and the seat; None shows nothing.
-            settings: generation settings that differ from the model's own (``temperature=0.7, max_tokens=64``).
+            role: what it is asked as (a judge's place in the panel, ...).
+            asked: settings that the task demands (``{"temperature": 0.7}``). They come before the model's own.
+            otherwise: settings that apply where neither the task nor the config file has one.
+            prompts: the SHA-256 of each template that it is asked with, by name.
+            rounds: whether it is asked in rounds; see :meth:`mrag_eval.models.Seat.generate`.
 
         Raises ConfigError for unknown settings.
         """
+        own = {name: getattr(self.generation, name) for name in self.generation.model_fields_set}
+        wanted = {**(otherwise or {}), **own, **(asked or {})}
+        decoding = validated(Generation, wanted, f"model {self.name}, generation")
+        return Seat(role, self, decoding, prompts or {}, rounds)
+
+    def identity(self, decoding: Generation) -> dict[str, Any]:
+        """Return everything that decides a reply besides the conversation, the same on any machine."""
+        return {**identity(self.spec), "generation": self._sent(decoding)}
+
+    def answer(
+        self,
+        seat: Seat,
+        conversations: Sequence[Conversation],
+        decoding: Generation,
+        purpose: str,
+        on_reply: OnReply | None,
+        waiting: str | None,
+    ) -> list[Reply]:
+        """Return one reply per conversation of a seat; see :meth:`mrag_eval.models.Seat.generate`."""
         start = time.perf_counter()
-        wanted = settings_for(self.spec, settings, f"model {self.name}, generation")
-        who, how = self._identity(), wanted.model_dump()
+        turns = [[{"role": m["role"], "content": m["content"]} for m in one] for one in conversations]
+        try:
+            who: Any = (self.identity(decoding), self._place()) if turns else ()
+        except MragError:
+            # it cannot be built, as each of its calls will say
+            who = None
         positions: dict[str, list[int]] = {}
-        for position, conversation in enumerate(conversations):
-            turns = [{"role": m["role"], "content": m["content"]} for m in conversation]
-            key = content_key(_FORMAT, who, turns, how, seat)
-            positions.setdefault(key, []).append(position)
+        for position, one in enumerate(turns):
+            positions.setdefault(content_key(_FORMAT, who, one, purpose), []).append(position)
         replies: list[Reply | None] = [None] * len(conversations)
 
         def settle(key: str, reply: Reply) -> None:
@@ -136,17 +164,22 @@ class AuxModel:
                 replies[position] = same
                 with self._counting:
                     self.ledger.add(same)
+                    seat.came_back.add(same)
                 if on_reply is not None:
                     on_reply(position, same)
 
         keeper = Keeper(self._cache)
-        self._cached(positions)
-        found = keeper.find(positions)
+        found = dict(keeper.find(positions))
+        left = {key: turns[where[0]] for key, where in positions.items() if key not in found}
+        known, how = self._older_identity() if left else {}, decoding.model_dump()
+        older = {content_key(_OLDER, known, one, how, purpose): key for key, one in left.items()}
+        self._cached([*positions, *older])
+        found |= {older[key]: value for key, value in keeper.find(older).items()}
         for key, value in found.items():
             settle(key, Reply.from_store(value))
-        calls = [Call(k, conversations[where[0]], wanted) for k, where in positions.items() if k not in found]
+        calls = [Call(k, conversations[where[0]], decoding) for k, where in positions.items() if k not in found]
         if calls:
-            name = waiting or f"asking {self.name}" + (f" ({seat})" if seat else "")
+            name = waiting or f"asking {self.name}" + (f" ({purpose})" if purpose else "")
             with Wait(name, len(calls), shown=waiting is not None) as wait:
 
                 def counted(key: str, reply: Reply) -> None:
@@ -214,17 +247,34 @@ class AuxModel:
                 conversations = [call.conversation for call in go]
                 run_in_thread(partial(backend.generate, conversations, go[0].settings, take))
 
-    def _identity(self) -> dict[str, Any]:
-        """Return everything that affects an answer besides prompt and settings."""
-        return identity(self.spec)
+    def _sent(self, decoding: Generation) -> dict[str, Any]:
+        """Return the settings of a request as the model's class sends them, or hands them to its weights."""
+        kind = self._kind()
+        return self._api().settings(decoding) if is_api(kind) else handed_over(kind, decoding)
+
+    def _kind(self) -> type[Any]:
+        return model_class(self.spec, self.name)
+
+    def _api(self) -> ApiModel:
+        """Return the harness's object of a model behind an API, which sends nothing and needs no key yet."""
+        if self._requests is None:
+            self._requests = build_api(self._kind(), self.spec, self.name)
+        return self._requests
+
+    def _place(self) -> Any:
+        """Return where the model is asked: two servers with a model of one name may hold different ones."""
+        return self.spec.model_args.get("base_url")
+
+    def _older_identity(self) -> dict[str, Any]:
+        """Return the model as keys of the format :data:`_OLDER` hold it."""
+        return older_identity(self.spec)
 
     def _built(self) -> Any:
         """Return the transport of an API model, or the local model."""
         with self._building:
             if self._backend is None:
-                cls = model_class(self.spec, self.name)
-                if is_api(cls):
-                    self._backend = self._transport(build_api(cls, self.spec, self.name))
+                if is_api(self._kind()):
+                    self._backend = self._transport(self._api())
                 else:
                     from mrag_eval.models._local import local_model
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.models._spec import identity
+from mrag_eval.models._spec import older_identity
 from mrag_eval.platform import cache_dir, content_key, remove_ended, run_ended
 
 
@@ -26,7 +26,7 @@ class Evaluated:
         """Return a short key of what answers: the model's type, arguments and local files."""
         spec = ModelSpec.model_construct(model=str(self.model), model_args=dict(self.args))
         lengths = {name: self.args[name] for name in ("max_gen_toks", "seed") if name in self.args}
-        return content_key(identity(spec), lengths)[:12]
+        return content_key(older_identity(spec), lengths)[:12]
 
 
 def own_replies(path: str) -> str:

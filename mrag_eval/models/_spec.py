@@ -1,4 +1,4 @@
-"""Named models of the config file, and the identity of a model in the cache."""
+"""Named models of the config file, and what a model is."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Generation, ModelSpec, load_config, validated
-from mrag_eval.platform import ConfigError, config_path, content_of_folder, did_you_mean, key_variable_of
+from mrag_eval.config import ModelSpec, load_config
+from mrag_eval.platform import (
+    ConfigError,
+    config_path,
+    content_of_folder,
+    did_you_mean,
+    key_variable_of,
+    names_secret,
+    redact,
+)
 
 EXAMPLE = """models:
       gpt:
@@ -16,6 +24,8 @@ EXAMPLE = """models:
 
 # Arguments that may be folders of this machine.
 _FOLDERS = ("pretrained", "model", "peft", "delta", "tokenizer")
+# Headers that say who pays, and nothing of what answers.
+KEY_HEADERS = ("authorization", "x-api-key", "api-key")
 # Arguments of transport, which do not affect the answer.
 _TRAVEL = frozenset(
     {
@@ -65,21 +75,38 @@ def key_variable(spec: ModelSpec) -> str | None:
     return spec.api_key_env or key_variable_of(spec.model, needed=True)
 
 
-def settings_for(spec: ModelSpec, changes: Mapping[str, Any], where: str) -> Generation:
-    """Return the model's own generation settings with this call's changes, validated."""
-    if not changes:
-        return spec.generation
-    return validated(Generation, {**spec.generation.model_dump(), **changes}, where)
-
-
 def asked_args(spec: ModelSpec) -> dict[str, Any]:
     """Return the model's arguments that affect its answers, as results may hold them: without secrets and headers."""
     return {key: value for key, value in spec.model_args.items() if key not in _TRAVEL and key != "header"}
 
 
 def identity(spec: ModelSpec) -> dict[str, Any]:
-    """Return everything that affects answers besides prompt and settings: type, arguments, and files of local
-    weights.
+    """Return what a model is, the same on any machine: local folders by content, headers that hold no key, and an
+    address only where no model is named.
+    """
+    args = asked_args(spec)
+    if any(args.get(key) for key in _FOLDERS[:2]):
+        args.pop("base_url", None)
+    found: dict[str, Any] = {"model": spec.model}
+    files: dict[str, str] = {}
+    for key in _FOLDERS:
+        folder = Path(str(args.get(key) or "")).expanduser()
+        if args.get(key) and folder.is_dir():
+            args[key], files[key] = folder.resolve().name, content_of_folder(folder)
+    headers = _headers(spec.model_args.get("header") or {})
+    return {**found, **({"files": files} if files else {}), **({"headers": headers} if headers else {}), "args": args}
+
+
+def _headers(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of requests that may decide what answers, in lower case: those that hold no key."""
+    plain = {str(name).lower(): redact(str(value)) for name, value in given.items()}
+    return {name: value for name, value in plain.items() if name not in KEY_HEADERS and not names_secret(name)}
+
+
+def older_identity(spec: ModelSpec) -> dict[str, Any]:
+    """Return a model as keys of kept replies held it before seats; files of ``--use_cache`` are still named by it.
+
+    Local weights are identified by names, sizes and times of their files.
     """
     args = asked_args(spec)
     asked = {key: value for key, value in spec.model_args.items() if key == "header"} | args
@@ -92,19 +119,3 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
             stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
             found[key] = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     return found
-
-
-def portable_identity(spec: ModelSpec) -> dict[str, Any]:
-    """Return everything that affects answers, valid on any machine: local folders by content, and an address only
-    where no model is named.
-    """
-    args = asked_args(spec)
-    if any(args.get(key) for key in _FOLDERS[:2]):
-        args.pop("base_url", None)
-    found: dict[str, Any] = {"model": spec.model, "generation": spec.generation.model_dump(mode="json")}
-    files: dict[str, str] = {}
-    for key in _FOLDERS:
-        folder = Path(str(args.get(key) or "")).expanduser()
-        if args.get(key) and folder.is_dir():
-            args[key], files[key] = folder.resolve().name, content_of_folder(folder)
-    return {**found, **({"files": files} if files else {}), "args": args}

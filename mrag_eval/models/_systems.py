@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mrag_eval.config import RAG, ModelBudget, ModelSpec, SystemSpec, system_spec
+from mrag_eval.config import RAG, Generation, ModelBudget, ModelSpec, SystemSpec, system_spec
 from mrag_eval.models._lenient_json import storable
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._outputs import completion_reply, token_counts
@@ -68,15 +68,18 @@ class RagSystem(AuxModel):
 
     def ask(self, questions: Sequence[tuple[str, str]]) -> list[Reply]:
         """Return the reply to each question, given with its language; failures are replies with an ``error``."""
-        return self.generate([_conversation(*question) for question in questions])
+        return self.seat().generate([_conversation(*question) for question in questions])
 
     def _cached(self, keys: Iterable[str]) -> None:
         ASKED.update(keys)
 
-    def _identity(self) -> dict[str, Any]:
+    def identity(self, decoding: Generation | None = None) -> dict[str, Any]:
         """Return what decides a reply: where it is asked, how it is read, and the file of its code."""
         ways = {"num_concurrent", "timeout", "max_retries", "max_calls", "api_key_env"}
         return {"name": self.name, "code": self._code, **self._system_spec.model_dump(mode="json", exclude=ways)}
+
+    def _older_identity(self) -> dict[str, Any]:
+        return self.identity()
 
     def _built(self) -> Any:
         with self._building:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrieval._rows import FIRST, TaskRows, logged_row
     from mrag_eval.retrieval._starter_plan import PlannedEdition, plan_starter
     from mrag_eval.retrieval._starters import build_starter
-    from mrag_eval.retrieval.agents._loop import EXAMPLE
+    from mrag_eval.retrieval.agents._seats import EXAMPLE
     from mrag_eval.retrieval.agents._trace import find_trace, read_traces, shown_trace
     from mrag_eval.retrieval.ahead._process import Order, retrieved_apart
     from mrag_eval.retrieval.ahead._write import open_folder, retrieve_into

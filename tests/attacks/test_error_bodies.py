@@ -70,7 +70,7 @@ def test_every_client_names_the_words(
     monkeypatch.setattr("mrag_eval.retrievers.embedding._api_embeddings._ATTEMPTS", 1)
     body, reason = BODIES[name]
     server = start(lambda sent, attempt: Answer(body=body))
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert reply.error == f"{reason}: the answer is an error: {WORDS}"
     tried = len(server.requests)
     assert (tried == 1) is (reason in ONCE)
@@ -91,7 +91,7 @@ def test_a_byte_order_mark_is_no_fault_for_any_client(start: Start, model_of: Mo
         return Answer(body="\ufeff" + json.dumps(found))
 
     server = start(marked)
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert (reply.text, reply.error) == ("yes", None)
     assert reranker(server).scores(["q"], [["a"]])[0].tolist() == [0.5]
     vectors = ApiEmbedder(parse_spec({"model": f"openai:m@{server.url}", "normalize": True})).embed_queries(["q"])

@@ -30,7 +30,7 @@ logging.basicConfig(format="%(message)s")
 spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": sys.argv[1]}, max_in_flight=4)
 model = get(spec, "judge")
 for part in range(4):
-    replies = model.generate([[{"role": "user", "content": f"q{i}"}] for i in range(20 * part, 20 * part + 20)])
+    replies = model.seat().generate([[{"role": "user", "content": f"q{i}"}] for i in range(20 * part, 20 * part + 20)])
     assert not [reply.error for reply in replies if reply.error]
 print(model.ledger.calls, model.ledger.cached)
 """
@@ -67,14 +67,14 @@ def test_a_judge_goes_on_without_the_cache_and_says_so_once(
     monkeypatch.setattr(store, "_db", NoRoom(store._db, 3))
     model = model_of(server, store, max_in_flight=1)
     for part in range(3):
-        replies = model.generate(ask(*(f"q{i}" for i in range(10 * part, 10 * part + 10))))
+        replies = model.seat().generate(ask(*(f"q{i}" for i in range(10 * part, 10 * part + 10))))
         assert [reply.error for reply in replies] == [None] * 10
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == 1
     assert "disk is full): going on without it; free some space" in warnings[0]
     store.close()
     again = model_of(server, Store(tmp_path / "models.sqlite"))
-    again.generate(ask(*(f"q{i}" for i in range(30))))
+    again.seat().generate(ask(*(f"q{i}" for i in range(30))))
     assert (again.ledger.cached, again.ledger.calls) == (3, 27)
 
 

@@ -82,12 +82,12 @@ def test_a_process_ends_whatever_it_does(state: str, number: int) -> None:
 PANEL = """
 import sys
 from mrag_eval.config import ModelSpec
-from mrag_eval.platform import ending_within
+from mrag_eval.platform import at_once, ending_within
 from mrag_eval.models import AuxModel
-from mrag_eval.models._asking import generate_all
 spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": sys.argv[1]}, timeout=300)
 with ending_within(0.8, "go on like this\\n"):
-    generate_all({seat: (AuxModel(spec), [[{"role": "user", "content": "q"}]]) for seat in "abc"})
+    asked = [[{"role": "user", "content": "q"}]]
+    at_once({role: lambda role=role: AuxModel(spec).seat(role).generate(asked) for role in "abc"})
 """
 
 
@@ -111,9 +111,8 @@ import asyncio, os, signal, sys, threading, time
 from pathlib import Path
 import mrag_eval
 from mrag_eval.config import ModelSpec
-from mrag_eval.platform import Store
+from mrag_eval.platform import Store, at_once
 from mrag_eval.models import AuxModel
-from mrag_eval.models._asking import generate_all
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 url, folder = sys.argv[1], Path(sys.argv[2])
@@ -122,7 +121,7 @@ def panel():
     spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=1)
     model = AuxModel(spec, cache=Store(folder / "models.sqlite"))
     asked = [[{"role": "user", "content": f"q{n}"}] for n in range(40)]
-    generate_all({seat: (model, asked) for seat in "abc"})
+    at_once({role: lambda role=role: model.seat(role).generate(asked) for role in "abc"})
 
 def evaluate():
     mrag_eval.evaluate("dummy", "judged", include=folder, apply_chat_template=False)

@@ -85,7 +85,7 @@ def test_a_nested_reply_is_an_answer_and_stays_one_in_the_cache(
     """The reply as a whole is text: reading it twice, once from the cache, ends no run."""
     server = start(lambda body, attempt: said(f'{{"justification": {DEEP}, "answer": "correct"}}'))
     for _ in range(2):
-        (reply,) = model_of(server, store).generate(ask("q"))
+        (reply,) = model_of(server, store).seat().generate(ask("q"))
         assert reply.error is None
         assert verdict_rubric().parser(CASE)(reply.text).error
     assert len(server.requests) == 1
@@ -96,7 +96,7 @@ def test_a_body_of_hostile_json_is_a_failed_call(
     start: Callable[..., ModelServer], model_of: Callable[..., AuxModel], text: str
 ) -> None:
     server = start(lambda body, attempt: Answer(body=f'{{"choices": {text}}}'))
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert reply.reason == "malformed"
 
 
@@ -183,12 +183,12 @@ def test_a_reply_of_the_wrong_shape_in_the_cache_is_asked_for_again(
     start: Callable[..., ModelServer], model_of: Callable[..., AuxModel], store: Store, entry: str
 ) -> None:
     server = start()
-    model_of(server, store).generate(ask("q"))
+    model_of(server, store).seat().generate(ask("q"))
     with sqlite3.connect(store.path) as db:
         assert db.execute("UPDATE entries SET value = ?", (entry,)).rowcount == 1
-    (reply,) = model_of(server, store).generate(ask("q"))
+    (reply,) = model_of(server, store).seat().generate(ask("q"))
     assert (reply.text, reply.cached, len(server.requests)) == ("re: q", False, 2)
-    (reply,) = model_of(server, store).generate(ask("q"))
+    (reply,) = model_of(server, store).seat().generate(ask("q"))
     assert (reply.text, reply.cached) == ("re: q", True)
 
 

@@ -5,31 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mrag_eval.config import ModelSpec
-from mrag_eval.models import Ledger, Reply
+from mrag_eval.config import Generation, ModelSpec
+from mrag_eval.models import AuxModel, Reply, Seat
 from mrag_eval.prompts import Conversation
 
 # Maps the last message of a conversation to a reply, or to the error of a failed call.
 Script = Callable[[str], "str | Reply"]
 
 
-class ScriptedModel:
+class ScriptedModel(AuxModel):
     """A stand-in for an AuxModel; ``asked`` collects the last message of every conversation.
 
     With ``whole``, the script receives the conversation instead of its last message.
     """
 
     def __init__(self, script: Callable[[Any], str | Reply], name: str = "scripted", *, whole: bool = False) -> None:
-        self.script, self.name, self._whole = script, name, whole
-        self.spec = ModelSpec(model="dummy", model_args={"model": name})
-        self.ledger = Ledger()
+        super().__init__(ModelSpec(model="dummy", model_args={"model": name}), name=name)
+        self.script, self._whole = script, whole
         self.asked: list[str] = []
 
     def check(self) -> None:
         pass
 
-    def generate(
-        self, conversations: Sequence[Conversation], *, seat: str = "", on_reply: Any = None, **settings: Any
+    def answer(
+        self,
+        seat: Seat,
+        conversations: Sequence[Conversation],
+        decoding: Generation,
+        purpose: str,
+        on_reply: Any,
+        waiting: str | None,
     ) -> list[Reply]:
         replies = []
         for position, conversation in enumerate(conversations):

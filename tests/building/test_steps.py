@@ -231,7 +231,7 @@ def test_calls_are_counted_by_step(tmp_path: Path) -> None:
     model: Any = ScriptedModel(lambda prompt: "yes")
 
     def ask(items: Sequence[Item], settle: Settle) -> None:
-        model.generate([[{"role": "user", "content": item.id}] for item in items])
+        model.seat().generate([[{"role": "user", "content": item.id}] for item in items])
         each(items, lambda item: kept(item), settle)
 
     steps = [source(), step("one", ask, models=(model,)), step("two", ask, models=(model,))]

@@ -165,7 +165,7 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Callable[[Pau
         ),
         "agent": (
             "asking slow (coral critic)",
-            lambda pause: model(pause).generate(asked("a", "b", "c"), seat="coral critic"),
+            lambda pause: model(pause).seat("coral critic").generate(asked("a", "b", "c")),
         ),
         "translator": ("translating with slow", lambda pause: list(LmBackend(model(pause)).translate(texts))),
         "intervals": (

@@ -33,7 +33,7 @@ def judge(body: dict[str, Any], attempt: int) -> Answer:
 def test_asked_again_with_the_reason(start: Start, model_of: ModelOf) -> None:
     server = start(judge)
     model = model_of(server)
-    answers = generate_parsed(model, ask("good", "learns", "never", "dead"), read, seat="1")
+    answers = generate_parsed(model.seat("1"), ask("good", "learns", "never", "dead"), read)
     good, learns, never, dead = answers
     assert good.value == learns.value == {"justification": "j", "answer": "correct"}
     assert (len(good.replies), len(learns.replies), len(never.replies), len(dead.replies)) == (1, 2, 2, 1)
@@ -51,9 +51,9 @@ def test_asked_again_with_the_reason(start: Start, model_of: ModelOf) -> None:
 
 def test_all_of_it_comes_from_the_cache(start: Start, model_of: ModelOf, store: Store) -> None:
     server = start(judge)
-    first = generate_parsed(model_of(server, store), ask("good", "learns", "never"), read)
+    first = generate_parsed(model_of(server, store).seat(), ask("good", "learns", "never"), read)
     sent = len(server.requests)
-    second = generate_parsed(model_of(server, store), ask("good", "learns", "never"), read)
+    second = generate_parsed(model_of(server, store).seat(), ask("good", "learns", "never"), read)
     assert [a.value for a in second] == [a.value for a in first]
     assert len(server.requests) == sent == 5
 
@@ -67,7 +67,7 @@ def test_a_reply_that_was_cut_off_gives_nothing(
     start: Start, model_of: ModelOf, text: str, fault: str, finish: str
 ) -> None:
     server = start(lambda body, n: said(text, finish=finish))
-    (answer,) = generate_parsed(model_of(server), ask("q"), read)
+    (answer,) = generate_parsed(model_of(server).seat(), ask("q"), read)
     assert (answer.value, answer.error) == (None, f"unreadable: it was cut off at max_tokens{fault}")
     assert len(server.requests) == 2
 
@@ -77,7 +77,7 @@ def test_the_whole_reply_after_a_cut_one_counts(start: Start, model_of: ModelOf)
         asked_again = len(body["messages"]) > 1
         return said('{"answer": "no"}') if asked_again else said('{"answer": "correct"} or', finish="length")
 
-    (answer,) = generate_parsed(model_of(start(whole_at_last)), ask("q"), read)
+    (answer,) = generate_parsed(model_of(start(whole_at_last)).seat(), ask("q"), read)
     assert answer.error is None
     assert "no" in str(answer.value)
 
@@ -85,10 +85,10 @@ def test_the_whole_reply_after_a_cut_one_counts(start: Start, model_of: ModelOf)
 def test_a_parser_for_each(start: Start, model_of: ModelOf) -> None:
     model = model_of(start(lambda body, n: said("[3]")))
     parsers = [partial(parse_list, n=5), partial(parse_list, n=2)]
-    answers = generate_parsed(model, ask("a", "b"), parsers)
+    answers = generate_parsed(model.seat(), ask("a", "b"), parsers)
     assert [a.value for a in answers] == [[3], None]
     with pytest.raises(ValueError, match="2 parsers for 1 conversations"):
-        generate_parsed(model, ask("a"), parsers)
+        generate_parsed(model.seat(), ask("a"), parsers)
 
 
 def test_one_failing_part_is_raised_after_all_are_done(start: Start, model_of: ModelOf) -> None:

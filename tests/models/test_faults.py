@@ -49,7 +49,7 @@ CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", 
 )
 def test_passing_fault_is_tried_again(start: Start, model_of: ModelOf, fault: Answer) -> None:
     server = start(failing_first(fault))
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert (reply.text, reply.error, reply.attempts) == ("re: q", None, 2)
 
 
@@ -63,7 +63,7 @@ def test_permanent_failure_costs_only_its_own_call_and_one_attempt(
 ) -> None:
     server = start(lambda body, n: Answer(status, "no, and here is why") if asked(body) == "bad" else echo(body, n))
     model = model_of(server)
-    replies = model.generate(ask("a", "bad", "b"))
+    replies = model.seat().generate(ask("a", "bad", "b"))
     assert [r.text for r in replies] == ["re: a", "", "re: b"]
     assert replies[1].error == f"{reason}: HTTP {status}, no, and here is why"
     assert (replies[1].reason, replies[1].attempts) == (reason, 1)
@@ -74,7 +74,7 @@ def test_permanent_failure_costs_only_its_own_call_and_one_attempt(
 def test_fault_that_stays_becomes_an_abstention_after_the_retries(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(500, "broken") if asked(body) == "bad" else echo(body, n))
     model = model_of(server, retries=2)
-    bad, good = model.generate(ask("bad", "good"))
+    bad, good = model.seat().generate(ask("bad", "good"))
     assert (bad.error, bad.attempts) == ("server: HTTP 500, broken", 3)
     assert good.text == "re: good"
     # 2 conversations, one of them retried twice
@@ -84,7 +84,7 @@ def test_fault_that_stays_becomes_an_abstention_after_the_retries(start: Start, 
 
 def test_broken_answers_are_tried_only_twice_more(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: said(""))
-    (reply,) = model_of(server, retries=9).generate(ask("q"))
+    (reply,) = model_of(server, retries=9).seat().generate(ask("q"))
     assert (reply.reason, reply.attempts, len(server.requests)) == ("empty", 3, 3)
 
 
@@ -103,13 +103,13 @@ def test_answer_that_is_missing_for_a_reason_is_not_asked_for_again(
     start: Start, model_of: ModelOf, answer: Answer, error: str
 ) -> None:
     server = start(lambda body, n: answer)
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert (reply.error, reply.attempts) == (error, 1)
 
 
 def test_hanging_server_is_a_timeout(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(delay=30) if asked(body) == "hang" else echo(body, n))
-    hung, good = model_of(server, timeout=0.4, retries=1).generate(ask("hang", "good"))
+    hung, good = model_of(server, timeout=0.4, retries=1).seat().generate(ask("hang", "good"))
     assert (hung.error, hung.attempts) == ("timeout: no answer within 0.4 s", 2)
     assert good.text == "re: good"
 
@@ -118,7 +118,7 @@ def test_nobody_listens(model_of: ModelOf, start: Start) -> None:
     server = start()
     server.close()
     model = model_of(server, retries=1)
-    replies = model.generate(ask(*(f"q{i}" for i in range(60))))
+    replies = model.seat().generate(ask(*(f"q{i}" for i in range(60))))
     assert {r.reason for r in replies} <= {"connection", "stopped"}
     # 32 are under way when the fifth fails; by then four slots may have started another
     assert model.ledger.failures["stopped"] >= 60 - 32 - 4
@@ -133,7 +133,7 @@ def test_retry_after_in_seconds_is_waited_for_by_all(start: Start, model_of: Mod
         return replace(echo(body, attempt), delay=0.2)
 
     server = start(script)
-    replies = model_of(server, max_in_flight=2).generate(ask("q0", "q1", "q2", "q3"))
+    replies = model_of(server, max_in_flight=2).seat().generate(ask("q0", "q1", "q2", "q3"))
     assert [r.text for r in replies] == ["re: q0", "re: q1", "re: q2", "re: q3"]
     # q0 is refused while q1 is under way; every later call waits for the second that q0 was told to wait
     assert {asked(body) for _, _, body in server.requests[:2]} == {"q0", "q1"}
@@ -148,7 +148,7 @@ def test_retry_after_as_a_date(start: Start, model_of: ModelOf) -> None:
         return Answer(429, "", {"Retry-After": formatdate(time.time() + 2, usegmt=True)})
 
     server = start(script)
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     times = [when for when, _, _ in server.requests]
     assert reply.text == "re: q"
     # the date has whole seconds, so up to one of the two may have passed
@@ -166,20 +166,20 @@ def test_retry_after_values(value: str | None, seconds: float | None) -> None:
 
 def test_server_that_asks_to_wait_too_long_is_not_waited_for(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(429, "tomorrow", {"Retry-After": "86400"}))
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert (reply.error, reply.attempts) == ("rate_limit: HTTP 429, tomorrow (asks to wait 86400 s)", 1)
 
 
 def test_a_spent_quota_is_not_a_rate_limit(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(429, {"error": {"code": "insufficient_quota"}}))
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert (reply.reason, reply.attempts) == ("quota", 1)
 
 
 def test_wrong_key_stops_the_batch_early(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(401, "who are you?"))
     model = model_of(server, max_in_flight=4)
-    replies = model.generate(ask(*(f"q{i}" for i in range(300))))
+    replies = model.seat().generate(ask(*(f"q{i}" for i in range(300))))
     # 5 failures end it; by then each of the other 3 slots has one call under way
     assert len(server.requests) <= 8
     assert len(replies) == 300
@@ -195,17 +195,17 @@ def test_stopping_is_for_the_batch_and_not_for_good(start: Start, model_of: Mode
     broken = True
     server = start(lambda body, n: Answer(401, "") if broken else echo(body, n))
     model = model_of(server)
-    assert all(r.error for r in model.generate(ask(*(f"q{i}" for i in range(50)))))
+    assert all(r.error for r in model.seat().generate(ask(*(f"q{i}" for i in range(50)))))
     broken = False
-    assert all(r.error is None for r in model.generate(ask(*(f"q{i}" for i in range(50)))))
+    assert all(r.error is None for r in model.seat().generate(ask(*(f"q{i}" for i in range(50)))))
 
 
 def test_scattered_refusals_do_not_stop_the_batch(start: Start, model_of: ModelOf) -> None:
     """Some providers answer 403 to a text they refuse to process; that says nothing about the next text."""
     server = start(lambda body, n: Answer(403, "no") if int(asked(body)) % 2 else echo(body, n))
     model = model_of(server, max_in_flight=2)
-    model.generate(ask("0"))
-    replies = model.generate(ask(*map(str, range(1, 60))))
+    model.seat().generate(ask("0"))
+    replies = model.seat().generate(ask(*map(str, range(1, 60))))
     assert [r.reason for r in replies] == ["auth" if i % 2 else None for i in range(1, 60)]
 
 
@@ -215,7 +215,7 @@ def test_redirect_does_not_carry_the_key_elsewhere(
     monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789")
     elsewhere = start()
     server = start(lambda body, n: Answer(307, "", {"Location": elsewhere.url}))
-    (reply,) = model_of(server).generate(ask("q"))
+    (reply,) = model_of(server).seat().generate(ask("q"))
     assert reply.reason == "rejected"
     assert elsewhere.requests == []
 
@@ -239,7 +239,7 @@ def test_every_fault_at_once(start: Start, model_of: ModelOf) -> None:
         return plays[number % len(plays)] if attempt == 1 and number % 3 == 0 else echo(body, attempt)
 
     model = model_of(start(script))
-    replies = model.generate(ask(*map(str, range(200))))
+    replies = model.seat().generate(ask(*map(str, range(200))))
     assert [r.text for r in replies] == ["" if i % 10 == 9 else f"re: {i}" for i in range(200)]
     # numbers divisible by 3 that do not end in 9: 67 less 7 (9, 39, ..., 189)
     assert model.ledger.retries == 67 - 7

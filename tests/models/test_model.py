@@ -17,7 +17,6 @@ import pytest
 from mrag_eval.config import ModelBudget, ModelSpec
 from mrag_eval.harness import model_class
 from mrag_eval.models import AuxModel, Ledger, Reply, get, total
-from mrag_eval.models._asking import generate_all
 from mrag_eval.models._reply import split_thinking
 from mrag_eval.platform import ConfigError, MissingExtraError, Store, at_once, cache_dir
 from tests.models.conftest import ask
@@ -35,7 +34,7 @@ def test_replies_keep_the_order_whatever_arrives_first(start: Start, model_of: M
         return Answer(body=answer.body, delay=delays.uniform(0, 0.03))
 
     server = start(script)
-    replies = model_of(server, max_in_flight=16).generate(ask(*(f"q{i}" for i in range(200))))
+    replies = model_of(server, max_in_flight=16).seat().generate(ask(*(f"q{i}" for i in range(200))))
     assert [r.text for r in replies] == [f"re: q{i}" for i in range(200)]
     assert 2 <= server.most_at_once <= 16
 
@@ -44,7 +43,7 @@ def test_batches_asked_at_once_share_the_slots_and_pay_once(start: Start, model_
     server = start(lambda body, attempt: replace(echo(body, attempt), delay=0.02))
     model = model_of(server, cache=store, max_in_flight=4)
     batches = {"a": ask(*(f"q{i}" for i in range(20))), "b": ask(*(f"q{i}" for i in range(10, 30)))}
-    found = at_once({name: partial(model.generate, batch) for name, batch in batches.items()})
+    found = at_once({name: partial(model.seat().generate, batch) for name, batch in batches.items()})
     assert [reply.text for reply in found["a"]] == [f"re: q{i}" for i in range(20)]
     assert [reply.text for reply in found["b"]] == [f"re: q{i}" for i in range(10, 30)]
     assert (server.most_at_once, len(server.requests)) == (4, 30)
@@ -63,9 +62,9 @@ def test_first_of_two_batches_is_sent_whole_before_the_second(start: Start, mode
 
     def second() -> list[Any]:
         begun.wait(10)
-        return model.generate(ask(*(f"second {i}" for i in range(10))))
+        return model.seat().generate(ask(*(f"second {i}" for i in range(10))))
 
-    at_once({"first": partial(model.generate, ask(*(f"first {i}" for i in range(40)))), "second": second})
+    at_once({"first": partial(model.seat().generate, ask(*(f"first {i}" for i in range(40)))), "second": second})
     sent = [asked(body).split()[0] for _, _, body in server.requests]
     # requests that are on their way together arrive in any order
     assert sent[:37] == ["first"] * 37
@@ -84,24 +83,24 @@ def test_batch_ends_with_its_own_last_reply_while_another_has_slots(start: Start
     model = model_of(start(script), max_in_flight=4)
 
     def short() -> list[Any]:
-        replies = model.generate(ask(*(f"q{i}" for i in range(12))))
+        replies = model.seat().generate(ask(*(f"q{i}" for i in range(12))))
         ended.set()
         return replies
 
-    found = at_once({"long": partial(model.generate, ask("slow 1", "slow 2", "slow 3")), "short": short})
+    found = at_once({"long": partial(model.seat().generate, ask("slow 1", "slow 2", "slow 3")), "short": short})
     assert [len(replies) for replies in found.values()] == [3, 12]
     assert waited == [True] * 3
 
 
 def test_in_flight_limit_is_used_and_kept(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(body=echo(body, n).body, delay=0.2))
-    model_of(server).generate(ask(*(f"q{i}" for i in range(64))))
+    model_of(server).seat().generate(ask(*(f"q{i}" for i in range(64))))
     assert 16 <= server.most_at_once <= 32
 
 
 def test_reply_says_what_it_cost(start: Start, model_of: ModelOf) -> None:
     model = model_of(start())
-    (reply,) = model.generate(ask("q"))
+    (reply,) = model.seat().generate(ask("q"))
     assert (reply.finish_reason, reply.tokens_in, reply.tokens_out) == ("stop", 11, 7)
     assert (reply.cached, reply.attempts, reply.error) == (False, 1, None)
     assert reply.seconds > 0
@@ -116,19 +115,18 @@ def test_the_request_contains_exactly_the_given_values(start: Start, model_of: M
     server = start()
     model = model_of(server, generation={"temperature": 0.5, "max_tokens": 33, "seed": 4, "stop": "END"})
     conversation = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "q"}]
-    model.generate([conversation], top_p=0.9, extra={"reasoning_effort": "low"})
+    model.seat(asked={"top_p": 0.9, "extra": {"reasoning_effort": "low"}}).generate([conversation])
     assert server.requests[0][2] == {
         "model": "m", "messages": conversation, "temperature": 0.5, "max_tokens": 33, "seed": 4, "stop": ["END"],
         "top_p": 0.9, "reasoning_effort": "low",
     }  # fmt: skip
-    model.generate([conversation], seed=None, stop=())
+    model.seat(asked={"seed": None, "stop": ()}).generate([conversation])
     assert not {"seed", "stop"} & set(server.requests[1][2])
 
 
 def test_no_conversations_no_calls(start: Start, model_of: ModelOf) -> None:
     server = start()
-    assert model_of(server).generate([]) == []
-    assert generate_all({}) == {}
+    assert model_of(server).seat().generate([]) == []
     assert server.requests == []
 
 
@@ -136,16 +134,16 @@ def test_runs_inside_an_event_loop(start: Start, model_of: ModelOf) -> None:
     model = model_of(start())
 
     async def notebook() -> list[Reply]:
-        return model.generate(ask("a", "b"))
+        return model.seat().generate(ask("a", "b"))
 
     assert [r.text for r in asyncio.run(notebook())] == ["re: a", "re: b"]
 
 
 def test_every_reply_is_reported_as_it_arrives(start: Start, model_of: ModelOf, store: Store) -> None:
     model = model_of(start(), store)
-    model.generate(ask("b"))
+    model.seat().generate(ask("b"))
     told: list[tuple[int, str]] = []
-    model.generate(ask("a", "b", "a"), on_reply=lambda position, reply: told.append((position, reply.text)))
+    model.seat().generate(ask("a", "b", "a"), on_reply=lambda position, reply: told.append((position, reply.text)))
     assert sorted(told) == [(0, "re: a"), (1, "re: b"), (2, "re: a")]
 
 
@@ -153,9 +151,9 @@ class TestCache:
     def test_second_run_asks_nothing(self, start: Start, model_of: ModelOf, store: Store) -> None:
         server = start()
         conversations = ask(*(f"q{i}" for i in range(50)))
-        first = model_of(server, store).generate(conversations)
+        first = model_of(server, store).seat().generate(conversations)
         again = model_of(server, store)
-        second = again.generate(conversations)
+        second = again.seat().generate(conversations)
         assert [r.text for r in second] == [r.text for r in first]
         assert all(r.cached and r.attempts == 0 and r.tokens_in == 11 for r in second)
         assert len(server.requests) == 50
@@ -164,14 +162,14 @@ class TestCache:
     def test_equal_conversations_are_asked_once(self, start: Start, model_of: ModelOf) -> None:
         server = start()
         model = model_of(server)
-        replies = model.generate(ask("a", "b", "a", "a"))
+        replies = model.seat().generate(ask("a", "b", "a", "a"))
         assert [r.text for r in replies] == ["re: a", "re: b", "re: a", "re: a"]
         assert [r.cached for r in replies] == [False, False, True, True]
         assert len(server.requests) == 2
 
     @pytest.mark.parametrize(
         "change",
-        [{"seat": "2"}, {"temperature": 0.7}, {"max_tokens": 5}, {"seed": 1}, {"stop": "x"}, {"extra": {"x": 1}}],
+        [{"temperature": 0.7}, {"max_tokens": 5}, {"seed": 1}, {"stop": "x"}, {"extra": {"x": 1}}, {}],
         ids=str,
     )
     def test_settings_that_change_the_answer_cause_a_new_call(
@@ -179,55 +177,54 @@ class TestCache:
     ) -> None:
         server = start()
         model = model_of(server, store)
-        model.generate(ask("q"))
-        model.generate(ask("q"), **change)
-        model.generate(ask("q"), **change)
+        model.seat().generate(ask("q"))
+        other = model.seat("" if change else "2", asked=change)
+        other.generate(ask("q"))
+        other.generate(ask("q"))
         assert len(server.requests) == 2
 
     def test_another_model_is_asked_for_itself(self, start: Start, model_of: ModelOf, store: Store) -> None:
         server = start()
-        model_of(server, store).generate(ask("q"))
-        model_of(server, store, model_args={"model": "other"}).generate(ask("q"))
+        model_of(server, store).seat().generate(ask("q"))
+        model_of(server, store, model_args={"model": "other"}).seat().generate(ask("q"))
         assert len(server.requests) == 2
 
     def test_how_requests_travel_does_not_matter(self, start: Start, model_of: ModelOf, store: Store) -> None:
         server = start()
-        model_of(server, store).generate(ask("q"))
+        model_of(server, store).seat().generate(ask("q"))
         model_of(
             server, store, max_in_flight=3, retries=1, timeout=5, budget={"max_calls": 9}, model_args={"timeout": 7}
-        ).generate(ask("q"))
+        ).seat().generate(ask("q"))
         assert len(server.requests) == 1
 
     def test_failures_are_not_kept(self, start: Start, model_of: ModelOf, store: Store) -> None:
         broken = True
         server = start(lambda body, n: Answer(400) if broken else echo(body, n))
-        (first,) = model_of(server, store).generate(ask("q"))
+        (first,) = model_of(server, store).seat().generate(ask("q"))
         broken = False
-        (second,) = model_of(server, store).generate(ask("q"))
+        (second,) = model_of(server, store).seat().generate(ask("q"))
         assert (first.reason, second.text, second.cached) == ("rejected", "re: q", False)
 
     def test_new_weights_in_the_same_folder_are_another_model(self, tmp_path: Path) -> None:
-        from mrag_eval.models import identity
-
         (tmp_path / "model.safetensors").write_bytes(b"1")
         spec = ModelSpec(model="hf", model_args={"pretrained": str(tmp_path)})
-        before = identity(spec)
-        assert identity(spec) == before
+        before = AuxModel(spec).seat().identity
+        assert AuxModel(spec).seat().identity == before
         (tmp_path / "model.safetensors").write_bytes(b"22")
-        assert identity(spec) != before
+        assert AuxModel(spec).seat().identity != before
 
     def test_unusable_cache_is_done_without(
         self, start: Start, model_of: ModelOf, store: Store, caplog: pytest.LogCaptureFixture
     ) -> None:
         store.close()
-        replies = model_of(start(), store).generate(ask("a", "b"))
+        replies = model_of(start(), store).seat().generate(ask("a", "b"))
         assert [r.text for r in replies] == ["re: a", "re: b"]
         assert "going on without it" in caplog.text
 
     def test_lone_surrogate_can_be_kept(self, start: Start, model_of: ModelOf, store: Store) -> None:
         body = '{"choices": [{"index": 0, "message": {"content": "a\\ud800b \\ud83d\\ude00"}}]}'
         server = start(lambda _, n: Answer(body=body))
-        first, second = (model_of(server, store).generate(ask("q"))[0] for _ in range(2))
+        first, second = (model_of(server, store).seat().generate(ask("q"))[0] for _ in range(2))
         assert first.text == second.text == "a\N{REPLACEMENT CHARACTER}b \N{GRINNING FACE}"
         assert second.cached
 
@@ -242,7 +239,7 @@ class TestCache:
         monkeypatch.setenv("MRAG_CONFIG", str(config))
         monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
         model = get("tiny")
-        assert model.generate(ask("q"))[0].text == "re: q"
+        assert model.seat().generate(ask("q"))[0].text == "re: q"
         files = list(cache_dir().glob("models.sqlite*"))
         assert {file.name for file in files} >= {"models.sqlite"}
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -252,19 +249,19 @@ class TestBudget:
     def test_calls(self, start: Start, model_of: ModelOf, store: Store) -> None:
         server = start()
         model = model_of(server, store, budget={"max_calls": 10})
-        replies = model.generate(ask(*(f"q{i}" for i in range(40))))
+        replies = model.seat().generate(ask(*(f"q{i}" for i in range(40))))
         assert len(server.requests) == 10
         assert [r.error is None for r in replies] == [True] * 10 + [False] * 30
         assert replies[10].error == "budget: not sent, max_calls 10 is reached"
         assert model.ledger.failures == {"budget": 30}
         # paid answers are cached: a second budget of 10 takes the run to 20
-        replies = model_of(server, store, budget={"max_calls": 10}).generate(ask(*(f"q{i}" for i in range(40))))
+        replies = model_of(server, store, budget={"max_calls": 10}).seat().generate(ask(*(f"q{i}" for i in range(40))))
         assert [r.error is None for r in replies] == [True] * 20 + [False] * 20
         assert len(server.requests) == 20
 
     def test_retries_of_a_call_are_not_further_calls(self, start: Start, model_of: ModelOf) -> None:
         server = start(lambda body, n: Answer(500) if n == 1 else echo(body, n))
-        replies = model_of(server, budget={"max_calls": 3}).generate(ask("a", "b", "c"))
+        replies = model_of(server, budget={"max_calls": 3}).seat().generate(ask("a", "b", "c"))
         assert all(r.error is None for r in replies)
 
     @pytest.mark.parametrize("usage", [True, False])
@@ -273,14 +270,14 @@ class TestBudget:
         server = start(lambda body, n: said("aaaaaa", usage=usage))
         limit = 36 if usage else 6
         model = model_of(server, max_in_flight=1, budget={"max_tokens": limit})
-        replies = model.generate(ask("qqq", "qq", "q", "qqqq"))
+        replies = model.seat().generate(ask("qqq", "qq", "q", "qqqq"))
         assert [r.error is None for r in replies] == [True, True, False, False]
         assert replies[2].error == f"budget: not sent, max_tokens {limit} is reached ({limit} spent)"
 
     def test_budget_is_the_models_and_not_the_batchs(self, start: Start, model_of: ModelOf) -> None:
         model = model_of(start(), budget={"max_calls": 2})
-        assert all(r.error is None for r in model.generate(ask("a", "b")))
-        assert model.generate(ask("c"))[0].reason == "budget"
+        assert all(r.error is None for r in model.seat().generate(ask("a", "b")))
+        assert model.seat().generate(ask("c"))[0].reason == "budget"
 
 
 class TestThinking:
@@ -305,7 +302,7 @@ class TestThinking:
 
     def test_in_the_text_and_next_to_it(self, start: Start, model_of: ModelOf, store: Store) -> None:
         server = start(lambda body, n: said("<think>inner</think>yes", reasoning_content="outer"))
-        first, second = (model_of(server, store).generate(ask("q"))[0] for _ in range(2))
+        first, second = (model_of(server, store).seat().generate(ask("q"))[0] for _ in range(2))
         assert (first.text, first.thinking) == ("yes", "outer\ninner") == (second.text, second.thinking)
 
     def test_anthropic_blocks(self, start: Start, model_of: ModelOf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +316,7 @@ class TestThinking:
             )
         )  # fmt: skip
         model = model_of(server, model="anthropic-chat-completions")
-        (reply,) = model.generate([[{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]])
+        (reply,) = model.seat().generate([[{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]])
         assert (reply.text, reply.thinking, reply.finish_reason) == ("yes", "hm", "end_turn")
         assert (reply.tokens_in, reply.tokens_out) == (5, 2)
         _, headers, body = server.requests[0]
@@ -331,7 +328,7 @@ class TestThinking:
 def test_text_completions_get_the_conversation_as_text(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(body={"choices": [{"index": 0, "text": "yes", "finish_reason": "length"}]}))
     model = model_of(server, model="local-completions")
-    (reply,) = model.generate([[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "q"}]])
+    (reply,) = model.seat().generate([[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "q"}]])
     assert (reply.text, reply.finish_reason) == ("yes", "length")
     assert server.requests[0][2]["prompt"] == "Be brief.\n\nq"
 
@@ -340,15 +337,15 @@ def test_its_own_key(start: Start, model_of: ModelOf, monkeypatch: pytest.Monkey
     monkeypatch.setenv("OPENAI_API_KEY", "everyones-key-0123456789")
     monkeypatch.setenv("SECOND_KEY", "its-own-key-0123456789")
     server = start()
-    model_of(server).generate(ask("a"))
-    model_of(server, api_key_env="SECOND_KEY").generate(ask("b"))
+    model_of(server).seat().generate(ask("a"))
+    model_of(server, api_key_env="SECOND_KEY").seat().generate(ask("b"))
     sent = [headers["Authorization"] for _, headers, _ in server.requests]
     assert sent == ["Bearer everyones-key-0123456789", "Bearer its-own-key-0123456789"]
 
 
 def test_no_key_no_header(start: Start, model_of: ModelOf) -> None:
     server = start()
-    model_of(server).generate(ask("a"))
+    model_of(server).seat().generate(ask("a"))
     assert "Authorization" not in server.requests[0][1]
 
 
@@ -357,7 +354,7 @@ def test_the_harness_tells_of_the_evaluated_model_alone(
 ) -> None:
     server = start()
     with caplog.at_level("INFO", logger="lm_eval"):
-        model_of(server).generate(ask("a"))
+        model_of(server).seat().generate(ask("a"))
         assert "Using max length" not in caplog.text
         model_class("local-chat-completions")(model="m", base_url=server.url)
     assert "Using max length" in caplog.text
@@ -381,7 +378,7 @@ class TestImpossibleModels:
             model.check()
         assert caught.value.message.startswith("model 'judge': ")
         assert message in str(caught.value)
-        replies = model.generate(ask("a", "b"))
+        replies = model.seat().generate(ask("a", "b"))
         assert [r.reason for r in replies] == ["model", "model"]
         assert (model.ledger.calls, model.ledger.failures) == (0, {"model": 2})
 
@@ -391,27 +388,27 @@ class TestImpossibleModels:
         monkeypatch.setattr("lm_eval.models.api_models.find_spec", lambda name: None)
         with pytest.raises(MissingExtraError, match=r"mrag-eval\[api\]"):
             model_of(start()).check()
-        assert model_of(start()).generate(ask("q"))[0].reason == "model"
+        assert model_of(start()).seat().generate(ask("q"))[0].reason == "model"
 
     def test_answers_in_the_cache_need_no_key(
         self, start: Start, model_of: ModelOf, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         server = start()
         monkeypatch.setenv("ITS_KEY", "planted-key-0123456789")
-        model_of(server, store, api_key_env="ITS_KEY").generate(ask("q"))
+        model_of(server, store, api_key_env="ITS_KEY").seat().generate(ask("q"))
         monkeypatch.delenv("ITS_KEY")
-        replies = model_of(server, store, api_key_env="ITS_KEY").generate(ask("q", "new"))
+        replies = model_of(server, store, api_key_env="ITS_KEY").seat().generate(ask("q", "new"))
         assert [r.reason for r in replies] == [None, "model"]
 
     def test_unknown_setting(self, start: Start, model_of: ModelOf) -> None:
         with pytest.raises(
             ConfigError, match="judge, generation: unknown key 'temprature'; did you mean 'temperature'"
         ):
-            model_of(start()).generate(ask("q"), temprature=1)
+            model_of(start()).seat(asked={"temprature": 1})
 
     def test_message_that_no_request_can_be_made_of(self, start: Start, model_of: ModelOf) -> None:
         bad = [{"role": "user", "content": {1, 2}}]
-        replies = model_of(start()).generate([*ask("a"), bad])  # type: ignore[list-item]
+        replies = model_of(start()).seat().generate([*ask("a"), bad])  # type: ignore[list-item]
         assert [r.reason for r in replies] == [None, "rejected"]
 
 
@@ -479,38 +476,38 @@ class TestLocalModels:
     @pytest.mark.parametrize("hook", [True, False])
     def test_replies_in_order_through_the_template(self, local: Any, store: Store, hook: bool) -> None:
         model, lm = local(store, model_args={"hook": hook}, generation={"max_tokens": 9, "stop": ["x"]})
-        assert [r.text for r in model.generate(ask("b", "c", "a", "b"))] == [
+        assert [r.text for r in model.seat().generate(ask("b", "c", "a", "b"))] == [
             f"re: <user>{c}<assistant>" for c in "bcab"
         ]
         assert [prompt for prompt, _ in lm.asked] == ["<user>c<assistant>", "<user>b<assistant>", "<user>a<assistant>"]
         assert lm.asked[0][1] == {"until": ["x"], "max_gen_toks": 9, "do_sample": False}
         assert threading.main_thread().name not in lm.threads
-        model.generate(ask("a", "b", "c"))
+        model.seat().generate(ask("a", "b", "c"))
         assert len(lm.asked) == 3
 
     def test_system_text_is_folded_in_where_the_template_has_no_such_role(self, local: Any) -> None:
         model, _ = local(model_args={"system": False})
         turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "q"}]
-        assert model.generate([turns])[0].text == "re: <user>Be brief.\n\nq<assistant>"
+        assert model.seat().generate([turns])[0].text == "re: <user>Be brief.\n\nq<assistant>"
 
     def test_answers_before_a_failure_are_kept(self, local: Any, store: Store) -> None:
         model, _ = local(store, model_args={"fails_after": 2})
-        replies = model.generate(ask("a", "b", "c", "d"))
+        replies = model.seat().generate(ask("a", "b", "c", "d"))
         assert [r.reason for r in replies] == ["model", "model", None, None]
         assert replies[0].error == "model: RuntimeError: out of memory"
         model, lm = local(store, model_args={"fails_after": 2})
-        assert [r.cached for r in model.generate(ask("c", "d"))] == [True, True]
+        assert [r.cached for r in model.seat().generate(ask("c", "d"))] == [True, True]
         assert len(lm.asked) == 3
 
     def test_budget(self, local: Any) -> None:
         model, lm = local(budget={"max_calls": 2})
-        assert [r.reason for r in model.generate(ask("a", "b", "c"))] == [None, None, "budget"]
+        assert [r.reason for r in model.seat().generate(ask("a", "b", "c"))] == [None, None, "budget"]
         assert len(lm.asked) == 2
 
     def test_two_settings_of_the_same_weights_load_them_once(self, local: Any) -> None:
         (first, lm), (second, same) = local(), local(generation={"temperature": 0.7, "top_p": 0.9})
         assert lm is same
-        generate_all({"a": (first, ask("q")), "b": (second, ask("q"))})
+        at_once({"a": lambda: first.seat().generate(ask("q")), "b": lambda: second.seat().generate(ask("q"))})
         assert sorted(wanted["do_sample"] for _, wanted in lm.asked) == [False, True]
         assert {"temperature": 0.7, "top_p": 0.9}.items() <= next(w for _, w in lm.asked if w["do_sample"]).items()
 
@@ -523,8 +520,9 @@ def test_panel_runs_at_the_same_time(start: Start, model_of: ModelOf) -> None:
         gate.wait(timeout=30)
         return echo(body, attempt)
 
-    panel = {f"judge {i}": (model_of(start(script)), ask(f"q{i}")) for i in range(3)}
-    replies = generate_all(panel)
+    seats = {f"judge {i}": model_of(start(script)).seat() for i in range(3)}
+    panel = {name: partial(seat.generate, ask(f"q{i}")) for i, (name, seat) in enumerate(seats.items())}
+    replies = at_once(panel)
     assert {seat: [r.text for r in rs] for seat, rs in replies.items()} == {
         f"judge {i}": [f"re: q{i}"] for i in range(3)
     }
@@ -534,7 +532,7 @@ def test_panel_runs_at_the_same_time(start: Start, model_of: ModelOf) -> None:
 def test_one_model_on_two_seats_answers_each_and_keeps_its_limit(start: Start, model_of: ModelOf) -> None:
     server = start(lambda body, n: Answer(body=echo(body, n).body, delay=0.05))
     model = model_of(server, max_in_flight=4)
-    generate_all({"first": (model, ask(*"abcdef")), "second": (model, ask(*"abcdef"))})
+    at_once({role: partial(model.seat(role).generate, ask(*"abcdef")) for role in ("first", "second")})
     assert len(server.requests) == 12
     assert server.most_at_once <= 4
 

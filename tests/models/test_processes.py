@@ -30,7 +30,7 @@ from mrag_eval.platform._store import Store
 url, cache, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 spec = ModelSpec(model="local-chat-completions", model_args={"model": "m", "base_url": url}, max_in_flight=8)
 model = AuxModel(spec, name="judge", cache=Store(Path(cache)))
-replies = model.generate([[{"role": "user", "content": f"q{i}"}] for i in range(first, last)])
+replies = model.seat().generate([[{"role": "user", "content": f"q{i}"}] for i in range(first, last)])
 assert [r.text for r in replies] == [f"re: q{i}" for i in range(first, last)], [r.error for r in replies if r.error]
 print(model.ledger.calls, model.ledger.cached)
 """
@@ -162,7 +162,7 @@ def test_a_process_that_hangs_delays_the_others_by_one_time_limit(
 
     monkeypatch.setattr(Claims, "take", fail)
     begun = time.monotonic()
-    (reply,) = model_of(server, store, timeout=1).generate(ask("q"))
+    (reply,) = model_of(server, store, timeout=1).seat().generate(ask("q"))
     assert reply.text == "re: q"
     assert 1 <= time.monotonic() - begun < 10
     assert len(keys) > 2
@@ -179,7 +179,7 @@ def test_a_reply_that_another_process_stores_meanwhile_is_not_paid_for(
 
     monkeypatch.setattr(Claims, "take", take)
     model = model_of(server, store)
-    (reply,) = model.generate(ask("q"))
+    (reply,) = model.seat().generate(ask("q"))
     assert (reply.text, reply.cached) == ("theirs", True)
     assert server.requests == []
     assert (model.ledger.calls, model.ledger.cached) == (0, 1)
@@ -190,12 +190,12 @@ def test_a_fork_of_the_process_has_its_own_loop(
 ) -> None:
     """The sending thread does not exist in a forked process."""
     server = start()
-    model_of(server).generate(ask("parent"))
+    model_of(server).seat().generate(ask("parent"))
     child = os.fork()
     if child == 0:
         try:
             store = Store(tmp_path / "child.sqlite")
-            (reply,) = model_of(server, store).generate(ask("child"))
+            (reply,) = model_of(server, store).seat().generate(ask("child"))
             os._exit(0 if reply.text == "re: child" else 1)
         finally:
             os._exit(2)

@@ -125,7 +125,7 @@ def test_failing_auxiliary_model_keeps_the_key(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server = start(lambda body, n: answer)
     model = model_of(server, store, retries=1)
-    replies = model.generate(ask(*(f"q{i}" for i in range(12))))
+    replies = model.seat().generate(ask(*(f"q{i}" for i in range(12))))
     assert server.requests[0][1]["Authorization"] == f"Bearer {KEY}"
     assert all(r.error for r in replies)
     for text in (log.getvalue(), repr(replies), repr(model.ledger), repr(vars(model)), str(model._backend.endpoint)):

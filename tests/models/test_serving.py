@@ -17,8 +17,7 @@ import pytest
 
 from mrag_eval.config import ModelSpec
 from mrag_eval.models import AuxModel
-from mrag_eval.models._asking import generate_all
-from mrag_eval.platform import Store
+from mrag_eval.platform import Store, at_once
 from tests.models.conftest import ask
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
@@ -103,22 +102,26 @@ def smollm(served: str, weights: Path) -> Callable[..., AuxModel]:
 def test_real_model_answers_through_a_real_server(smollm: Callable[..., AuxModel], store: Store) -> None:
     model = smollm(store)
     questions = ask("What is the capital of France?", "What is 2 + 2?", "Name a colour of the rainbow.")
-    replies = model.generate(questions)
+    replies = model.seat().generate(questions)
     assert [r.error for r in replies] == [None, None, None]
     assert "Paris" in replies[0].text
     assert all(r.tokens_in and r.tokens_out and r.tokens_out <= 12 for r in replies)
     assert all(r.finish_reason in ("stop", "length") for r in replies)
     again = smollm(store)
-    assert [r.text for r in again.generate(questions)] == [r.text for r in replies]
+    assert [r.text for r in again.seat().generate(questions)] == [r.text for r in replies]
     assert again.ledger.calls == 0
 
 
 def test_system_text_reaches_it(smollm: Callable[..., AuxModel]) -> None:
-    plain, instructed = smollm().generate(
-        [
-            [{"role": "user", "content": "Hello"}],
-            [{"role": "system", "content": "You only speak French."}, {"role": "user", "content": "Hello"}],
-        ]
+    plain, instructed = (
+        smollm()
+        .seat()
+        .generate(
+            [
+                [{"role": "user", "content": "Hello"}],
+                [{"role": "system", "content": "You only speak French."}, {"role": "user", "content": "Hello"}],
+            ]
+        )
     )
     assert plain.tokens_in is not None
     assert instructed.tokens_in is not None
@@ -127,14 +130,19 @@ def test_system_text_reaches_it(smollm: Callable[..., AuxModel]) -> None:
 
 
 def test_panel_of_one_model_under_two_settings(smollm: Callable[..., AuxModel]) -> None:
-    panel = {"greedy": (smollm(), ask("Tell me a word.")), "sampled": (smollm(temperature=0.9, seed=3), ask("Say hi."))}
-    replies = generate_all(panel)
+    greedy, sampled = smollm().seat(), smollm(temperature=0.9, seed=3).seat()
+    replies = at_once(
+        {
+            "greedy": lambda: greedy.generate(ask("Tell me a word.")),
+            "sampled": lambda: sampled.generate(ask("Say hi.")),
+        }
+    )
     assert all(r.error is None for seat in replies.values() for r in seat)
 
 
 def test_unknown_model_name_is_refused_for_good(served: str) -> None:
     spec = ModelSpec(model="local-chat-completions", model_args={"model": "another", "base_url": served})
-    (reply,) = AuxModel(spec).generate(ask("q"))
+    (reply,) = AuxModel(spec).seat().generate(ask("q"))
     assert (reply.reason, reply.attempts) == ("rejected", 1)
 
 
@@ -147,12 +155,13 @@ def test_the_same_weights_in_this_process(weights: Path, served: str, smollm: Ca
     )
     model = AuxModel(spec)
     questions = ask("What is the capital of France?", "Hi")
-    here = model.generate(questions)
-    there = smollm(max_tokens=8).generate(questions)
+    here = model.seat().generate(questions)
+    there = smollm(max_tokens=8).seat().generate(questions)
     assert [r.error for r in here] == [None, None]
     assert here[0].text.split()[:3] == there[0].text.split()[:3]
     assert here[0].tokens_in is not None
-    too_long = model.generate(ask("word " * 10_000))[0]
+    too_long = model.seat().generate(ask("word " * 10_000))[0]
     assert too_long.reason == "too_long"
-    sampled = [model.generate(ask("Tell me a story."), temperature=1.0, seed=seed)[0].text for seed in (1, 1, 2)]
+    seats = [model.seat(asked={"temperature": 1.0, "seed": seed}) for seed in (1, 1, 2)]
+    sampled = [seat.generate(ask("Tell me a story."))[0].text for seat in seats]
     assert sampled[0] == sampled[1] != sampled[2]

@@ -20,7 +20,8 @@ from mrag_eval.judging import Case, build_panel, verdict_rubric
 from mrag_eval.models import build_translator, get
 from mrag_eval.models._shared import clear
 from mrag_eval.platform import ConfigError, Store
-from mrag_eval.retrieval.agents._loop import agents_for, retrieve_by_agents
+from mrag_eval.retrieval.agents._loop import retrieve_by_agents
+from mrag_eval.retrieval.agents._seats import agents_for
 from mrag_eval.retrieval.rerank._listwise import ListQuery, ListwiseReranker
 from mrag_eval.retrieval.rerank._rerank import open_reranker
 from tests.models.conftest import ask
@@ -134,7 +135,7 @@ def test_one_name_is_one_object_and_one_cache(config: Callable[..., None], monke
     assert [model.name for model in found[:2]] == ["gpt", "other"]
     panel = build_panel(Judge(panel=("gpt",)))
     assert panel is not None
-    assert agents_for(Agent(planner="gpt")).planner is panel._models["gpt"] is get("gpt")
+    assert agents_for(Agent(planner="gpt")).planner.model is panel._seats["gpt"][1].model is get("gpt")
     assert [path.name for path in opened] == ["models.sqlite"]
 
 
@@ -147,20 +148,20 @@ def test_two_names_for_one_model_share_its_budget(
     a, b, written_out, c = get("a"), get("b"), get(ModelSpec.model_validate(spec)), get("c")
     # results and messages use a model's name
     assert [model.name for model in (a, b, written_out, c)] == ["a", "b", "m", "c"]
-    replies = [model.generate(ask(f"q{n}"))[0].reason for n, model in enumerate((a, b, written_out, a, b))]
+    replies = [model.seat().generate(ask(f"q{n}"))[0].reason for n, model in enumerate((a, b, written_out, a, b))]
     assert replies == [None, None, None, "budget", "budget"]
     # a different budget is a different entry
-    assert [reply.reason for reply in c.generate(ask(*"vwxyz"))].count("budget") == 1
+    assert [reply.reason for reply in c.seat().generate(ask(*"vwxyz"))].count("budget") == 1
 
 
 def test_a_changed_config_file_is_followed(start: Callable[..., ModelServer], config: Callable[..., None]) -> None:
     server = start()
     config({"gpt": entry(server.url, budget={"max_calls": 1})})
     first = get("gpt")
-    assert [reply.reason for reply in first.generate(ask("a", "b"))].count("budget") == 1
+    assert [reply.reason for reply in first.seat().generate(ask("a", "b"))].count("budget") == 1
     config({"gpt": entry(server.url, budget={"max_calls": 2})})
     assert get("gpt") is not first
-    assert [reply.reason for reply in get("gpt").generate(ask("c", "d", "e"))].count("budget") == 1
+    assert [reply.reason for reply in get("gpt").seat().generate(ask("c", "d", "e"))].count("budget") == 1
     config({"gpt": entry(server.url, budget={"max_calls": 1})})
     assert get("gpt") is first
 
@@ -170,19 +171,19 @@ def test_another_cache_folder_spends_the_same_budget(
 ) -> None:
     server = start()
     config({"gpt": entry(server.url, budget={"max_calls": 1})})
-    assert get("gpt").generate(ask("a"))[0].error is None
+    assert get("gpt").seat().generate(ask("a"))[0].error is None
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "elsewhere"))
-    assert get("gpt").generate(ask("a"))[0].reason == "budget"
+    assert get("gpt").seat().generate(ask("a"))[0].reason == "budget"
 
 
 def test_cleared_models_begin_again(start: Callable[..., ModelServer], config: Callable[..., None]) -> None:
     server = start()
     config({"gpt": entry(server.url, budget={"max_calls": 1})})
     first = get("gpt")
-    assert [reply.reason for reply in first.generate(ask("a", "b"))] == [None, "budget"]
+    assert [reply.reason for reply in first.seat().generate(ask("a", "b"))] == [None, "budget"]
     clear()
     assert get("gpt") is not first
-    assert [reply.cached for reply in get("gpt").generate(ask("a", "b"))] == [True, False]
+    assert [reply.cached for reply in get("gpt").seat().generate(ask("a", "b"))] == [True, False]
     assert len(server.requests) == 2
 
 
@@ -195,7 +196,7 @@ def test_a_name_that_does_not_exist_is_an_error(config: Callable[..., None]) -> 
 CHILD = """
 import os, sys
 from mrag_eval.models import get
-ask = lambda text: get("gpt").generate([[{"role": "user", "content": text}]])[0].reason
+ask = lambda text: get("gpt").seat().generate([[{"role": "user", "content": text}]])[0].reason
 assert [ask("a"), ask("b")] == [None, "budget"]
 if hasattr(os, "fork"):
     child = os.fork()

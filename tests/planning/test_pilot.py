@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.cli import main
-from mrag_eval.retrieval.agents._loop import Agents
+from mrag_eval.retrieval.agents._seats import Agents
 from tests.retrieval.agents.scripted import ScriptedAgent, plan
 from tests.worlds.small import BASE, write_task
 
@@ -28,7 +28,7 @@ def looped(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[s
     write_task(tasks, "looped", **BASE, data=data, agent={"k": 2, "max_rounds": 2}, retrieval=settings)
     (tasks / "mrag.yaml").write_text(f"models: {{own: {SPEC}}}\nplanner: own\n", "utf-8")
     agent = ScriptedAgent(planner=lambda asked: plan("en"))
-    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent))
     monkeypatch.setattr(Agents, "check", lambda self: None)
 
     def call(*words: str) -> dict[str, Any]:

@@ -289,7 +289,7 @@ def test_parts_of_several_tasks_are_one_row(tmp_path: Path) -> None:
 
 
 def test_the_translator_is_named_beside_the_papers(tmp_path: Path) -> None:
-    by = {"translator": {"backend": "lm", "model": "openai-chat-completions", "model_args": {"model": "acme/polyglot"}}}
+    by = {"translator": {"backend": "lm", "model": "openai-chat-completions", "args": {"model": "acme/polyglot"}}}
     records = with_records({"blend_crossrag_su": leaf(0.5, 10, "crossrag")}, instrument=by)
     path = tmp_path / "results_1.json"
     path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")

@@ -20,7 +20,7 @@ from mrag_eval.planning import plan_for
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import open_index
 from mrag_eval.retrieval._pipeline import as_shown
-from mrag_eval.retrieval.agents._loop import Agents
+from mrag_eval.retrieval.agents._seats import Agents
 from mrag_eval.retrieval.sources import Missing, source_for
 from tests.retrieval.agents.scripted import Asked, ScriptedAgent, enough, plan
 from tests.retrieval.test_own_retriever import task_with
@@ -65,7 +65,7 @@ def agents(monkeypatch: pytest.MonkeyPatch) -> None:
         return plan("en", "de") if asked.role == "plan" else plan("ru", query=f"{asked.question} 1841")
 
     agent = ScriptedAgent(planner=chosen, sufficiency=lambda asked: enough(False, "more"))
-    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent))
 
 
 def wrapped(bench: Benchmark, told: str | None = "languages") -> Callable[..., Any]:

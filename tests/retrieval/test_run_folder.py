@@ -27,7 +27,7 @@ from mrag_eval.core import (
 from mrag_eval.models import write_table
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrieval import RunFolder, open_folder, read_run, retrieve_into
-from mrag_eval.retrieval.agents._loop import Agents
+from mrag_eval.retrieval.agents._seats import Agents
 from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
@@ -182,9 +182,9 @@ def test_planned(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         critic=_only_the_year,
         sufficiency=lambda a: enough("1841" in a.user, "a year is needed"),
     )
-    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent))
     monkeypatch.setattr(Agents, "check", lambda self: None)
-    monkeypatch.setattr(Agents, "identities", lambda self: {"planner": "scripted", "critic": "scripted"})
+    monkeypatch.setattr(Agents, "identities", {"planner": "scripted", "critic": "scripted"})
     data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
     block = {"k": 2, "max_rounds": 2}
     write_task(tasks, "looped", **BASE, data=data, agent=block, retrieval={"mode": "coral", "k": 2, "kind": "bm25"})

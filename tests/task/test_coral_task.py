@@ -18,7 +18,8 @@ from mrag_eval.models import Reply, Translation, Translator
 from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import _rows as supply_module
 from mrag_eval.retrieval import find_trace, retrieve, shown_trace
-from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents
+from mrag_eval.retrieval.agents._loop import check_fixed_scope, retrieve_by_agents
+from mrag_eval.retrieval.agents._seats import Agents, agents_for
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.small import BASE, ScriptedLM, write_task
@@ -41,7 +42,9 @@ def seat(monkeypatch: pytest.MonkeyPatch) -> ScriptedAgents:
 
     def place(**scripts: Any) -> ScriptedAgent:
         agent = ScriptedAgent(**scripts)
-        monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+        monkeypatch.setattr(
+            "mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent)
+        )
         monkeypatch.setattr(Agents, "check", lambda self: None)
         return agent
 
@@ -199,11 +202,11 @@ def test_agents_are_named_in_the_config_file_or_the_block(tmp_path: Path, monkey
     config = tmp_path / "mrag.yaml"
     config.write_text("models:\n  a: {model: dummy}\n  b: {model: dummy}\nplanner: a\n", encoding="utf-8")
     monkeypatch.setenv("MRAG_CONFIG", str(config))
-    assert agents_for(Agent()).names() == {"planner": "a", "critic": "a"}
+    assert agents_for(Agent()).names == {"planner": "a", "critic": "a"}
     both = agents_for(Agent())
     # one object, so that a budget counts once
     assert both.planner is both.critic
-    assert agents_for(Agent(critic="b")).names() == {"planner": "a", "critic": "b"}
+    assert agents_for(Agent(critic="b")).names == {"planner": "a", "critic": "b"}
     with pytest.raises(ConfigError, match="models has no 'c'"):
         agents_for(Agent(planner="c"))
     config.write_text("models:\n  a: {model: dummy}\nplanner: aa\n", encoding="utf-8")
@@ -260,7 +263,7 @@ def test_the_loop_is_retrieved_with_as_any_other_mode_is(seat: ScriptedAgents) -
 def test_an_empty_question_is_named(tmp_path: Path) -> None:
     agent = ScriptedAgent()
     with pytest.raises(DataError, match="row 'a' has an empty query"):
-        retrieve_by_agents([RagDoc("a", " ", "en")], Retrieval(mode="coral"), Agent(), Agents(agent, agent))  # type: ignore[arg-type]
+        retrieve_by_agents([RagDoc("a", " ", "en")], Retrieval(mode="coral"), Agent(), Agents.of(Agent(), agent, agent))
 
 
 # ------------------------------------------------------------------ presets

@@ -37,7 +37,7 @@ from mrag_eval.config import (
 )
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.judging import Panel, prompt_texts
-from mrag_eval.models import portable_identity
+from mrag_eval.models import AuxModel
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import tasks_folder
 from mrag_eval.report.files._measured import measurement_of
@@ -411,7 +411,7 @@ def test_an_address_counts_where_no_model_is_named_beside_it(role: Any, above: t
 def test_judges_without_a_name_are_told_apart_by_their_address() -> None:
     def judge(host: str, **named: str) -> Measurement:
         spec = ModelSpec(model="local-chat-completions", model_args={"base_url": f"http://{host}/v1", **named})
-        return Measurement("t", instrument={"judges": judges_of({"seat": portable_identity(spec)})})
+        return Measurement("t", instrument={"judges": judges_of({"seat": AuxModel(spec).seat().identity})})
 
     assert keys(judge("a"), judge("b")) == {"judges.local-chat-completions.args.base_url"}
     assert keys(judge("a", model="m"), judge("b", model="m")) == set()
@@ -422,8 +422,8 @@ def test_judges_without_a_name_are_told_apart_by_their_address() -> None:
 def test_seats_have_one_name_wherever_they_are_named(repeats: int, metric: bool) -> None:
     def judged(*names: str) -> tuple[Measurement, list[str]]:
         specs = {name: ModelSpec(model="openai-chat-completions", model_args={"model": name}) for name in names}
-        panel = Panel({name: ScriptedJudge(supports) for name in names}, repeats)  # type: ignore[misc]
-        seats = {seat: portable_identity(specs[seat.partition("#")[0]]) for seat in panel.seats}
+        panel = Panel({name: ScriptedJudge(supports) for name in names}, repeats)
+        seats = {seat: AuxModel(specs[seat.partition("#")[0]]).seat().identity for seat in panel.seats}
         own = {"judges": judges_of(seats)}
         return Measurement("t", instrument={"metric:grounded": own} if metric else own), sorted(panel.seats)
 
@@ -447,7 +447,7 @@ def test_a_place_is_what_it_holds(tmp_path: Path) -> None:
 
     def judge(place: str) -> Measurement:
         args = {"pretrained": str(tmp_path / place / "final"), "peft": str(tmp_path / place / "final")}
-        seat = portable_identity(ModelSpec(model="hf", model_args=args))
+        seat = AuxModel(ModelSpec(model="hf", model_args=args)).seat().identity
         return Measurement("t", instrument={"judges": judges_of({"seat": seat})})
 
     for made, changed in ((setting, {"retrieval.embedder"}), (judge, {"judges.final.files.pretrained",

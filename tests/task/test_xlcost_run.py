@@ -67,7 +67,7 @@ def judges(monkeypatch: pytest.MonkeyPatch) -> dict[str, ScriptedJudge]:
 
     def either(prompt: str) -> str:
         asked = found["relevance" if "<passage_1>" in prompt else "sameness"]
-        return str(asked.generate([[{"role": "user", "content": prompt}]])[0].text)
+        return str(asked.seat().generate([[{"role": "user", "content": prompt}]])[0].text)
 
     panel: Any = {"reader": ScriptedJudge(either)}
     monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel(panel))

@@ -19,7 +19,7 @@ from lm_eval.tasks._index import Kind, TaskIndex
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from mrag_eval.cli._catalog import list_tasks
-from mrag_eval.config import MODES, Measurement, differences, load_config, split_config
+from mrag_eval.config import AGENT_DECODING, MODES, Measurement, differences, load_config, split_config
 from mrag_eval.core import CORAL_POOL, RagDoc
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.datasets import LOADERS, validate_data
@@ -346,7 +346,8 @@ def test_coral_runs_as_in_its_paper() -> None:
         assert len(CORAL_POOL) == 13
         assert (agent.k, agent.max_corpora, blocks.retrieval.k) == (5, 3, 5)
         assert (agent.min_score, agent.min_total, agent.rewrite) == (2, 6.0, True)
-        assert (agent.generation.temperature, agent.generation.max_tokens) == (0.6, 32_768)
+        assert agent.generation.model_dump(exclude_none=True) == {}
+    assert AGENT_DECODING == {"temperature": 0.6, "max_tokens": 32_768}
     assert split_leaf("blend_coral_norewrite_su").agent.rewrite is False
 
 

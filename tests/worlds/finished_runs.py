@@ -13,7 +13,7 @@ import pytest
 from mrag_eval import harness
 from mrag_eval.judging import Panel
 from mrag_eval.platform import tasks_folder
-from mrag_eval.retrieval.agents._loop import Agents
+from mrag_eval.retrieval.agents._seats import Agents
 from tests.retrieval.agents.scripted import ScriptedAgent, plan
 from tests.worlds import xlcost, xrag
 from tests.worlds.bordirlines import real_queries, write_bordirlines
@@ -166,7 +166,7 @@ def looped(folder: Path, test_data: Path) -> Path:
     write_task(world, "looped", **keys, data=data, agent={"k": 2, "max_rounds": 2}, retrieval=retrieval)
     agent = ScriptedAgent(planner=lambda asked: plan("en", "de"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents(agent, agent))  # type: ignore[arg-type]
+        patch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent))
         patch.setattr(Agents, "check", lambda self: None)
         return run(world, ["looped"], lambda prompt: "1841", {}, include=world, limit=3)
 

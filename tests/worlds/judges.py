@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mrag_eval.config import ModelSpec
-from mrag_eval.models import Ledger, Reply, behind_api
+from mrag_eval.config import Generation, ModelSpec
+from mrag_eval.models import AuxModel, Reply, Seat, behind_api
 from mrag_eval.prompts import Conversation
 
 # Maps the last message of a conversation to a reply, or to the error of a failed call.
@@ -34,14 +34,12 @@ def exact(prompt: str) -> str:
     return verdict("correct" if answer in golden else "incorrect")
 
 
-class ScriptedJudge:
+class ScriptedJudge(AuxModel):
     """Stands in for an AuxModel; remembers its prompts."""
 
     def __init__(self, script: Script, model: str = "acme/judge-1") -> None:
+        super().__init__(ModelSpec(model="dummy", model_args={"model": model}), name="scripted")
         self.script = script
-        self.name = "scripted"
-        self.spec = ModelSpec(model="dummy", model_args={"model": model})
-        self.ledger = Ledger()
         self.asked: list[Conversation] = []
         self.seats: list[tuple[str, Any]] = []
 
@@ -51,12 +49,12 @@ class ScriptedJudge:
     def check_ahead(self) -> None:
         behind_api(self.spec, self.name)
 
-    def generate(
-        self, conversations: Sequence[Conversation], *, seat: str = "", on_reply: Any = None, **settings: Any
+    def answer(
+        self, seat: Seat, conversations: Sequence[Conversation], decoding: Generation, purpose: str, *_: Any
     ) -> list[Reply]:
         self.asked += conversations
         if conversations:
-            self.seats.append((seat, settings.get("seed")))
+            self.seats.append((purpose, decoding.seed))
         replies = [self.script(c[-1]["content"]) for c in conversations]
         return [r if isinstance(r, Reply) else Reply(r, tokens_in=10, tokens_out=5) for r in replies]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from mrag_eval.building.steps._records import Drop, Outcome, R, Settle, attempted
-from mrag_eval.models import Answered, AuxModel, Parsed, Parser, Reply, asked_args, generate_parsed, identity
+from mrag_eval.models import Answered, AuxModel, Parsed, Parser, Reply, asked_args, generate_parsed
 from mrag_eval.prompts import Conversation
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ def _ask_batch(
             if parsed.error is None:
                 take(position, Answered(parsed.value, None, (reply,)))
 
-    answered = generate_parsed(model, conversations, parsers, seat=seat, on_reply=early)
+    answered = generate_parsed(model.seat(seat), conversations, parsers, on_reply=early)
     for position, answer in enumerate(answered):
         take(position, answer)
 
@@ -134,7 +134,7 @@ def failure(answers: Sequence[Answered[Any]]) -> Drop | None:
 
 def model_identity(model: AuxModel) -> dict[str, Any]:
     """Return everything that affects a model's answers, for a step's settings."""
-    return {**identity(model.spec), "generation": model.spec.generation.model_dump(mode="json")}
+    return model.seat().identity
 
 
 def shown_model(model: AuxModel) -> dict[str, Any]:

@@ -35,10 +35,8 @@ def closed_book(
     conversations = [prompts.conversation("closed_book", {"question": item.question}) for item in items]
 
     def ask(name: str) -> Callable[[], list[Answered[str]]]:
-        model = models[name]
-        return lambda: generate_parsed(
-            model, conversations, lambda reply: parse_tag(reply, "answer"), seat="build closed_book"
-        )
+        seat = models[name].seat("build closed_book")
+        return lambda: generate_parsed(seat, conversations, lambda reply: parse_tag(reply, "answer"))
 
     said = at_once({name: ask(name) for name in models}) if items else {}
     rubric = verdict_rubric()

@@ -140,7 +140,7 @@ def _check(
         return
     asks = [holds_ask(prompts, search.item, library.article(name)) for search, _, name in rounds]
     answers: Sequence[Any] = generate_parsed(
-        model, [ask.conversation for ask in asks], [ask.read for ask in asks], seat="build distractors"
+        model.seat("build distractors"), [ask.conversation for ask in asks], [ask.read for ask in asks]
     )
     for (search, lang, name), answer in zip(rounds, answers, strict=True):
         lost = failure([answer])

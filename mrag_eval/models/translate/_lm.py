@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any
 from unicodedata import category
 
 from mrag_eval.languages import name_in_prompts
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._ledger import Ledger
-from mrag_eval.models._model import AuxModel, OnReply
+from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import Parsed, parse_tag
 from mrag_eval.models._reply import Reply
-from mrag_eval.models._spec import asked_args, identity
+from mrag_eval.models._seat import OnReply
 from mrag_eval.models.translate._backend import Text, Translated
 from mrag_eval.models.translate._pieces import PIECES_VERSION, halves, packed, whole
 from mrag_eval.models.translate._reply_size import expected_tokens, longest_piece, longest_sentence
@@ -27,8 +25,6 @@ from mrag_eval.text import estimated_tokens
 _TAG = "translation"
 # Pieces asked for at a time: their texts are on disk before the next ones.
 _BATCH = 512
-# Identifies a prompt: its wording around this text.
-_SAMPLE = Text("text", "de", "en")
 # A piece that needs less than this part of the longest reply did not fill it: the model strayed, and is asked again.
 _SHORT = 8
 # Tokens of a refusal at most, signs that close a text, and the ends of one that goes on or asks.
@@ -50,34 +46,25 @@ class LmBackend:
     """
 
     def __init__(self, model: AuxModel, prompt: str = "plain", max_tokens: int | None = None) -> None:
-        self._model = model
         self._template = load_template(prompt, role="translator")
         # not the model's own ledger, since others may use the same model
         self._ledger = Ledger()
-        self._settings: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
-        self._max_tokens = model.spec.generation.max_tokens if max_tokens is None else max_tokens
+        asked = {} if max_tokens is None else {"max_tokens": max_tokens}
+        self._seat = model.seat("translator", asked=asked, prompts={"translation": self._template.sha256})
+        self._max_tokens = self._seat.decoding.max_tokens
         self._limit, self._alone = longest_piece(self._max_tokens), longest_sentence(self._max_tokens)
 
     def fingerprint(self, text: Text) -> Any:
         cut = [PIECES_VERSION] if self._is_long(text) else []
-        return ["lm", identity(self._model.spec), self._generation(), self._conversation(text), *cut]
+        return ["lm", self._seat.identity, self._conversation(text), *cut]
 
     def identity(self) -> dict[str, Any]:
-        spec = self._model.spec
-        return {
-            "backend": "lm",
-            "model": spec.model,
-            "model_args": asked_args(spec),
-            "generation": self._generation(),
-            # the prompt may be a file, whose name does not identify it
-            "prompt_sha256": sha256(json.dumps(self._conversation(_SAMPLE)).encode()).hexdigest(),
-            "pieces": PIECES_VERSION,
-        }
+        return {"backend": "lm", **self._seat.identity, "pieces": PIECES_VERSION}
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         cut = [self._pieces(text) for text in texts]
         total = sum(map(len, cut))
-        with Wait(f"translating with {self._model.name}", total, "texts" if total == len(texts) else "pieces") as wait:
+        with Wait(f"translating with {self._seat.name}", total, "texts" if total == len(texts) else "pieces") as wait:
             for start, end in _batches(cut):
                 asked = [piece for pieces in cut[start:end] for piece in (_stripped(pieces) if pieces[1:] else pieces)]
                 done = iter(self._translated(asked, wait))
@@ -87,9 +74,6 @@ class LmBackend:
 
     def cost(self) -> dict[str, Any] | None:
         return self._ledger.as_dict()
-
-    def _generation(self) -> dict[str, Any]:
-        return {**self._model.spec.generation.model_dump(mode="json"), **self._settings}
 
     def _is_long(self, text: Text) -> bool:
         return expected_tokens(text.text, text.target) > self._limit
@@ -124,15 +108,13 @@ class LmBackend:
     def _answers(self, pieces: Sequence[Text], on_reply: OnReply | None = None) -> list[Answered[str]]:
         began = time.perf_counter()
         answers = generate_parsed(
-            self._model,
+            self._seat,
             [self._conversation(piece) for piece in pieces],
             _translation,
-            seat="translator",
             on_reply=on_reply,
             # asked again for all of it, a model would leave something out
             final=lambda position, reply: self._may_be_halved(pieces[position], reply),
             waiting=None,
-            **self._settings,
         )
         replies = (reply for answer in answers for reply in answer.replies)
         self._ledger += Ledger.of(replies, time.perf_counter() - began)

@@ -26,7 +26,7 @@ Pair = tuple[str, str]
 
 
 class Annotator(Protocol):
-    """Ask a model for labels: :class:`mrag_eval.models.AuxModel`, or anything that replies like it."""
+    """Ask a model for labels: :class:`mrag_eval.models.AuxModel`, or anything that replies like its seats."""
 
     def generate(self, conversations: Sequence[Conversation], **settings: Any) -> list[Any]: ...
 
@@ -128,7 +128,8 @@ def _ask(
         passage = {"text": document.text, "lang": document.passage_lang}
         system, user = template.render(doc, [passage], {"shots": "yes" if few_shot else ""})
         conversations.append([{"role": "system", "content": system}, {"role": "user", "content": user}])
-    answered = generate_parsed(model, conversations, [reader(d) for d in documents], seat=f"annotate {stage}")
+    seat = model.seat(f"annotate {stage}", prompts={stage: template.sha256}) if isinstance(model, AuxModel) else model
+    answered = generate_parsed(seat, conversations, [reader(d) for d in documents])
     out = {}
     for document, answer in zip(documents, answered, strict=True):
         if answer.value is None:

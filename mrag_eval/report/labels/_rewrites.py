@@ -97,9 +97,9 @@ def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Rewrit
     for previous, rewritten in asked:
         system, user = template.render({"query": previous, "query_lang": "en"}, [], {"rewritten": rewritten})
         conversations.append([{"role": "system", "content": system}, {"role": "user", "content": user}])
-    # anything that replies like an AuxModel is accepted
-    client: Any = model
-    answered = generate_parsed(client, conversations, read_type, seat="label rewrites")
+    # anything that replies like a seat is accepted
+    seat: Any = model.seat("label rewrites") if isinstance(model, AuxModel) else model
+    answered = generate_parsed(seat, conversations, read_type)
     types = {pair: answer.value for pair, answer in zip(asked, answered, strict=True) if answer.value is not None}
     failed = {
         pair: answer.reason or "no label" for pair, answer in zip(asked, answered, strict=True) if answer.value is None

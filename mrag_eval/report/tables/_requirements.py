@@ -56,7 +56,7 @@ def model_of(leaf: LeafResult, role: str) -> str | None:
     found = None if leaf.measurement is None else leaf.measurement.instrument.get(role)
     if not found:
         return leaf.config.agent.get(role)
-    args = found.get("args") or found.get("model_args") or {}
+    args = found.get("args") or {}
     name = args.get("model") or args.get("pretrained") or found.get("model")
     return " ".join(str(part) for part in (found.get("backend"), name) if part is not None)
 

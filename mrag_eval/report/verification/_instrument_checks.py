@@ -90,6 +90,6 @@ def _seats(here: TaskHere, judges: Mapping[str, Any], records: Sequence[RowRecor
 
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        args = value.get("args") or value.get("model_args") or {}
+        args = value.get("args") or {}
         return str(args.get("model") or args.get("pretrained") or value.get("model") or ", ".join(map(str, value)))
     return "nothing" if value is None else shown(value)

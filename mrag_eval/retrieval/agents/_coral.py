@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from mrag_eval.config import Agent
 from mrag_eval.core import AgentUsage, Failure, Hit, RagDoc, Stage
-from mrag_eval.models import Answered, AuxModel, EvaluatedModel, Parser, generate_parsed
+from mrag_eval.models import Answered, EvaluatedModel, Parser, Seat, generate_parsed
 from mrag_eval.platform import at_once
-from mrag_eval.prompts import Conversation, PromptTemplate, load_template
+from mrag_eval.prompts import Conversation
 from mrag_eval.retrieval.agents import _planner as planning
 from mrag_eval.retrieval.agents._critic import (
     critique_conversation,
@@ -29,6 +29,7 @@ from mrag_eval.retrieval.agents._critic import (
     total_of,
 )
 from mrag_eval.retrieval.agents._records import Candidate, Conditions, Fault, LoopResult, Role, Round, usage_of
+from mrag_eval.retrieval.agents._seats import Agents
 
 T = TypeVar("T")
 
@@ -75,28 +76,21 @@ class _Question:
 
 
 class Coral:
-    """Run the loop with its two models and its search.
+    """Run the loop with its seats and its search.
 
     Args:
         settings: the task's ``agent`` block.
-        planner, critic: models; they may be one.
+        agents: the seats that are asked; their models may be one.
         search: see :data:`Search`; each scope of a request gives its best documents.
         pool: codes of the corpora to choose from, as the search knows them.
         k: how many documents the generator is shown.
     """
 
-    def __init__(
-        self, settings: Agent, planner: AuxModel, critic: AuxModel, search: Search, *, pool: Sequence[str], k: int = 5
-    ) -> None:
+    def __init__(self, settings: Agent, agents: Agents, search: Search, *, pool: Sequence[str], k: int = 5) -> None:
         self._settings = settings
-        self._planner, self._critic, self._search = planner, critic, search
+        self._agents, self._search = agents, search
         self._pool, self._k = tuple(pool), k
         self._searching = Lock()
-        named = settings.prompts
-        self._templates: dict[str, PromptTemplate] = {
-            name: load_template(getattr(named, name), role="agent")
-            for name in ("plan", "replan", "critique", "sufficiency")
-        }
 
     def run(self, starts: Sequence[Start]) -> list[LoopResult]:
         """Return the outcome of every question, in order. A model that fails ends or shortens a loop, never the run.
@@ -104,7 +98,7 @@ class Coral:
         With models behind an API, two halves of the questions go through their rounds side by side: the calls of one
         fill the slots while the other prepares its next prompts.
         """
-        if len(starts) < 2 or not (self._planner.behind_api and self._critic.behind_api):
+        if len(starts) < 2 or not self._agents.behind_api:
             return self._rounds(starts)
         halves = at_once({f"half {i}": partial(self._rounds, starts[i::2]) for i in range(2)})
         first, second = halves.values()
@@ -147,21 +141,20 @@ class Coral:
                 question.rounds.append(Round(1, Conditions(question.start.fixed, question.start.text)))
             return
         tasks = [replace(question.task, previous=question.previous) for question in questions]
-        template = self._templates["plan" if number == 1 else "replan"]
+        template = self._agents.templates["plan" if number == 1 else "replan"]
         answers = self._ask(
-            self._planner,
+            self._agents.planner,
             [
                 planning.conversation(template, question.shown, task, question.reason)
                 for question, task in zip(questions, tasks, strict=True)
             ],
             [planning.parser(task) for task in tasks],
             # if a plan was kept, the next round's prompt is the same, and must not get the same reply
-            seat=f"coral planner {number}",
-            **self._seed(number),
+            round=number,
         )
         for question, task, (answer, usage) in zip(questions, tasks, answers, strict=True):
             faults = _plan_faults(answer, task)
-            question.failures += _failures("plan", self._planner, answer)
+            question.failures += _failures("plan", self._agents.planner, answer)
             if answer.value is not None:
                 conditions = answer.value.conditions
             elif answer.reason == "unreadable":
@@ -231,14 +224,13 @@ class Coral:
                 candidate.error = "budget"
             pairs += [(question, candidate) for candidate in due[:room]]
         answers = self._ask(
-            self._critic,
-            [critique_conversation(self._templates["critique"], q.shown, c.hit) for q, c in pairs],
+            self._agents.critic,
+            [critique_conversation(self._agents.templates["critique"], q.shown, c.hit) for q, c in pairs],
             [read_critique] * len(pairs),
-            seat="coral critic",
         )
         for (question, candidate), (answer, usage) in zip(pairs, answers, strict=True):
             self._count(question, "critic", usage)
-            question.failures += _failures("critique", self._critic, answer)
+            question.failures += _failures("critique", self._agents.critic, answer)
             if len(answer.replies) > 1:
                 question.round.faults.append(Fault("critic", "unreadable", "asked again"))
             if answer.value is None:
@@ -259,14 +251,13 @@ class Coral:
                 question.reason = nothing_valid(list(question.seen.values()), question.round.conditions.languages)
         due = self._affordable([q for q in questions if len(q.valid) > q.decided_on])
         answers = self._ask(
-            self._critic,
-            [sufficiency_conversation(self._templates["sufficiency"], q.shown, self._best(q)) for q in due],
+            self._agents.sufficiency,
+            [sufficiency_conversation(self._agents.templates["sufficiency"], q.shown, self._best(q)) for q in due],
             [read_sufficiency] * len(due),
-            seat="coral sufficiency",
         )
         for question, (answer, usage) in zip(due, answers, strict=True):
             self._count(question, "sufficiency", usage)
-            question.failures += _failures("critique", self._critic, answer)
+            question.failures += _failures("critique", self._agents.sufficiency, answer)
             if len(answer.replies) > 1:
                 question.round.faults.append(Fault("sufficiency", "unreadable", "asked again"))
             if answer.value is not None or answer.reason == "unreadable":
@@ -320,32 +311,15 @@ class Coral:
 
     def _ask(
         self,
-        model: AuxModel,
+        seat: Seat,
         conversations: Sequence[Conversation],
         parsers: Sequence[Parser[T]],
-        *,
-        seat: str,
-        **settings: Any,
+        round: int | None = None,
     ) -> list[tuple[Answered[T], AgentUsage]]:
         if not conversations:
             return []
-        decoding = self._decoding(model)
-        answers = generate_parsed(model, conversations, parsers, seat=seat, **decoding, **settings)
+        answers = generate_parsed(seat, conversations, parsers, round=round)
         return [(each, usage_of(asked, each.replies)) for asked, each in zip(conversations, answers, strict=True)]
-
-    def _decoding(self, model: AuxModel) -> dict[str, Any]:
-        """Return the decoding settings: the task's, else the model's in the config file, else the paper's."""
-        ours, theirs = self._settings.generation, model.spec.generation
-        return {
-            name: value
-            for name, value in ours.model_dump().items()
-            if name in ours.model_fields_set or name not in theirs.model_fields_set
-        }
-
-    def _seed(self, number: int) -> dict[str, Any]:
-        """Return a different seed for each round, if the planner takes seeds."""
-        seed = self._planner.spec.generation.seed
-        return {} if seed is None else {"seed": seed + number - 1}
 
     def _count(self, question: _Question, role: Role, usage: AgentUsage) -> None:
         question.usage += usage
@@ -366,7 +340,7 @@ def _open(questions: Sequence[_Question]) -> list[_Question]:
     return [question for question in questions if not question.stopped]
 
 
-def _failures(stage: Stage, model: AuxModel, answer: Answered[Any]) -> list[Failure]:
+def _failures(stage: Stage, seat: Seat, answer: Answered[Any]) -> list[Failure]:
     """Return the failure of a call, if it failed.
 
     A reply that cannot be read is none: CORAL's rules say what follows. Nor is the evaluated model's own empty reply,
@@ -374,9 +348,9 @@ def _failures(stage: Stage, model: AuxModel, answer: Answered[Any]) -> list[Fail
     """
     if answer.error is None or answer.reason == "unreadable":
         return []
-    if answer.reason == "empty" and isinstance(model, EvaluatedModel):
+    if answer.reason == "empty" and isinstance(seat.model, EvaluatedModel):
         return []
-    return [Failure.of(stage, model.name, answer.error)]
+    return [Failure.of(stage, seat.name, answer.error)]
 
 
 def _plan_faults(answer: Answered[planning.Planned], task: planning.PlanContext) -> list[Fault]:

@@ -3,82 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from mrag_eval.config import EVALUATED, Agent, Retrieval, load_config
+from mrag_eval.config import Agent, Retrieval
 from mrag_eval.core import Failure, Hit, Passage, RagDoc, Ranked, Retrieved
-from mrag_eval.models import AuxModel, EvaluatedModel, evaluated_model, get, portable_identity
-from mrag_eval.platform import ConfigError, DataError, config_path, to_json
+from mrag_eval.platform import DataError, to_json
 from mrag_eval.retrieval._corpora import check_pool, check_scope, open_index
 from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval._plan import RowPlan, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.agents._coral import Coral, Start
 from mrag_eval.retrieval.agents._records import Candidate, LoopResult
+from mrag_eval.retrieval.agents._seats import Agents
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
-
-EXAMPLE = """mrag.yaml (or $MRAG_CONFIG):
-    models:
-      qwen:
-        model: local-chat-completions
-        model_args: {model: Qwen/Qwen3-235B-A22B-Instruct-2507, base_url: http://localhost:8000/v1/chat/completions}
-    planner: qwen
-    critic: qwen"""
-
-
-@dataclass(frozen=True)
-class Agents:
-    """The models of a loop; one object if planner and critic are one model."""
-
-    planner: AuxModel
-    critic: AuxModel
-
-    def names(self) -> dict[str, str]:
-        """Return the models' names in the config file, for results."""
-        return {role: _name(model) for role, model in (("planner", self.planner), ("critic", self.critic))}
-
-    @property
-    def evaluated(self) -> EvaluatedModel | None:
-        """Return the evaluated model, if it is one of the two."""
-        return next((model for model in (self.planner, self.critic) if isinstance(model, EvaluatedModel)), None)
-
-    def identities(self) -> dict[str, Any]:
-        """Return the settings that decide the models' replies, the same on any machine."""
-        return {"planner": portable_identity(self.planner.spec), "critic": portable_identity(self.critic.spec)}
-
-    def check(self) -> None:
-        """Raise the ConfigError that would leave a model without answers (a missing key, for example)."""
-        for model in dict.fromkeys((self.planner, self.critic)):
-            model.check_ahead()
-
-
-def agents_for(agent: Agent) -> Agents:
-    """Return the planner and the critic that a block names, else those of the config file.
-
-    Raises ConfigError if none is named, with the lines to write into the config file.
-    """
-    config = load_config()
-    planner = agent.planner or config.planner
-    critic = agent.critic or config.critic or planner
-    if planner is None or critic is None:
-        path = config_path()
-        where = f"{path} names none" if path else "there is no config file"
-        raise ConfigError(
-            f"retrieval.mode=coral needs a planner and a critic, and {where}",
-            f"--metadata agent.planner={EVALUATED}   lets the evaluated model be both; for other models, in {EXAMPLE}",
-        )
-    models: dict[str, AuxModel] = {}
-    for role, name in (("planner", planner), ("critic", critic)):
-        if name not in models:
-            models[name] = evaluated_model(role) if name == EVALUATED else get(name)
-    return Agents(models[planner], models[critic])
-
-
-def _name(model: AuxModel) -> str:
-    return EVALUATED if isinstance(model, EvaluatedModel) else model.name
 
 
 def check_fixed_scope(retrieval: Retrieval, agent: Agent, docs: Sequence[RagDoc], held: Sequence[str]) -> None:
@@ -116,15 +56,8 @@ def retrieve_by_agents(
         check_pool(index.languages, retrieval)
     pool = retrieval.pool or tuple(index.languages)
     starts = [Start(doc, query_text(doc, retrieval), _fixed(doc, agent, pool)) for doc in docs]
-    loop = Coral(
-        agent,
-        agents.planner,
-        agents.critic,
-        _Searcher(index, retrieval, agent.k, use_cache),
-        pool=pool,
-        k=retrieval.k,
-    )
-    names = agents.names()
+    loop = Coral(agent, agents, _Searcher(index, retrieval, agent.k, use_cache), pool=pool, k=retrieval.k)
+    names = agents.names
     return [_retrieved(outcome, index, pool, retrieval, names) for outcome in loop.run(starts)]
 
 

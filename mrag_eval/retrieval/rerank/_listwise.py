@@ -51,6 +51,7 @@ class ListwiseReranker:
         self.model = model
         self._window, self._step = window, step
         self._template = load_template(prompt, role="rerank")
+        self.seat = model.seat("reranker", prompts={"rerank": self._template.sha256})
 
     def order(self, queries: Sequence[ListQuery]) -> list[Ordered]:
         """Return the order of every query's passages; a list of one passage or none is already in order."""
@@ -76,7 +77,7 @@ class ListwiseReranker:
         def count(_position: int, reply: Reply) -> None:
             wait.add(before=reply.cached)
 
-        answers = generate_parsed(self.model, conversations, readers, seat="reranker", on_reply=count, waiting=None)
+        answers = generate_parsed(self.seat, conversations, readers, on_reply=count, waiting=None)
         for (_, ordered, (start, end)), answer in zip(asked, answers, strict=True):
             ordered.windows += 1
             if answer.value is None:

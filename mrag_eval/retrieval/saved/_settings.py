@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from mrag_eval import models
 from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, by_content, differences, harmless
 from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
-from mrag_eval.platform import content_key
+from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
+from mrag_eval.retrieval.rerank._rerank import open_reranker
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -37,7 +37,7 @@ def settings_of_retrieval(
     if retrieval.rerank is not None:
         chosen["rerank"]["name"] = retrieval.rerank.name
         if retrieval.rerank.kind == "listwise":
-            chosen["rerank"]["prompt"] = prompt_identity(retrieval.rerank.prompt)
+            del chosen["rerank"]["prompt"]
             chosen["rerank"]["asked"] = reranker_identity(retrieval)
     out: dict[str, Any] = {
         "retrieval": chosen,
@@ -62,17 +62,11 @@ def _portable(settings: Mapping[str, Any], block: str = "") -> dict[str, Any]:
 
 
 def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
-    """Return what the model of a listwise reranker is; None for any other, whose block says it."""
-    rerank = retrieval.rerank
-    if rerank is None or rerank.kind != "listwise":
+    """Return the seat of a listwise reranker; None for any other, whose block says what it is."""
+    if retrieval.rerank is None or retrieval.rerank.kind != "listwise":
         return None
-    return models.portable_identity(models.named_spec(rerank.model))
-
-
-def prompt_identity(name: str) -> str:
-    """Return a prompt's name; for a file of the user's, the hash of its text."""
-    path = Path(name).expanduser()
-    return content_key(path.read_bytes().decode("utf-8", "replace"))[:16] if path.is_file() else name
+    reranker = open_reranker(retrieval)
+    return reranker.seat.identity if isinstance(reranker, ListwiseReranker) else None
 
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:

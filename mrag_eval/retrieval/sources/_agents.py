@@ -7,11 +7,10 @@ from typing import Any
 
 from mrag_eval import models
 from mrag_eval.core import RagDoc, Retrieved
-from mrag_eval.prompts import load_template
 from mrag_eval.retrieval._corpora import held_languages
 from mrag_eval.retrieval._own_index import OwnIndex
-from mrag_eval.retrieval.agents._loop import Agents, agents_for, check_fixed_scope, retrieve_by_agents
-from mrag_eval.retrieval.saved._settings import prompt_identity
+from mrag_eval.retrieval.agents._loop import check_fixed_scope, retrieve_by_agents
+from mrag_eval.retrieval.agents._seats import Agents, agents_for
 from mrag_eval.retrieval.sources._index import IndexSearch
 from mrag_eval.retrieval.sources._source import Missing, Setup
 
@@ -31,7 +30,7 @@ class AgentLoop(IndexSearch):
             agents = agents_for(agent)
             if missing.tolerant:
                 # the harness tells nothing of the model that it is about to evaluate
-                agents.identities()
+                _ = agents.identities
             self._agents = agents
         if "corpus" not in missing.names:
             self._check_fixed(docs)
@@ -44,15 +43,12 @@ class AgentLoop(IndexSearch):
     def check_models(self) -> None:
         """Raise ConfigError for a prompt that cannot be read, and a planner or critic that cannot be reached."""
         super().check_models()
-        for name in self._setup.agent.prompts.model_dump().values():
-            load_template(name, role="agent")
         self._models().check()
 
     def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Run the loop for all rows at once; raise ConfigError if the evaluated model has no room to plan."""
         setup, agents = self._setup, self._models()
-        if agents.evaluated is not None:
-            agents.evaluated.check_room(setup.agent.generation.max_tokens)
+        agents.check_room()
         return retrieve_by_agents(
             docs,
             self._retrieval,
@@ -68,16 +64,15 @@ class AgentLoop(IndexSearch):
         return None
 
     def identity(self) -> dict[str, Any]:
-        """Return corpus and agents; prompts of the user's are identified by their text."""
-        block = self._setup.agent.model_dump(mode="json", exclude={"planner", "critic"})
-        block["prompts"] = {role: prompt_identity(name) for role, name in block["prompts"].items()}
+        """Return corpus and agents: decoding and prompts are those of the seats."""
+        block = self._setup.agent.model_dump(mode="json", exclude={"planner", "critic", "generation", "prompts"})
         return {**super().identity(), "agent": {**block, **self.models()}}
 
     def record(self) -> dict[str, Any]:
         """Return index and agents, for the results."""
         out = super().record()
         if self._agents is not None:
-            out["agent"] = self._setup.agent.model_dump(mode="json") | self._agents.names()
+            out["agent"] = self._setup.agent.model_dump(mode="json") | self._agents.names
         return out
 
     @property
@@ -87,7 +82,7 @@ class AgentLoop(IndexSearch):
 
     def models(self) -> dict[str, Any]:
         """Return planner and critic; empty if this machine has none."""
-        return {} if self._agents is None else self._agents.identities()
+        return {} if self._agents is None else self._agents.identities
 
     def _models(self) -> Agents:
         if self._agents is None:

@@ -435,15 +435,15 @@ def test_results_say_what_is_behind_the_name_of_a_model(tmp_path: Path, monkeypa
         return found
 
     one = told("aya-8b")
-    assert (one["backend"], one["model"], one["model_args"]) == ("lm", "local-chat-completions", {"model": "aya-8b"})
+    assert (one["backend"], one["model"], one["args"]) == ("lm", "local-chat-completions", {"model": "aya-8b"})
     assert one["generation"]["max_tokens"] == 1024
-    assert told("aya-32b")["model_args"] == {"model": "aya-32b"}
+    assert told("aya-32b")["args"] == {"model": "aya-32b"}
     assert told("aya-8b", max_tokens=64)["generation"]["max_tokens"] == 64
-    seen = {one["prompt_sha256"]}
+    seen = {one["prompts"]["translation"]}
     for words in ("Translate:", "Put it into"):
         prompt.write_text(f"{{% block user %}}{words} {{{{ text }}}}{{% endblock %}}", "utf-8")
         load_template.cache_clear()
-        seen.add(told("aya-8b", prompt=str(prompt))["prompt_sha256"])
+        seen.add(told("aya-8b", prompt=str(prompt))["prompts"]["translation"])
     assert len(seen) == 3
 
 

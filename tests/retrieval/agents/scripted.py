@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mrag_eval.config import Agent, ModelSpec
+from mrag_eval.config import Agent, Generation, ModelSpec
 from mrag_eval.core import Hit, RagDoc
-from mrag_eval.models import Ledger, Reply
+from mrag_eval.models import AuxModel, Reply, Seat
 from mrag_eval.prompts import Conversation
 from mrag_eval.retrieval.agents._coral import Coral, Start
 from mrag_eval.retrieval.agents._records import LoopResult
+from mrag_eval.retrieval.agents._seats import Agents
 
 POOL = ("id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az")
 
@@ -62,8 +63,8 @@ def _replies(answer: str | Reply) -> Reply:
     return answer if isinstance(answer, Reply) else Reply(answer, tokens_in=100, tokens_out=10, seconds=0.5)
 
 
-@dataclass
-class ScriptedAgent:
+@dataclass(eq=False)
+class ScriptedAgent(AuxModel):
     """Stands in for an AuxModel as planner, critic or both; remembers its prompts, batch by batch."""
 
     planner: Script = lambda asked: plan("en")
@@ -71,14 +72,10 @@ class ScriptedAgent:
     sufficiency: Script = lambda asked: enough(True)
     name: str = "scripted"
     batches: list[list[Asked]] = field(default_factory=list)
-    behind_api: bool = False
+    behind_api: bool = False  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        self.spec = ModelSpec(model="dummy")
-        self.ledger = Ledger()
-
-    def __hash__(self) -> int:
-        return id(self)
+        super().__init__(ModelSpec(model="dummy"), name=self.name)
 
     @property
     def asked(self) -> list[Asked]:
@@ -93,12 +90,12 @@ class ScriptedAgent:
     def check_ahead(self) -> None:
         pass
 
-    def generate(
-        self, conversations: Sequence[Conversation], *, seat: str = "", on_reply: Any = None, **settings: Any
+    def answer(
+        self, seat: Seat, conversations: Sequence[Conversation], decoding: Generation, purpose: str, *_: Any
     ) -> list[Reply]:
         if not conversations:
             return []
-        self.batches.append([self._asked(c, seat, settings) for c in conversations])
+        self.batches.append([self._asked(c, purpose, decoding.model_dump()) for c in conversations])
         scripts = {"plan": self.planner, "replan": self.planner, "critic": self.critic, "sufficiency": self.sufficiency}
         return [_replies(scripts[asked.role](asked)) for asked in self.batches[-1]]
 
@@ -153,7 +150,8 @@ def run(
     agent: ScriptedAgent, search: Any, *starts: Start, pool: Sequence[str] = POOL, k: int = 5, **settings: Any
 ) -> list[LoopResult]:
     """Run the loop with one scripted agent as planner and critic."""
-    return Coral(Agent(**settings), agent, agent, search, pool=pool, k=k).run(starts or [question()])  # type: ignore[arg-type]
+    block = Agent(**settings)
+    return Coral(block, Agents.of(block, agent, agent), search, pool=pool, k=k).run(starts or [question()])
 
 
 def ids(candidates: Sequence[Any]) -> list[str]:

@@ -241,9 +241,9 @@ def test_a_models_own_decoding_goes_before_the_papers_and_the_tasks_before_both(
     agent = ScriptedAgent()
     agent.spec = ModelSpec(model="dummy", generation={"max_tokens": 512, "seed": None})
     run(agent, shelf("en"))
-    assert {(a.settings["temperature"], a.settings.get("max_tokens")) for a in agent.asked} == {(0.6, None)}
+    assert {(a.settings["temperature"], a.settings["max_tokens"]) for a in agent.asked} == {(0.6, 512)}
     # a provider without seeds receives none
-    assert not any("seed" in a.settings for a in agent.asked)
+    assert {a.settings["seed"] for a in agent.asked} == {None}
     run(agent, shelf("en"), question("Another?"), generation={"max_tokens": 64})
     assert agent.asked[-1].settings["max_tokens"] == 64
 
@@ -370,8 +370,9 @@ def test_no_questions_ask_nothing() -> None:
     agent, search = ScriptedAgent(), shelf("en")
     from mrag_eval.config import Agent
     from mrag_eval.retrieval.agents._coral import Coral
+    from mrag_eval.retrieval.agents._seats import Agents
 
-    assert Coral(Agent(), agent, agent, search, pool=POOL).run([]) == []  # type: ignore[arg-type]
+    assert Coral(Agent(), Agents.of(Agent(), agent, agent), search, pool=POOL).run([]) == []
     assert (agent.batches, search.calls) == ([], 0)
 
 

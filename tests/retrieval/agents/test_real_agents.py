@@ -10,7 +10,8 @@ from mrag_eval.config import Agent, ModelSpec, Retrieval
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.models import AuxModel
 from mrag_eval.platform import Store
-from mrag_eval.retrieval.agents._loop import Agents, retrieve_by_agents
+from mrag_eval.retrieval.agents._loop import retrieve_by_agents
+from mrag_eval.retrieval.agents._seats import Agents
 from mrag_eval.retrievers import build_index
 from mrag_eval.scoring import RowRecord, loop_line
 from mrag_eval.scoring._agents_table import loop_record, loop_table
@@ -39,7 +40,7 @@ def test_questions_of_click_through_two_rounds(
     )
     store = Store(tmp_path / "models.sqlite")
     small = AuxModel(spec, name="small", cache=store)
-    found = retrieve_by_agents(docs, retrieval, agent, Agents(small, small), use_cache=False)
+    found = retrieve_by_agents(docs, retrieval, agent, Agents.of(agent, small, small), use_cache=False)
 
     assert len(found) == QUESTIONS
     traces = [row.trace for row in found if row.trace is not None]
@@ -62,6 +63,6 @@ def test_questions_of_click_through_two_rounds(
 
     # a rerun is answered from the cache with the same result
     again = AuxModel(spec, name="small", cache=store)
-    repeated = retrieve_by_agents(docs, retrieval, agent, Agents(again, again), use_cache=False)
+    repeated = retrieve_by_agents(docs, retrieval, agent, Agents.of(agent, again, again), use_cache=False)
     assert again.ledger.calls == 0
     assert [row.passages for row in repeated] == [row.passages for row in found]
