@@ -205,7 +205,7 @@ def test_agents_are_named_in_the_config_file_or_the_block(tmp_path: Path, monkey
     assert agents_for(Agent()).names == {"planner": "a", "critic": "a"}
     both = agents_for(Agent())
     # one object, so that a budget counts once
-    assert both.planner is both.critic
+    assert both.planner.model is both.critic.model
     assert agents_for(Agent(critic="b")).names == {"planner": "a", "critic": "b"}
     with pytest.raises(ConfigError, match="models has no 'c'"):
         agents_for(Agent(planner="c"))
