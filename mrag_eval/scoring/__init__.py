@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mrag_eval.scoring._resamples import RESAMPLES
     from mrag_eval.scoring._row_records import (
         AnswerRecord,
+        CitedAnswer,
         ControlRecord,
         JudgedRecord,
         LabellingShare,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import Retrieval
-from mrag_eval.controls._rankings import passage_queries, ranking_controls
+from mrag_eval.controls import ControlPool, ControlRule, row_controls
+from mrag_eval.controls._rankings import passage_queries
 from mrag_eval.core import Passage, RagDoc, Retrieved
 from mrag_eval.retrieval import Relevant
 
@@ -27,9 +28,11 @@ def row(name: str, *relevant: str, **more: Any) -> RagDoc:
 
 
 def controls(doc: RagDoc, corpus: list[Passage], found: Retrieved = BOTH, **more: Any):
-    metrics = ["hit@1", "recall@3", "shown@k", "match"]
+    rule = ControlRule(["hit@1", "recall@3", "shown@k"])
     relevant = Relevant.among(corpus, [doc])
-    return ranking_controls([doc], {doc.id: found}, relevant, metrics, more.get("retrieval", SEARCH))[doc.id]
+    return row_controls([doc], ControlPool([doc]), rule, more.get("retrieval", SEARCH), {doc.id: found}, relevant)[
+        doc.id
+    ]
 
 
 def test_the_share_of_rows_that_the_corpus_serves() -> None:
@@ -79,6 +82,8 @@ def test_a_query_is_the_longest_sentence_of_a_passage_in_the_language_of_the_que
 
 def test_without_a_search_there_are_none() -> None:
     doc = row("a", "p1")
-    assert ranking_controls([doc], {}, None, ["hit@1", "match"], Retrieval(mode="no_ir")) == {}
-    unread = ranking_controls([doc], {doc.id: BOTH}, None, ["hit@1"], SEARCH)["a"]
+    pool, rule = ControlPool([doc]), ControlRule(["hit@1"])
+    (bare,) = row_controls([doc], pool, rule, Retrieval(mode="no_ir"), {}, None).values()
+    assert not {"passage", "held", "random"} & {*bare.values, *bare.missing}
+    unread = row_controls([doc], pool, rule, SEARCH, {doc.id: BOTH}, None)["a"]
     assert unread.missing["random"] == unread.missing["passage"] == "mrag-eval controls measures it, a run does not"

@@ -13,7 +13,6 @@ import pytest
 
 import mrag_eval
 from mrag_eval import MragError, evaluate, load_results, retrieve, score
-from mrag_eval.cli import _harness as command
 from mrag_eval.cli import main
 from mrag_eval.metrics import ranking_metrics
 from mrag_eval.platform import DataError
@@ -78,6 +77,13 @@ def test_every_name_exists_and_is_listed() -> None:
 # ---------------------------------------------------------------- evaluate
 
 
+def command(*arguments: str) -> None:
+    """Call ``mrag-eval run`` in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *arguments, "--no-retrieve-first"])
+    assert not ended.value.code
+
+
 def written(folder: Path) -> dict[str, Any]:
     (file,) = folder.rglob("results_*.json")
     return {name: config["scores"] for name, config in json.loads(file.read_text("utf-8"))["configs"].items()}
@@ -86,7 +92,7 @@ def written(folder: Path) -> dict[str, Any]:
 def test_the_numbers_are_those_of_the_command(small: Path, tmp_path: Path) -> None:
     flags = ["--model", "oracle_answer", "--tasks", "small", "--include_path", str(small), "--limit", "9"]
     settings = ["--apply_chat_template", "--metadata", json.dumps({"retrieval": RETRIEVAL})]
-    command.run([*flags, *settings, "--log_samples", "--output_path", str(tmp_path / "a"), "--no-retrieve-first"])
+    command(*flags, *settings, "--log_samples", "--output_path", str(tmp_path / "a"))
     output = tmp_path / "b"
     found = evaluate("oracle_answer", "small", include=small, limit=9, retrieval=RETRIEVAL, output=output)
     assert written(output) == written(tmp_path / "a")
@@ -123,7 +129,7 @@ def test_a_local_model_runs_on_the_device_that_the_command_chooses(
         "hf", "bare", model_args={"pretrained": causal, **args}, include=small, limit=1, apply_chat_template=False
     )
     flags = ["--model", "hf", "--model_args", f"pretrained={causal}", "--tasks", "bare", "--include_path", str(small)]
-    command.run([*flags, "--limit", "1", "--output_path", str(tmp_path / "out"), "--no-retrieve-first"])
+    command(*flags, "--limit", "1", "--output_path", str(tmp_path / "out"))
     (path,) = (tmp_path / "out").rglob("results_*.json")
     placed = [json.loads(one.read_text("utf-8"))["config"]["device"] for one in (found.path, path)]
     assert placed == [None if args else placed[1], placed[1]]

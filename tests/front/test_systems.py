@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from mrag_eval import Results, evaluate, score
-from mrag_eval.cli import _harness as command
 from mrag_eval.cli import main
 from mrag_eval.core import Failure
 from mrag_eval.platform import ConfigError, DataError
@@ -79,6 +78,15 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         main(arguments)
     assert not ended.value.code
     return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the error of a command that a wrong setting ends."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
 
 
 def values(samples: list[Any], metric: str) -> list[float | None]:
@@ -316,7 +324,7 @@ def test_the_command_takes_a_file_a_limit_and_a_plan(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = write_module(tmp_path, small, monkeypatch)
-    command.run([*flags, "--limit", "4"])
+    printed(capsys, "run", *flags, "--limit", "4")
     assert len((tmp_path / "asked.txt").read_text("utf-8").splitlines()) == 4
     (file,) = read_results([tmp_path / "out"])
     assert (file.model, file.run["model"]) == ("own.py:ask", "rag")
@@ -324,26 +332,27 @@ def test_the_command_takes_a_file_a_limit_and_a_plan(
     said = printed(capsys, "plan", *flags[:8])
     assert "evaluated model: rag own.py:ask" in said
     assert "15 calls" in said
-    with pytest.raises(ConfigError, match="--use_cache: it keeps the answers of --model rag"):
-        command.run([*flags, "--use_cache", "kept"])
+    assert "--use_cache: it keeps the answers of --model rag" in refused(capsys, "run", *flags, "--use_cache", "kept")
 
 
 def test_several_processes_are_refused_before_anything_is_asked(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = write_module(tmp_path, small, monkeypatch)
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match="runs in one process, and WORLD_SIZE=2 says that this is one of") as caught:
-        command.run(flags)
-    assert "num_concurrent" in str(caught.value.next_step)
+    why = refused(capsys, "run", *flags)
+    assert "runs in one process, and WORLD_SIZE=2 says that this is one of" in why
+    assert "num_concurrent" in why
     assert not (tmp_path / "asked.txt").exists()
     # as launchers of a single process set it
     monkeypatch.setenv("WORLD_SIZE", "1")
-    command.run([*flags, "--limit", "1"])
+    printed(capsys, "run", *flags, "--limit", "1")
 
 
-def test_predictions_alone_have_their_contexts(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command.run([*write_module(tmp_path, small, monkeypatch), "--limit", "2", "--predict_only"])
+def test_predictions_alone_have_their_contexts(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed(capsys, "run", *write_module(tmp_path, small, monkeypatch), "--limit", "2", "--predict_only")
     (path,) = (tmp_path / "out").rglob("samples_*.jsonl")
     docs = [json.loads(line)["doc"] for line in path.read_text("utf-8").splitlines()]
     assert [len(doc["passages"]) for doc in docs] == [1, 1]
@@ -351,7 +360,7 @@ def test_predictions_alone_have_their_contexts(small: Path, tmp_path: Path, monk
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_where_it_was(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags, asked = write_module(tmp_path, small, monkeypatch), tmp_path / "asked.txt"
     slow = {**os.environ, "SLOWLY": "0.2", "PYTHONPATH": str(ROOT)}
@@ -366,7 +375,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(
     running.wait()
     before = asked.read_text("utf-8").splitlines()
     assert 5 <= len(before) < len(KNOWN)
-    command.run(flags)
+    printed(capsys, "run", *flags)
     after = asked.read_text("utf-8").splitlines()[len(before) :]
     # only the one that was under way is asked a second time
     assert {*after} & {*before} <= {before[-1]}
@@ -375,7 +384,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(
     assert file.leaves["small"].scores.failures == {}
 
 
-def test_an_endpoint_by_its_address_and_paths(small: Path, tmp_path: Path) -> None:
+def test_an_endpoint_by_its_address_and_paths(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def reply(body: dict[str, Any], attempt: int) -> Answer:
         found = topical(body["question"], body["language"])
         return Answer(body={"output": {"text": found["answer"]}, "docs": found["contexts"]})
@@ -386,7 +395,7 @@ def test_an_endpoint_by_its_address_and_paths(small: Path, tmp_path: Path) -> No
     where = f"system={tmp_path / 'service.yaml'},url={server.url},answer=output.text,contexts=docs,num_concurrent=4"
     flags = ["--model", "rag", "--model_args", where, "--tasks", "small", "--include_path", str(small)]
     with closing(server):
-        command.run([*flags, "--log_samples", "--output_path", str(tmp_path / "out")])
+        printed(capsys, "run", *flags, "--log_samples", "--output_path", str(tmp_path / "out"))
     (file,) = read_results([tmp_path / "out"])
     assert file.model == "service"
     assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {key}"}

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import (
     Changes,
+    Rules,
     check_page_url,
     compare,
     comparison_changes,
@@ -30,7 +31,6 @@ from mrag_eval.report import (
 from mrag_eval.report.comparison._changed_gather import subject_of
 from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_passages
 from mrag_eval.report.comparison._changed_where import cause_tables, most_telling, where_worse
-from mrag_eval.report.comparison._gate_rules import Rules
 from mrag_eval.report.comparison._shown_text import cut_pair, in_markdown, table_within
 from mrag_eval.scoring import METRICS, TASK_MEASURES, needs_of
 from tests.report.runs import row, write_run

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.report import (
+    Rules,
     compare,
     comparison_text,
     gate,
@@ -17,7 +18,6 @@ from mrag_eval.report import (
     score_tables,
     write_report,
 )
-from mrag_eval.report.comparison._gate_rules import Rules
 from mrag_eval.report.page.sections._controls import SECTION
 from mrag_eval.scoring import RowRecord, summarize
 from tests.report.runs import row, write_run

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import (
     GateResult,
+    Rules,
     gate,
     gate_lines,
     gate_markdown,
@@ -25,7 +26,6 @@ from mrag_eval.report import (
     read_rules,
     write_baseline,
 )
-from mrag_eval.report.comparison._gate_rules import Rules
 from mrag_eval.scoring import METRICS, TASK_MEASURES, more_is_better, nearer_zero_is_better
 from tests.report.runs import row, write_run
 from tests.tables import single_spaced

@@ -13,6 +13,7 @@ import mrag_eval
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import (
     GateResult,
+    Rules,
     gate,
     gate_changes,
     gate_lines,
@@ -22,7 +23,6 @@ from mrag_eval.report import (
     read_rules,
     write_baseline,
 )
-from mrag_eval.report.comparison._gate_rules import Rules
 from tests.report.runs import row, write_run
 from tests.worlds import logs
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import gate, write_baseline
-from mrag_eval.report.comparison._gate_rules import Check, Rules
+from mrag_eval.report import Check, Rules, gate, write_baseline
 from tests.report.runs import row, write_run
 
 # Rows of each of two tasks, with how many of them are right, and how many have no score.

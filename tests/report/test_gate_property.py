@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.report import GateResult, gate
-from mrag_eval.report.comparison._gate_rules import Rules
+from mrag_eval.report import GateResult, Rules, gate
 from tests.report.runs import row, write_run
 
 METRICS = {"acc": 0.0, "f1": 0.0, "option_unread": 1.0}

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import (
+    Check,
     GateResult,
+    Rules,
     compare,
     gate,
     gate_changes,
@@ -24,7 +26,6 @@ from mrag_eval.report import (
     starter_rules,
     write_baseline,
 )
-from mrag_eval.report.comparison._gate_rules import Check, Rules
 from tests.report.runs import row, write_run
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.platform import DataError
-from mrag_eval.report import compare, comparison_text, gate, gate_lines, gate_markdown, write_baseline
-from mrag_eval.report.comparison._gate_rules import Rules
+from mrag_eval.report import Rules, compare, comparison_text, gate, gate_lines, gate_markdown, write_baseline
 from tests.report.runs import row, write_run
 
 FAILED = [{"stage": "answer", "model": "m", "reason": "timeout"}]

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.platform import DataError
-from mrag_eval.report import gate, sample_files, write_baseline
-from mrag_eval.report.comparison._gate_rules import Rules
+from mrag_eval.report import Rules, gate, sample_files, write_baseline
 from mrag_eval.report.files._leaves import result_leaves
 from mrag_eval.report.files._runs import read_runs
 from mrag_eval.report.files._samples import models_beside

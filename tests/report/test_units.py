@@ -13,8 +13,7 @@ import pytest
 from mrag_eval._front import Results
 from mrag_eval.core import Scale
 from mrag_eval.metrics import concurrence_scores
-from mrag_eval.report import GateResult, Options, export, gate_lines, junit, render, score_table
-from mrag_eval.report.comparison._gate_rules import Check
+from mrag_eval.report import Check, GateResult, Options, export, gate_lines, junit, render, score_table
 from mrag_eval.report.exports._runs import runs_of
 from mrag_eval.scoring import METRICS, scale_of
 from tests.report.test_export import write_run

@@ -11,7 +11,6 @@ from mrag_eval.core import ANSWERABLE, Hit, Labels, RagDoc, Scored
 from mrag_eval.languages import known_languages, language
 from mrag_eval.metrics import reads_refusals
 from mrag_eval.scoring import METRICS
-from mrag_eval.scoring._reasons import ANSWER_SHOWN, NO_ANSWER_SHOWN, NO_PASSAGES, NO_RELEVANT, NOT_HELD, NOT_LABELLED
 
 HITS = (Hit("p1", "de", "Der Turm ist alt.", 1.0, 1), Hit("p2", "de", "Das Tor ist neu.", 0.5, 2))
 RATES = [f"{name}_{fault}" for name in ("abstention", "nomiracl") for fault in ("error", "hallucination")]
@@ -38,18 +37,20 @@ def test_a_row_counts_for_one_rate_and_is_1_where_the_reply_claims_the_opposite(
     wrong, right = (ABSENT, PRESENT) if error else (PRESENT, ABSENT)
     assert value(replace(counted, answer=wrong), metric) == 1.0
     assert value(replace(counted, answer=right), metric) == 0.0
-    assert value(replace(other, answer=wrong), metric) == (NO_ANSWER_SHOWN if error else ANSWER_SHOWN)
+    assert value(replace(other, answer=wrong), metric) == (
+        "no passage shown answers the question" if error else "a passage shown answers the question"
+    )
 
 
 @pytest.mark.parametrize("metric", [*RATES, "nomiracl_accuracy", "nomiracl_invalid"])
 @pytest.mark.parametrize(
     ("one", "reason"),
     [
-        (row(PRESENT), NO_RELEVANT),
-        (row(PRESENT, ("p1",), passages=()), NO_PASSAGES),
-        (row(PRESENT, extra={ANSWERABLE: "no"}), NO_RELEVANT),
+        (row(PRESENT), "no relevant document is known"),
+        (row(PRESENT, ("p1",), passages=()), "no passage was shown"),
+        (row(PRESENT, extra={ANSWERABLE: "no"}), "no relevant document is known"),
         (row(PRESENT, ("p1",), labels=Labels("judge", fault="no majority")), "no majority"),
-        (row(PRESENT, ("p1",), labels=Labels("judge", ("p1",))), NOT_LABELLED),
+        (row(PRESENT, ("p1",), labels=Labels("judge", ("p1",))), "the passages shown were not labelled"),
     ],
 )
 def test_without_relevance_there_is_a_reason(one: Scored, reason: str, metric: str) -> None:
@@ -59,7 +60,7 @@ def test_without_relevance_there_is_a_reason(one: Scored, reason: str, metric: s
 def test_a_corpus_without_the_relevant_passage_is_no_error_of_the_model() -> None:
     one = row(ABSENT, ("p9",))
     held = replace(one, doc=replace(one.doc, absent_ids=("p9",)))
-    assert value(held, "abstention_error") == NOT_HELD
+    assert value(held, "abstention_error") == "the corpus holds no relevant document"
 
 
 def test_labels_decide_before_ids_and_ids_before_what_the_row_says() -> None:

@@ -16,7 +16,6 @@ from mrag_eval.core import Failure, RagDoc, Scored, TextKind
 from mrag_eval.models import Translation, Translator, build_translator
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import score_rows, with_translated_answers
-from mrag_eval.scoring._translated import UNTOLD
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
 ENGLISH, GERMAN = "The bakery in Olm sells rye bread and nothing else.", "Die Bäckerei in Olm verkauft nur Roggenbrot."
@@ -131,7 +130,7 @@ def test_a_language_that_the_detector_cannot_tell_is_a_reason(monkeypatch: pytes
     broken: Any = Broken()
     monkeypatch.setattr("mrag_eval.scoring._translated._languages", lambda rows: ["und"])
     (row,) = with_translated_answers([asked("de", ENGLISH, "x")], broken)
-    assert (row.translated, row.untranslated) == (None, UNTOLD)
+    assert (row.translated, row.untranslated) == (None, "the language of the reply cannot be told")
 
 
 def run(folder: Path, name: str, answer: Any) -> Mapping[str, Any]:

@@ -23,7 +23,6 @@ from mrag_eval.scoring import (
 )
 from mrag_eval.scoring import with_grounding as checked
 from mrag_eval.scoring._grounding import claims_of
-from mrag_eval.scoring._reasons import NO_CLASSIFIER, NO_PASSAGES
 from tests.worlds.classifiers import Holds
 
 TOWER = Hit("tower", "de", "Der Turm von Varn wurde 1841 gebaut.", 1.0, 1)
@@ -89,9 +88,9 @@ def test_claims_are_sentences_without_white_space_that_hold_a_letter_or_a_digit(
 @pytest.mark.parametrize(
     ("one", "reason"),
     [
-        (row("1841", Hit("p", "de", "", 1.0, 1)), NO_PASSAGES),
-        (row("1841", Hit("p", "de", " ...", 1.0, 1, title="1841")), NO_PASSAGES),
-        (row("1841", passages=()), NO_PASSAGES),
+        (row("1841", Hit("p", "de", "", 1.0, 1)), "no passage was shown"),
+        (row("1841", Hit("p", "de", " ...", 1.0, 1, title="1841")), "no passage was shown"),
+        (row("1841", passages=()), "no passage was shown"),
         (row("None", declined=True), DECLINED),
         (row("Das weiß ich nicht."), DECLINED),
         (row(""), EMPTY),
@@ -103,7 +102,7 @@ def test_a_row_without_a_claim_has_a_reason(one: Scored, reason: str) -> None:
 
 
 def test_without_a_classifier_or_a_verdict_there_is_a_reason() -> None:
-    assert METRICS["grounded"].score([row("1841")]) == [NO_CLASSIFIER]
+    assert METRICS["grounded"].score([row("1841")]) == ["no classifier checked the answer"]
     assert values(row("1841"), "right_supported") == {"right_supported": NO_CORRECT}
 
 

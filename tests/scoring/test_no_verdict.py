@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import compare, gate, write_baseline
-from mrag_eval.report.comparison._gate_rules import Rules
-from mrag_eval.scoring import PanelShare, RowRecord, panel_line
-from mrag_eval.scoring._panel_table import panel_table
+from mrag_eval.report import Rules, compare, gate, write_baseline
+from mrag_eval.scoring import PanelShare, RowRecord, panel_line, summarize
 from tests.report.runs import row, write_run
 
 
@@ -38,8 +36,8 @@ def test_shares_without_a_verdict_by_language() -> None:
     """Of ten Amharic answers the panel and a leave one undecided, b two (Wilson: .057 to .510)."""
     share = PanelShare({"a": "m", "b": "n"}, {}, None)
     records = [RowRecord.from_dict(one) for one in planted()]
-    assert panel_table(records) is None  # without a share there was no panel
-    table = panel_table([replace(records[0], panel=share), *records[1:]])
+    assert summarize(records).judge is None  # without a share there was no panel
+    table = summarize([replace(records[0], panel=share), *records[1:]]).judge
     assert table is not None
     assert {lang: (one.value, one.n) for lang, one in table.no_verdict.items()} == {"am": (0.1, 10), "de": (0.0, 10)}
     b = table.judges["b"].no_verdict

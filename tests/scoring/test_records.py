@@ -28,6 +28,7 @@ from mrag_eval.models import Ledger
 from mrag_eval.platform import DataError
 from mrag_eval.scoring import (
     AnswerRecord,
+    CitedAnswer,
     ControlRecord,
     LabellingShare,
     PanelShare,
@@ -40,7 +41,6 @@ from mrag_eval.scoring import (
     sufficiency_record,
     summarize,
 )
-from mrag_eval.scoring._row_records import CitedAnswer
 
 TERRITORY: dict[str, Any] = {
     "claimants": ("South Sudan", "Sudan"),

@@ -14,7 +14,6 @@ from lm_eval.tasks import TaskManager
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.judging import Case, Panel, verdict_rubric
-from mrag_eval.judging._relevance import OTHER_LANGUAGE
 from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.judges import ScriptedJudge
 from tests.worlds.small import ScriptedLM
@@ -192,7 +191,9 @@ def test_without_a_judge_the_proxy_covers_one_language(folder: Path, monkeypatch
     assert hit["n"] == 2
     assert hit["macro"]["same_language"]["n"] == 2
     assert hit["macro"]["cross_language"]["value"] is None
-    assert scores["unscored"]["hit@20_proxy"] == {OTHER_LANGUAGE: 2}
+    assert scores["unscored"]["hit@20_proxy"] == {
+        "the lexical proxy compares texts of one language, and answer and document are in two": 2
+    }
     assert scores["relevance"]["by"] == "proxy"
 
 
