@@ -40,7 +40,7 @@ from mrag_eval.config import (
     relevance_measures,
     validated,
 )
-from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Scored, failed_in
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved
 from mrag_eval.platform import ConfigError, DataError, RunFiles, Wait, content_key, to_json, uncollected
 from mrag_eval.systems import OWN, hits_of, in_own_terms, text_hash
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from mrag_eval.datasets import Held
     from mrag_eval.judging import Panel
     from mrag_eval.models import Checker
-    from mrag_eval.scoring import ControlRecord, RowRecord, TaskScores
+    from mrag_eval.scoring import ControlRecord, Given, RowRecord, Rules, TaskScores
 
 # The harness's name of a filter that does nothing.
 _FILTER = "none"
@@ -202,68 +202,52 @@ class _Lines:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self.records, self.hashes = [], sha256()
+        from mrag_eval.scoring import Rules
+
         elsewhere = quotes_elsewhere(self.found) if any("quote" in name for name in self.names) else frozenset()
+        rules = Rules(self.names, self.form, self.retrieval, breakdowns=self.breakdowns, elsewhere=elsewhere)
         with Wait("scoring rows", len(self.found.docs), "rows") as wait:
-            given: Iterable[list[GivenRow]] = self.found.given()
-            if self.panel is not None:
-                # the claims of all rows are asked about at once
-                given = [[row for rows in given for row in rows]]
-            for rows in given:
-                yield from self._scored(rows, elsewhere)
+            for rows in self.found.given():
+                yield from self._scored(rows, rules)
                 wait.add(len(rows))
 
-    def _scored(self, rows: Sequence[GivenRow], elsewhere: frozenset[str]) -> Iterator[dict[str, Any]]:
+    def _scored(self, given: Sequence[GivenRow], rules: Rules) -> Iterator[dict[str, Any]]:
         from mrag_eval.retrieval import logged_row
-        from mrag_eval.scoring import (
-            ANSWERED,
-            AnswerRecord,
-            PromptCounts,
-            measured_on,
-            outcome_of,
-            parse_answer,
-            refusal_in,
-            row_record,
-            score_rows,
-            task_record,
-            with_grounding,
-        )
+        from mrag_eval.scoring import PromptCounts, read, records, with_grounding
 
-        # as in XRAG: a question without passages may be passed on
-        read = [parse_answer(row.reply or "", self.form, may_decline=not row.passages) for row in rows]
-        scored, shown = [], []
-        for row, own in zip(rows, read, strict=True):
-            failures = () if (fault := _fault(row.reply)) is None else (replace(fault, model=self.model),)
-            hits = row.passages or ()
-            ranking = tuple(map(_ranked, hits)) if self.retrieval.searches else ()
-            parts = (row.doc, own.text, ranking, own.tagged, own.declined)
-            scored.append(Scored(*parts, form=self.form, failures=failures, passages=hits, elsewhere=elsewhere))
-            shown.append(Retrieved(hits, ranking))
-        share = None
+        reads = [read(self._given(row), rules) for row in given]
+        rows, share = [one.row for one in reads], None
         if self.checker is not None:
-            scored = with_grounding(scored, self.checker)
+            rows = with_grounding(rows, self.checker)
         elif self.panel is not None:
-            scored, share = judging.claims_judged(scored, self.panel, self.judge)
-        values = score_rows(scored, self.names, **measured_on(self.retrieval))
-        for row, own, one, value, seen in zip(rows, read, scored, values, shown, strict=True):
-            failed = failed_in(one.failures, ANSWERED) is not None
-            of_task = task_record(self.names, row.doc, own.text, seen.passages, self.form, failed=failed)
-            record = replace(
-                row_record(row.doc, value, seen, breakdowns=self.breakdowns, grounding=one.grounding),
-                answer=None if failed else AnswerRecord.of(own, row.reply or ""),
-                outcome=None if failed else outcome_of(row.reply or "", own) or refusal_in(of_task),
-                failures=one.failures,
-                controls=self.controls[row.doc.id],
-                **of_task,
-            )
+            rows, share = judging.claims_judged(rows, self.panel, self.judge)
+        for one, record in zip(reads, records(reads, rows, rules), strict=True):
+            record = replace(record, controls=self.controls[record.row], claims_panel=share)
+            # calls to the panel are counted once for the rows that are asked about together
+            share = None
             if not self.records:
-                record = replace(record, prompts=PromptCounts(prompts=len(self.found.docs)), claims_panel=share)
-            doc, reply = logged_row(row.doc, seen), row.reply or ""
+                record = replace(record, prompts=PromptCounts(prompts=len(self.found.docs)))
+            doc, reply = logged_row(one.given.doc, one.given.retrieved), str(one.given.reply)
             if self.hash_texts:
                 doc, reply = _hashed(doc, (*self.breakdowns, *_NO_TEXT)), _hash(reply)
                 if record.answer is not None and record.answer.text is not None:
                     record = replace(record, answer=replace(record.answer, text=_hash(record.answer.text)))
             self.records.append(record)
             yield self._line(record, doc, reply)
+
+    def _given(self, row: GivenRow) -> Given:
+        """Return a row of the log. As in XRAG, a question without passages may be passed on."""
+        from mrag_eval.scoring import Given
+
+        hits, reply = row.passages or (), row.reply
+        if reply is None:
+            reply = ModelReply.failed(Failure("answer", "", "no answer in the log"))
+        elif not isinstance(reply, ModelReply):
+            reply = ModelReply(reply)
+        if reply.failure is not None:
+            reply = ModelReply.failed(replace(reply.failure, model=self.model))
+        ranking = tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits)
+        return Given(row.doc, Retrieved(hits, ranking if self.retrieval.searches else ()), reply, offered=not hits)
 
     def _line(self, record: RowRecord, doc: Mapping[str, Any], reply: str) -> dict[str, Any]:
         """Return a sample as the harness writes it. What the system was prompted with is not known."""
@@ -286,13 +270,6 @@ class _Lines:
             "rows": record.to_dict(),
             **record.values,
         }
-
-
-def _fault(reply: str | None) -> Failure | None:
-    """Return why a log has no answer to a row; None if it has one. The model is named later."""
-    if reply is None:
-        return Failure("answer", "", "no answer in the log")
-    return reply.failure if isinstance(reply, ModelReply) else None
 
 
 _FLAT = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -400,10 +377,6 @@ def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
         environment={"versions": package_versions()},
         outcome={} if scores.prompts is None else {"prompts": to_json(scores.prompts)},
     )
-
-
-def _ranked(hit: Hit) -> Ranked:
-    return Ranked(hit.id, hit.doc_id, hit.lang, hit.score)
 
 
 def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:

@@ -110,10 +110,9 @@ def chosen_questions(docs: Sequence[RagDoc], n: int, seed: int) -> list[int]:
 def _retrieve(listener: Listener) -> dict[str, dict[str, Estimate]]:
     """Return ranking measures over all questions, by mode and column, from the same code that the tasks run."""
     from mrag_eval.config import Retrieval
-    from mrag_eval.core import Scored
     from mrag_eval.datasets import load_benchmark
     from mrag_eval.retrieval import open_index, retrieve
-    from mrag_eval.scoring import row_record, score_rows, summarize
+    from mrag_eval.scoring import Given, Rules, read, records, summarize
 
     benchmark = load_benchmark({"benchmark": "demo"})
     corpus = benchmark.corpus or []
@@ -127,13 +126,11 @@ def _retrieve(listener: Listener) -> dict[str, dict[str, Estimate]]:
         if not block.searches:
             continue
         retrieved = retrieve(benchmark.docs, block, corpus=corpus)
-        rows = [Scored(doc, "", hits.ranking) for doc, hits in zip(benchmark.docs, retrieved, strict=True)]
-        records = [
-            row_record(row.doc, scores)
-            for row, scores in zip(rows, score_rows(rows, [f"hit@{DEPTH}", f"mrr@{DEPTH}"], searched=True), strict=True)
-        ]
-        across = [r for r, d in zip(records, benchmark.docs, strict=True) if d.query_lang != d.gold_doc_lang]
-        found[mode] = dict(summarize(records).metrics)
+        rules = Rules([f"hit@{DEPTH}", f"mrr@{DEPTH}"], retrieval=block)
+        reads = [read(Given(doc, hits), rules) for doc, hits in zip(benchmark.docs, retrieved, strict=True)]
+        rows = records(reads, [one.row for one in reads], rules)
+        across = [r for r, d in zip(rows, benchmark.docs, strict=True) if d.query_lang != d.gold_doc_lang]
+        found[mode] = dict(summarize(rows).metrics)
         found[mode]["cross"] = summarize(across).metrics[f"hit@{DEPTH}"]
     return found
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from mrag_eval import models
 from mrag_eval.controls._replies import ControlPool, ControlReply, control_replies, in_form
-from mrag_eval.core import RagDoc, RowScores, Scored
-from mrag_eval.scoring import METRICS, ControlRecord, LanguageRule, control_of, parse_answer, score_rows
+from mrag_eval.core import ModelReply, RagDoc, RowScores, Scored
+from mrag_eval.scoring import METRICS, ControlRecord, Given, LanguageRule, Rules, control_of, read, row_scores
 
 # Longest texts of a class of lengths, in code points; those over the last are one more.
 LENGTHS = (20, 50, 100)
@@ -107,22 +107,19 @@ def _scored(
     control: str, metrics: Sequence[str], docs: Sequence[RagDoc], replies: Sequence[ControlReply], rule: ControlRule
 ) -> list[RowScores]:
     """Return the scores of a control's replies, aligned with them; none for a row without a reply."""
+    # whatever the length: the classes of lengths show what a least length leaves out
+    rules = Rules(metrics, rule.form, language=replace(rule.language, min_chars=None))
     rows, places = [], []
     for place, (doc, reply) in enumerate(zip(docs, replies, strict=True)):
         if reply.text is not None:
             said = in_form(reply.text, rule.form) if control in _ANSWERS else reply.text
-            answer = parse_answer(said, rule.form)
+            row = read(Given(doc, reply=ModelReply(said)), rules).row
             # a reply in the language of the references needs no translation
-            parts = (doc, answer.text, (), answer.tagged, answer.declined)
-            rows.append(Scored(*parts, form=rule.form, translated=answer.text))
+            rows.append(replace(row, translated=row.answer))
             places.append(place)
-    # whatever the length: the classes of lengths show what a least length leaves out
-    language = replace(rule.language, min_chars=None)
     verdicts = rule.panel if rule.panel is not None and any(map(_judged, metrics)) else rule.verdicts
     out = [RowScores() for _ in docs]
-    for place, score in zip(
-        places, score_rows(list(verdicts(rows)), metrics, searched=False, language=language), strict=True
-    ):
+    for place, score in zip(places, row_scores(verdicts(rows), rules), strict=True):
         out[place] = score
     return out
 

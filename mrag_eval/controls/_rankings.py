@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mrag_eval.config import RANKING_MEASURE, RERANKED, SHOWN, Retrieval
-from mrag_eval.core import Passage, RagDoc, Retrieved, Scored, plain_name, same_language
+from mrag_eval.core import Passage, RagDoc, Retrieved, plain_name, same_language
 from mrag_eval.retrieval import Relevant
-from mrag_eval.scoring import ControlRecord, control_of, measured_on, score_rows, value_names
+from mrag_eval.scoring import ControlRecord, Given, Rules, control_of, measured_on, read, row_scores, value_names
 from mrag_eval.text import sentence_spans
 
 T = TypeVar("T", float, str)
@@ -105,14 +105,11 @@ def with_searched(
 ) -> dict[str, ControlRecord]:
     """Return the records with what the search for sentences of passages scores; ``found``: row id -> its result."""
     names = [name for name in metrics if control_of(name).kind == "ranking"]
-    rows = [
-        Scored(docs[row], "", own.ranking, reranked=own.reranked, failures=own.failures, passages=own.passages)
-        for row, own in found.items()
-    ]
-    scores = score_rows(rows, names, **measured_on(retrieval))
+    rules = Rules(names, retrieval=retrieval)
+    rows = [read(Given(docs[row], own), rules).row for row, own in found.items()]
     own = {
         row.doc.id: ControlRecord({"passage": score.values}, {"passage": score.unscored} if score.unscored else {})
-        for row, score in zip(rows, scores, strict=True)
+        for row, score in zip(rows, row_scores(rows, rules), strict=True)
     }
     bare = {row: replace(kept, missing=_but(kept.missing, "passage")) for row, kept in records.items() if row in own}
     return {**records, **joined(bare, own)}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from mrag_eval import models
 from mrag_eval.controls._replies import NO_REFERENCE, ControlPool, ControlReply, bare, other_answers
-from mrag_eval.core import Hit, RagDoc, Scored
+from mrag_eval.core import Hit, ModelReply, RagDoc, Retrieved, Scored
 from mrag_eval.retrieval import Relevant
-from mrag_eval.scoring import ControlRecord, score_rows, with_grounding
+from mrag_eval.scoring import ControlRecord, Given, Rules, read, row_scores, with_grounding
 
 _METRIC = "grounded"
 _NO_PASSAGE = "no relevant passage is known"
@@ -26,7 +26,7 @@ def support_controls(
     Each is shown a relevant passage, as the corpus has it, and in every language in which ``parallel`` has its text:
     the answers stay the same, and so does what the passage says, so that what differs is the classifier's.
     """
-    others = other_answers(pool.docs, pool.seed)
+    rules, others = Rules([_METRIC]), other_answers(pool.docs, pool.seed)
     versions = {text: texts for texts in parallel for text in texts.values()}
     asked: list[tuple[str, str, Scored]] = []
     missing: dict[str, dict[str, str]] = {doc.id: {} for doc in docs}
@@ -38,11 +38,12 @@ def support_controls(
                 missing[doc.id][name] = _NO_PASSAGE if own is None else reply.missing
                 continue
             for lang, text in {"": own.text, **versions.get(own.text, {})}.items():
-                row = Scored(doc, reply.text, passages=(Hit(own.id, lang or own.lang, text, 1.0, 1),))
+                shown = Retrieved((Hit(own.id, lang or own.lang, text, 1.0, 1),))
+                row = read(Given(doc, shown, ModelReply(reply.text)), rules).row
                 asked.append((doc.id, f"{name}, {lang}" if lang else name, row))
     values: dict[str, dict[str, dict[str, float]]] = {doc.id: {} for doc in docs}
     unscored: dict[str, dict[str, dict[str, str]]] = {doc.id: {} for doc in docs}
-    scores = score_rows(with_grounding([row for *_, row in asked], checker), [_METRIC], searched=False)
+    scores = row_scores(with_grounding([row for *_, row in asked], checker), rules)
     for (doc_id, name, _), score in zip(asked, scores, strict=True):
         values[doc_id] |= {name: score.values} if score.values else {}
         unscored[doc_id] |= {name: score.unscored} if score.unscored else {}

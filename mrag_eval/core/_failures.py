@@ -34,6 +34,9 @@ BEFORE: Mapping[str, Sequence[str]] = {
 }
 # Outcomes of the evaluated model that leave no answer to read: it is wrong, and they are counted by these names.
 OUTCOMES = ("refusal", "thinking cut", "empty")
+# What became of a request for a reply: one came, the provider said that it is none to read, or none came.
+REPLIED, FAILED, NOT_ASKED = "replied", "failed", "not asked"
+FATES = (REPLIED, *OUTCOMES, FAILED, NOT_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,29 @@ class ModelReply(str):
     outcome: str | None = None
     asked: bool = True
     contexts: Sequence[Mapping[str, Any]] | None = None
+
+    @property
+    def fate(self) -> str:
+        """Return what became of the request, one of :data:`FATES`."""
+        if self.failure is not None:
+            return FAILED
+        return NOT_ASKED if not self.asked else self.outcome or REPLIED
+
+    @property
+    def came(self) -> bool:
+        """Return whether there is a reply, be it an empty one."""
+        return self.failure is None and self.asked
+
+    @classmethod
+    def of(cls, text: str, fate: str, failure: Failure) -> ModelReply:
+        """Return the reply of a :attr:`fate`; ``failure`` is why a call failed, if it did."""
+        if fate == FAILED:
+            return cls.failed(failure)
+        if fate == NOT_ASKED:
+            return cls.not_asked()
+        reply = cls(text)
+        reply.outcome = fate if fate in OUTCOMES else None
+        return reply
 
     @classmethod
     def not_asked(cls) -> ModelReply:

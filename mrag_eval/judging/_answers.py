@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from mrag_eval import judging
 from mrag_eval.config import SUFFICIENCY, Judge, TaskBlocks, judged_metrics, verdict_metrics
-from mrag_eval.core import YES_NO, Judgement, Scored, Value, VerdictScale, failed_in
+from mrag_eval.core import Scored, Value, failed_in
+from mrag_eval.judging._recount import Decided, Recount, case_of
 from mrag_eval.platform import MetricError
 from mrag_eval.scoring import ANSWERED, DECLINED, EMPTY, PanelShare
 
@@ -115,23 +116,12 @@ def judged(
     none), and no judge is asked.
     Nor is one about a row on whose way to an answer a step failed.
     """
-    share = None
-    out = list(rows if check is None else check.of(rows))
-    if panel is not None:
-        rubric = judging.verdict_rubric(block.prompt, block.reply, block.scale)
-        asked = [i for i, row in enumerate(rows) if failed_in(row.failures, ANSWERED) is None]
-        cases = [case_of(rows[i], block.scale) for i in asked]
-        judgements, ledgers = panel.judge(rubric, cases, tie=block.tie, scale=block.scale)
-        share = PanelShare(panel.model_names, ledgers, None if check is None else check.note, block.scale)
-        for i, judgement in zip(asked, judgements, strict=True):
-            out[i] = replace(out[i], judgement=judgement, failures=(*out[i].failures, *judgement.failures))
-    return out, share
-
-
-def case_of(row: Scored, scale: VerdictScale = YES_NO) -> judging.Case | Judgement:
-    """Return what the panel is asked about an answer, or the judgement of one that no judge is asked about."""
-    if not row.doc.answers:
-        return Judgement(None, "no reference", scale=scale)
-    if row.declined or not row.answer.strip():
-        return Judgement(scale.worst, "declined" if row.declined else "empty", scale=scale)
-    return judging.Case.of(row.doc, row.doc.answers, row.answer, row.passages)
+    rows = list(rows if check is None else check.of(rows))
+    if panel is None:
+        return rows, None
+    rubric = judging.verdict_rubric(block.prompt, block.reply, block.scale)
+    asked = [i for i, row in enumerate(rows) if failed_in(row.failures, ANSWERED) is None]
+    votes, ledgers = panel.votes(rubric, [case_of(rows[i], block.scale) for i in asked])
+    said = dict(zip(asked, votes, strict=True))
+    share = PanelShare(panel.model_names, ledgers, None if check is None else check.note, block.scale)
+    return Recount(block).of(rows, [Decided(answer=said.get(i)) for i in range(len(rows))]), share

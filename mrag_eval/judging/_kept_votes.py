@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mrag_eval.config import Judge
-from mrag_eval.core import Hit, Judgement, Scored, Vote
-from mrag_eval.judging._answers import case_of
+from mrag_eval.core import Judgement, Scored, Vote
 from mrag_eval.judging._contexts import context_case
 from mrag_eval.judging._panel import Panel, kept_panel
+from mrag_eval.judging._recount import case_of
 from mrag_eval.judging._rubrics import Case, Rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.models import NOT_KEPT, Verdict
 from mrag_eval.platform import MragError
@@ -18,9 +18,7 @@ from mrag_eval.platform import MragError
 Kept = list[Mapping[str, Vote]]
 
 
-def kept_votes(
-    block: Judge, identities: Mapping[str, Any], rows: Sequence[Scored], shown: Sequence[Sequence[Hit]]
-) -> tuple[Kept, Kept] | None:
+def kept_votes(block: Judge, identities: Mapping[str, Any], rows: Sequence[Scored]) -> tuple[Kept, Kept] | None:
     """Return the votes on the answers of rows, and on the passages shown.
 
     None unless the judges of this machine are those of the recorded ``identities``.
@@ -31,14 +29,12 @@ def kept_votes(
             return None
         country = block.sufficiency.country
         answers = _votes(panel, verdict_rubric(block.prompt, block.reply, block.scale), map(case_of, rows))
-        cases = [context_case(row.doc, found, country) for row, found in zip(rows, shown, strict=True)]
+        cases = [context_case(row, country) for row in rows]
         return answers, _votes(panel, sufficiency_rubric(block.sufficiency.prompt), cases)
     except MragError:
         return None
 
 
 def _votes(panel: Panel, rubric: Rubric[Verdict], cases: Iterable[Case | Judgement]) -> Kept:
-    judgements, _ = panel.judge(rubric, list(cases))
-    return [
-        {seat: vote for seat, vote in judgement.votes.items() if vote.error != NOT_KEPT} for judgement in judgements
-    ]
+    found, _ = panel.votes(rubric, list(cases))
+    return [{seat: vote for seat, vote in votes.items() if vote.error != NOT_KEPT} for votes in found]

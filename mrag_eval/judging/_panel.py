@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from mrag_eval.config import Judge, ModelSpec, load_config
-from mrag_eval.core import YES_NO, Judgement, Tie, VerdictScale, Vote
+from mrag_eval.core import Judgement, Vote
 from mrag_eval.judging._rubrics import Case, Rubric
 from mrag_eval.models import (
     Answered,
@@ -107,23 +107,17 @@ class Panel:
             ledgers[name] = total([ledgers[name], ledger]) if name in ledgers else ledger
         return PanelAnswers(answers, ledgers)
 
-    def judge(
-        self,
-        rubric: Rubric[Verdict],
-        cases: Sequence[Case | Judgement],
-        *,
-        tie: Tie = "incorrect",
-        scale: VerdictScale = YES_NO,
-    ) -> tuple[list[Judgement], dict[str, Ledger]]:
-        """Return one judgement per case, in their order, and the ledger of every model.
+    def votes(
+        self, rubric: Rubric[Verdict], cases: Sequence[Case | Judgement]
+    ) -> tuple[list[Mapping[str, Vote]], dict[str, Ledger]]:
+        """Return the votes on each case by seat, in their order, and the ledger of every model.
 
-        A case that is a judgement already is returned unchanged, and no judge is asked. The votes are counted by
-        :meth:`mrag_eval.core.VerdictScale.vote`.
+        No judge is asked about a case that is a judgement already: it has no votes.
         """
         asked = self.ask(rubric, [case for case in cases if isinstance(case, Case)])
         by_case = zip(*asked.answers.values(), strict=True)
-        found = (counted(dict(zip(self._seats, map(_vote, row), strict=True)), tie, scale) for row in by_case)
-        return [case if isinstance(case, Judgement) else next(found) for case in cases], asked.ledgers
+        found = (dict(zip(self._seats, map(_vote, row), strict=True)) for row in by_case)
+        return [next(found) if isinstance(case, Case) else {} for case in cases], asked.ledgers
 
 
 def _again(model: AuxModel, nth: int) -> dict[str, int]:
@@ -140,12 +134,6 @@ def _vote(answer: Answered[Verdict]) -> Vote:
         text if len(text) <= _LONGEST_JUSTIFICATION else f"{text[:_LONGEST_JUSTIFICATION]}…",
         passage=answer.value.passage,
     )
-
-
-def counted(votes: Mapping[str, Vote], tie: Tie, scale: VerdictScale = YES_NO) -> Judgement:
-    """Return the judgement that these votes make; see :meth:`Panel.judge`."""
-    verdict, outcome = scale.vote([vote.verdict for vote in votes.values()], tie)
-    return Judgement(verdict, outcome, votes, scale)
 
 
 def build_panel(block: Judge) -> Panel | None:

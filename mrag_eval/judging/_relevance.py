@@ -8,35 +8,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from mrag_eval import judging, metrics, models
+from mrag_eval import judging, models
 from mrag_eval.config import Judge
-from mrag_eval.core import (
-    PAGE,
-    Failure,
-    Labels,
-    LabelSource,
-    Passage,
-    Scored,
-    failed_in,
-    same_language,
-    way_to,
-    why_undecided,
-)
+from mrag_eval.core import Failure, Labels, LabelSource, Passage, Scored, failed_in, way_to
+from mrag_eval.judging._recount import GRAM, OTHER_LANGUAGE, Answers, Decided, Recount, by_ngrams, ids_of, own_answers
 from mrag_eval.platform import ConfigError
-from mrag_eval.scoring import NO_ANSWERS, LabellingShare
+from mrag_eval.scoring import LabellingShare
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
-OTHER_LANGUAGE = "the lexical proxy compares texts of one language, and answer and document are in two"
-NO_PAGE = "the page that answers is not known"
 NO_TRANSLATION = "no translation of the answer"
 _SEARCHED = way_to("search")
-# n of the n-grams by which a passage must contain the answer.
-_N = 3
 
 
 @dataclass(frozen=True)
@@ -101,107 +87,49 @@ def labelled(
     translated.
     """
     block = labeller.block.relevance
+    said = [Labels(labeller.by) for _ in rows]
+    share = LabellingShare(labeller.by, block.threshold, GRAM)
     if labeller.panel is not None:
-        return _by_panel(rows, texts, labeller, labeller.panel)
-    if labeller.by == "page":
-        found = [by_page(row) for row in rows]
+        said, share = _asked(rows, texts, labeller, labeller.panel)
+    elif labeller.by == "page":
         share = LabellingShare(labeller.by)
-    else:
-        answers = [own_answers(row) for row in rows]
-        if translator is not None and labeller.by == "translated":
-            answers = _translated_answers(rows, translator)
-        found = [by_ngrams(row, texts, labeller, own) for row, own in zip(rows, answers, strict=True)]
-        share = LabellingShare(labeller.by, block.threshold, _N)
+    elif labeller.by == "translated":
+        answers = map(own_answers, rows) if translator is None else _translated_answers(rows, translator)
+        said = [
+            by_ngrams(row, labeller.by, texts, own, block.threshold) for row, own in zip(rows, answers, strict=True)
+        ]
     by = "" if translator is None else translator.label
-    return [
-        replace(row, labels=labels, failures=(*row.failures, *_untranslated(labels, by)))
-        for row, labels in zip(rows, found, strict=True)
-    ], share
+    decided = [
+        Decided(labels=labels, failures=[Failure("label", by, NO_TRANSLATION)] * (labels.fault == NO_TRANSLATION))
+        for labels in said
+    ]
+    return Recount(labeller.block, texts).of(rows, decided), share
 
 
-def _untranslated(labels: Labels, translator: str) -> list[Failure]:
-    return [Failure("label", translator, NO_TRANSLATION)] if labels.fault == NO_TRANSLATION else []
-
-
-def _by_panel(
+def _asked(
     rows: Sequence[Scored], texts: Mapping[str, Passage], labeller: Labeller, panel: judging.Panel
-) -> tuple[list[Scored], LabellingShare]:
+) -> tuple[list[Labels], LabellingShare]:
+    """Return the panel's votes on rankings, uncounted, and one rank's share of the table of labels."""
     asked = [
         i
         for i, row in enumerate(rows)
         if row.doc.answers and row.ranking and failed_in(row.failures, _SEARCHED) is None
     ]
-    answers = panel.ask(
-        judging.relevance_rubric(labeller.block.relevance.prompt), [_case(rows[i], texts) for i in asked]
-    )
-    found = [Labels("judge", _ids(row), fault=None if row.doc.answers else NO_ANSWERS) for row in rows]
-    failures = [row.failures for row in rows]
+    found = panel.ask(judging.relevance_rubric(labeller.block.relevance.prompt), [_case(rows[i], texts) for i in asked])
+    said = [Labels("judge") for _ in rows]
     for place, i in enumerate(asked):
-        votes = {seat: replies[place] for seat, replies in answers.answers.items()}
-        found[i] = counted_labels(_ids(rows[i]), votes, tie=False if labeller.block.tie == "incorrect" else None)
-        if found[i].fault is not None:
-            failed = {seat: vote.error for seat, vote in votes.items() if vote.error is not None}
-            failures[i] += tuple(Failure.of("label", seat, error) for seat, error in failed.items())
-    share = LabellingShare("judge", models=panel.model_names, ledger=answers.ledgers)
-    return [
-        replace(row, labels=labels, failures=its) for row, labels, its in zip(rows, found, failures, strict=True)
-    ], share
-
-
-def _ids(row: Scored) -> tuple[str, ...]:
-    return tuple(place.id for place in row.ranking)
+        votes = {seat: replies[place] for seat, replies in found.answers.items()}
+        said[i] = Labels(
+            "judge", votes={seat: str(v.error) if v.value is None else tuple(v.value) for seat, v in votes.items()}
+        )
+    return said, LabellingShare("judge", models=panel.model_names, ledger=found.ledgers)
 
 
 def _case(row: Scored, texts: Mapping[str, Passage]) -> judging.Case:
-    return judging.Case.of(row.doc, row.doc.answers, passages=[texts[name] for name in _ids(row)])
+    return judging.Case.of(row.doc, row.doc.answers, passages=[texts[name] for name in ids_of(row)])
 
 
-def counted_labels(
-    ids: tuple[str, ...], votes: Mapping[str, models.Answered[list[int]]], *, tie: bool | None
-) -> Labels:
-    """Count votes: a passage is relevant if more than half of the panel lists it.
-
-    A passage without a majority for or against it leaves the row unlabelled.
-    """
-    said = {
-        seat: str(vote.reason) if vote.value is None else tuple(sorted(set(vote.value))) for seat, vote in votes.items()
-    }
-    verdicts = [
-        metrics.majority_vote(
-            [None if isinstance(listed, str) else number in listed for listed in said.values()], tie=tie
-        )
-        for number in range(1, len(ids) + 1)
-    ]
-    if None in verdicts:
-        why = why_undecided(sum(isinstance(listed, str) for listed in said.values()), len(said))
-        return Labels("judge", ids, fault=f"relevance: {why}", votes=said)
-    relevant = frozenset(name for name, verdict in zip(ids, verdicts, strict=True) if verdict)
-    return Labels("judge", ids, relevant, votes=said)
-
-
-def by_page(row: Scored) -> Labels:
-    """Label by page: relevant are all passages of the page that the row names."""
-    page, ids = row.doc.extra.get(PAGE), _ids(row)
-    if page is None:
-        return Labels("page", ids, fault=NO_PAGE)
-    return Labels("page", ids, frozenset(place.id for place in row.ranking if place.doc_id == page))
-
-
-# Reference answers to compare with passages, and their language; or the reason why a row has no such answers.
-_Answers = tuple[tuple[str, ...], str] | str
-
-
-def own_answers(row: Scored) -> _Answers:
-    """Return the answers that passages in their language may hold, or the reason why there are none."""
-    doc = row.doc
-    if not doc.answers:
-        return NO_ANSWERS
-    if doc.gold_doc_lang is not None and not same_language(doc.query_lang, doc.gold_doc_lang):
-        return OTHER_LANGUAGE
-    return doc.answers, doc.query_lang
-
-
-def _translated_answers(rows: Sequence[Scored], translator: models.Translator) -> list[_Answers]:
+def _translated_answers(rows: Sequence[Scored], translator: models.Translator) -> list[Answers]:
     """Return the answers in the language of the row's document, all translated in one batch."""
     out = [own_answers(row) for row in rows]
     asked = [(i, answer) for i, own in enumerate(out) if own == OTHER_LANGUAGE for answer in rows[i].doc.answers]
@@ -217,19 +145,3 @@ def _translated_answers(rows: Sequence[Scored], translator: models.Translator) -
     for i, texts in kept.items():
         out[i] = (tuple(texts), str(rows[i].doc.gold_doc_lang)) if texts else NO_TRANSLATION
     return out
-
-
-def by_ngrams(row: Scored, texts: Mapping[str, Passage], labeller: Labeller, own: _Answers) -> Labels:
-    """Label by n-grams: relevant passages are in the answer's language and hold at least that share of its n-grams."""
-    from mrag_eval.metrics import char_ngram_recall
-
-    ids = _ids(row)
-    if isinstance(own, str):
-        return Labels(labeller.by, ids, fault=own)
-    answers, lang = own
-
-    def holds(passage: Passage) -> bool:
-        recall = char_ngram_recall(passage.text, list(answers), n=_N, normalize="unicode", lang=lang)
-        return bool(passage.lang) and same_language(passage.lang, lang) and recall >= labeller.block.relevance.threshold
-
-    return Labels(labeller.by, ids, frozenset(name for name in ids if holds(texts[name])))

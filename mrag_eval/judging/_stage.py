@@ -10,9 +10,10 @@ from mrag_eval.config import SUFFICIENCY, TRANSLATED, TaskBlocks, judged_metrics
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._relevance import labelled, labeller_for
+from mrag_eval.models import Checker
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import TaskRows
-from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_translated_answers
+from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_grounding, with_translated_answers
 
 
 class JudgingStage:
@@ -49,18 +50,23 @@ class JudgingStage:
             if asked is not None:
                 asked.check()
 
-    def given(self, rows: Sequence[Scored], supply: TaskRows) -> list[Scored]:
-        """Return the rows with every verdict that the metrics need; all rows of a rank at once."""
+    def given(self, rows: Sequence[Scored], supply: TaskRows, checker: Checker | None = None) -> list[Scored]:
+        """Return the rows with every verdict that the metrics need; all rows of a rank at once.
+
+        Each stage is asked about the rows as they were read, and what it says is counted by :class:`Recount`.
+        ``checker`` tells support, if a panel does not.
+        """
         self._shares.clear()
         if supply.translator is not None and {*TRANSLATED} & {*self.metrics}:
             rows = with_translated_answers(rows, supply.translator)
         asked = self._panel if verdict_metrics(self.metrics) else None
         out, self._shares["panel"] = judged(rows, asked, self._judge, self._check)
         if self._panel is not None and SUFFICIENCY in self.metrics and self._retrieval.shows_passages:
-            shown = [supply.found(row.doc.id).passages for row in out]
-            out, self._shares["sufficiency_panel"] = judging.sufficiency_judged(out, shown, self._panel, self._judge)
+            out, self._shares["sufficiency_panel"] = judging.sufficiency_judged(out, self._panel, self._judge)
         if self._panel is not None and self._on_claims:
             out, self._shares["claims_panel"] = judging.claims_judged(out, self._panel, self._judge)
+        if checker is not None:
+            out = with_grounding(out, checker)
         if self._labeller is not None:
             texts = supply.ranked_texts([row.doc.id for row in out])
             out, self._shares["labelling"] = labelled(out, texts, self._labeller, supply.translator)

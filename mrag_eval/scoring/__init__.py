@@ -6,7 +6,7 @@ from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
     from mrag_eval.scoring._agents_table import loop_line
-    from mrag_eval.scoring._answers import Answer, outcome_of, parse_answer, reference_of
+    from mrag_eval.scoring._answers import Answer, option_texts, parse_answer, reference_of
     from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
     from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
     from mrag_eval.scoring._failure_table import (
@@ -18,7 +18,17 @@ if TYPE_CHECKING:
         vote_lines,
     )
     from mrag_eval.scoring._grounding import EVIDENCE, context_pair, placed, with_grounding
-    from mrag_eval.scoring._likelihood import most_likely, option_texts
+    from mrag_eval.scoring._kernel import (
+        Given,
+        Missing,
+        Read,
+        Rules,
+        read,
+        records,
+        row_record,
+        row_scores,
+        with_claims,
+    )
     from mrag_eval.scoring._metrics import (
         METRICS,
         OWN,
@@ -70,14 +80,13 @@ if TYPE_CHECKING:
         PanelTable,
         TaskScores,
     )
-    from mrag_eval.scoring._summary import halved_metrics, row_record, summarize, unscored_lines, with_claims
+    from mrag_eval.scoring._summary import halved_metrics, summarize, unscored_lines
     from mrag_eval.scoring._support_agreement import LabelledAnswer, LabelledSentence, SupportAgreement, against_labels
     from mrag_eval.scoring._task_level import (
         ANSWERED,
         TASK_MEASURES,
         check_task_scores,
         concurrence_table,
-        refusal_in,
         reported_measures,
         skipped_territories,
         task_record,

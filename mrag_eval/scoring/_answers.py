@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrag_eval.core import ModelReply
+from mrag_eval.platform import DataError
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 # With the emphasis that models put around it.
@@ -74,3 +75,13 @@ def reference_of(row: Mapping[str, Any]) -> str:
     if row.get("gold_choice") is not None:
         return chr(65 + int(row["gold_choice"]))
     return str(row["answers"][0]) if row.get("answers") else ""
+
+
+def option_texts(row: Mapping[str, Any]) -> list[str]:
+    """Return the options as shown and scored: ``A) name``. Raise DataError without options."""
+    if not row.get("choices"):
+        raise DataError(
+            f"row '{row['id']}' has no choices, whose likelihoods output_type multiple_choice compares",
+            "use output_type generate_until",
+        )
+    return [f"{chr(65 + i)}) {choice}" for i, choice in enumerate(row["choices"])]

@@ -82,7 +82,7 @@ def with_grounding(
         else:
             found = {"lang": lang, "claims": ()} if key is None else {**known[key], "lang": lang}
             checked = placed(from_json(Grounding, found, "the cache", "delete it"), rows[i].passages)
-            out[i] = replace(rows[i], grounding=checked, failures=(*rows[i].failures, *checked.failures))
+            out[i] = replace(rows[i], grounding=checked)
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
 from mrag_eval.config import CORRECT, RIGHT_LANGUAGE
@@ -249,10 +250,11 @@ class RowRecord:
     metric, ``unscored`` the reasons why a metric has none. Rows of one ``group`` are resampled together; ``question``
     identifies versions of one question. ``gold_positions`` are the places, from 1, of supporting passages in the
     prompt. ``retrieved`` and ``kept`` are 1 if a relevant document is in the ranking, and in the prompt. ``failures``
-    are those of the stages of its pipeline; ``outcome`` is how the model gave no answer to read (one of
-    :data:`~mrag_eval.core.OUTCOMES`, None if it gave one). ``unanswered`` is the question about a territory that has no
-    answer because of a failure. ``controls`` are the scores of replies that need no model,
-    ``grounding`` what a classifier or a panel found of its claims.
+    are those of the stages of its pipeline. ``fate`` is what became of the request for its reply (one of
+    :data:`~mrag_eval.core.FATES`, None without a request), ``offered`` whether the prompt offered the reply ``None``,
+    and ``outcome`` how the model gave no answer to read (one of :data:`~mrag_eval.core.OUTCOMES`, None if it gave one).
+    ``unanswered`` is the question about a territory that has no answer because of a failure. ``controls`` are the
+    scores of replies that need no model, ``grounding`` what a classifier or a panel found of its claims.
 
     The last seven, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
@@ -265,6 +267,8 @@ class RowRecord:
     question: Any = field(default=None, metadata=OPTIONAL)
     unscored: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     failures: tuple[Failure, ...] = field(default=(), metadata=OPTIONAL)
+    fate: str | None = field(default=None, metadata=OPTIONAL)
+    offered: bool = field(default=False, metadata=OPTIONAL)
     outcome: str | None = field(default=None, metadata=OPTIONAL)
     judge: JudgedRecord | None = field(default=None, metadata=OPTIONAL)
     relevance: LabelRecord | None = field(default=None, metadata=OPTIONAL)
@@ -321,12 +325,23 @@ class RowRecord:
     def from_dict(cls, value: Mapping[str, Any], where: str = "a row's record") -> RowRecord:
         """Return the record behind :meth:`to_dict`. Raises DataError for another schema, and for a faulty key."""
         check_version(value, where)
-        return from_json(cls, _without_nan(value), where, _FIX)
+        return from_json(cls, _without_nan({**value, **_in_common(value)}), where, _FIX)
 
 
 def right_language(values: Mapping[str, float]) -> float | None:
     """Return 1 if a row's values say that its answer is in the language asked for, 0 if not; None: it is not known."""
     return next((values[name] for name in RIGHT_LANGUAGE if name in values), None)
+
+
+def _in_common(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a row's record that have few distinct texts, each text once in memory for all rows."""
+
+    def shared(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {intern(key): shared(value) for key, value in part.items()}
+        return intern(part) if type(part) is str else part
+
+    return {name: shared(record[name]) for name in ("cell", "values", "unscored", "fate") if name in record}
 
 
 def _without_nan(record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,13 +10,6 @@ from typing import Any, TypeVar
 
 from mrag_eval.config import CORRECT, HOLDS_ANSWER
 from mrag_eval.core import (
-    Grounding,
-    Hit,
-    Judgement,
-    Labels,
-    RagDoc,
-    Retrieved,
-    RowScores,
     failed_in,
     same_language,
     way_to,
@@ -24,22 +17,17 @@ from mrag_eval.core import (
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.platform import Wait
-from mrag_eval.scoring._agents_table import loop_record, loop_table
+from mrag_eval.scoring._agents_table import loop_table
 from mrag_eval.scoring._control_table import control_table
 from mrag_eval.scoring._failure_table import bounds_with, failed_rows, failure_counts
-from mrag_eval.scoring._grounding import EVIDENCE, context_pair, evidence_pair
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._panel_table import claims_table, panel_table, sufficiency_table
-from mrag_eval.scoring._ranking import REORDERED, answers, unknown_relevance
+from mrag_eval.scoring._ranking import REORDERED
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import (
-    JudgedRecord,
-    LabelRecord,
     PromptCounts,
-    RerankedRecord,
     RowRecord,
-    SearchedLanguages,
     right_language,
 )
 from mrag_eval.scoring._score_records import (
@@ -59,71 +47,6 @@ from mrag_eval.scoring._unread import unread_bounds
 T = TypeVar("T")
 Chain = TypeVar("Chain", ErrorAttribution, SelectionLinks)
 _SEARCHED, _CHOSEN = way_to("search"), way_to("rerank")
-
-
-def row_record(
-    doc: RagDoc,
-    scores: RowScores,
-    retrieved: Retrieved | None = None,
-    judgement: Judgement | None = None,
-    labels: Labels | None = None,
-    breakdowns: Sequence[str] = (),
-    grounding: Grounding | None = None,
-) -> RowRecord:
-    """Return the record of one row: identity, cell, values, reasons, and the facts of retrieval and judges.
-
-    ``breakdowns`` are the keys of ``extra`` that scores are broken down by, and :data:`~mrag_eval.config.CONTEXT_PAIR`.
-    """
-    cell = {"query_lang": doc.query_lang}
-    if doc.gold_doc_lang:
-        cell["doc_lang"] = doc.gold_doc_lang
-    found = retrieved if retrieved is not None else Retrieved()
-    broken_by = {**context_pair(doc.query_lang, found.passages), **doc.extra}
-    cell |= {key: str(broken_by[key]) for key in breakdowns if broken_by.get(key) is not None}
-    gold = tuple(hit.rank for hit in found.passages if hit.is_gold)
-    if gold:
-        cell |= {"gold_first": str(gold[0]), "gold_last": str(gold[-1])}
-    if found.withheld is not None:
-        cell["withheld"] = "yes" if found.withheld else "no"
-    second = found.reranked
-    listed = second is not None and (second.windows or second.fault)
-    record = RowRecord(
-        row=doc.id,
-        cell=cell,
-        values=scores.values,
-        gold_positions=gold,
-        group=doc.group_id,
-        question=doc.extra.get("question_id"),
-        unscored=scores.unscored,
-        failures=found.failures,
-        judge=None if judgement is None else JudgedRecord.of(judgement),
-        relevance=None if labels is None else LabelRecord.of(labels),
-        rerank=RerankedRecord(second.windows, second.repaired, second.fault) if second and listed else None,
-        loop=None if found.trace is None else loop_record(doc, found.trace, found.passages),
-    )
-    record = with_claims(record, grounding, found.passages)
-    if not found.searchable or failed_in(found.failures, _SEARCHED) is not None:
-        return record
-    languages = SearchedLanguages(dict(Counter(place.lang for place in found.ranking)), dict(found.searchable))
-    record = replace(record, languages=languages)
-    # what was withheld says nothing of search and selection
-    if unknown_relevance(doc, labels) is not None or found.withheld:
-        return record
-    kept = any(answers(hit, doc, labels) for hit in found.passages)
-    # quotas over fewer places may take a passage that those over the whole list leave out
-    there = kept or any(answers(place, doc, labels) for place in found.ranking)
-    known = failed_in(found.failures, _CHOSEN) is None
-    return replace(record, retrieved=int(there), kept=int(kept) if known else None)
-
-
-def with_claims(record: RowRecord, grounding: Grounding | None, passages: Sequence[Hit]) -> RowRecord:
-    """Return the record with the claims of its answer beside the passages shown, in place of any that it has."""
-    if grounding is None and record.grounding is None:
-        return record
-    cell = {key: value for key, value in record.cell.items() if key != EVIDENCE}
-    if grounding is not None:
-        cell[EVIDENCE] = evidence_pair(grounding, passages)
-    return replace(record, cell=cell, grounding=grounding)
 
 
 def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None = None) -> TaskScores:

@@ -24,7 +24,7 @@ from mrag_eval.config import (
     verdict_metrics,
 )
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
-from mrag_eval.core import Failure, ModelReply, RagDoc, RowScores, Scored, failed_in
+from mrag_eval.core import ModelReply, RagDoc, RowScores, failed_in
 from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
@@ -55,10 +55,11 @@ from mrag_eval.scoring import (
     ANSWERED,
     BY_RULE,
     METRIC_NAMES,
-    AnswerRecord,
     ControlRecord,
+    Given,
     PromptCounts,
     RowRecord,
+    Rules,
     TaskScores,
     check_task_scores,
     failed_for_good,
@@ -66,27 +67,21 @@ from mrag_eval.scoring import (
     label_line,
     loop_line,
     measured_on,
-    most_likely,
     option_texts,
-    outcome_of,
     panel_line,
-    parse_answer,
+    read,
+    records,
     reference_of,
-    refusal_in,
     reported_measures,
     row_record,
-    score_rows,
     skipped_territories,
-    sufficiency_record,
     summarize,
     support_by,
-    task_record,
     tell_failures,
     territory_values,
     unfound_line,
     unscored_lines,
     value_names,
-    with_grounding,
 )
 from mrag_eval.task._measured import measured
 from mrag_eval.task._system import check_asked, prompt_for_system
@@ -123,8 +118,6 @@ class RagTask(HarnessTask):
             self._template: PromptTemplate = load_template(
                 prompt.template, prompt.system, name_language=prompt.name_language
             )
-        self._as_read: dict[str, AnswerRecord | None] = {}
-        self._outcomes: dict[str, str | None] = {}
         self._budget = Budget(None, len, "unknown")
         self._shortened = 0
         self._folds_system: bool | None = None
@@ -188,8 +181,6 @@ class RagTask(HarnessTask):
     def begin(self, model: Any) -> None:
         self._folds_system = None
         self._shortened = 0
-        self._as_read.clear()
-        self._outcomes.clear()
         self._summary = None
         self._ran = []
         self._budget = budget_for(
@@ -282,7 +273,7 @@ class RagTask(HarnessTask):
     def receive(self, replies: Mapping[str, Sequence[Any]]) -> None:
         if not self._asks_system:
             return
-        answered = {row: given[0] for row, given in replies.items() if not _failures_of(given)}
+        answered = {row: given[0] for row, given in replies.items() if _lost(given) is None}
         contexts = {row: getattr(reply, "contexts", None) for row, reply in answered.items()}
         if not self._supply.show(contexts) and any(contexts.values()) and relevance_measures(self.blocks.metrics):
             log.warning(
@@ -292,60 +283,40 @@ class RagTask(HarnessTask):
             )
 
     def score_replies(self, replies: Mapping[str, Sequence[Any]]) -> dict[str, RowResult]:
-        rows = [self._read(row, given) for row, given in replies.items()]
+        rules = self._rules
+        reads = [read(self._given(row, given), rules) for row, given in replies.items()]
         with naming(self._name):
-            rows = self._verdicts.given(rows, self._supply)
-            if (checker := self._checker()) is not None:
-                rows = with_grounding(rows, checker)
-        scores = score_rows(
-            rows,
-            self.blocks.metrics,
-            **measured_on(self.blocks.retrieval),
-            language=self._verdicts.language,
-        )
-        out: dict[str, RowResult] = {}
+            rows = self._verdicts.given([one.row for one in reads], self._supply, self._checker())
         controls = self._controls([row.doc for row in rows])
-        records = [
-            replace(self._record(row, score), controls=controls.get(row.doc.id))
-            for row, score in zip(rows, scores, strict=True)
-        ]
+        done = [replace(record, controls=controls.get(record.row)) for record in records(reads, rows, rules)]
         # the harness would average the half that has values
-        halved = halved_metrics(records, self.value_names())
-        for row, record in zip(rows, records, strict=True):
-            if not out:
-                # once per rank, so that the ranks' prompts and calls can be summed when their rows are gathered
-                record = replace(record, **self._shares(len(rows)))
+        halved = halved_metrics(done, self.value_names())
+        # once per rank, so that the ranks' prompts and calls can be summed when their rows are gathered
+        done[:1] = [replace(record, **self._shares(len(rows))) for record in done[:1]]
+        out: dict[str, RowResult] = {}
+        for row, record in zip(rows, done, strict=True):
             votes = None if row.judgement is None else to_json(row.judgement.votes)
             whole = {name: value for name, value in record.values.items() if name not in halved}
-            out[row.doc.id] = RowResult(record.to_dict(), votes, whole)
+            out[record.row] = RowResult(record.to_dict(), votes, whole)
         return out
 
-    def _read(self, row: str, replies: Sequence[Any]) -> Scored:
-        doc, found = self._supply.docs[row], self._supply.found(row)
-        failed = _failures_of(replies)
-        failures = (*found.failures, *failed)
-        unanswered = bool(failed) or any(isinstance(reply, ModelReply) and not reply.asked for reply in replies)
-        if self.by_likelihood and not unanswered:
+    @property
+    def _rules(self) -> Rules:
+        retrieval = self.blocks.retrieval
+        breakdowns = (*self.benchmark.breakdowns, *retrieval.preset.breakdowns)
+        return Rules(self.blocks.metrics, self._form, retrieval, self._verdicts.language, breakdowns)
+
+    def _given(self, row: str, replies: Sequence[Any]) -> Given:
+        """Return a row with what the harness has of its replies: one, or one for each option."""
+        doc, found, lost = self._supply.docs[row], self._supply.found(row), _lost(replies)
+        offered = self._template.offers_none(self._supply.row(row))
+        if self.by_likelihood and lost is None:
             # with several ranks a padded row is asked twice
-            text, values = most_likely(self._supply.row(row), replies[: len(doc.choices or ())])
-            self._as_read[row] = AnswerRecord(text, loglikelihoods=tuple(values))
-            return Scored(doc, text, found.ranking, reranked=found.reranked, failures=failures, passages=found.passages)
-        given = "" if unanswered else replies[0][0] if isinstance(replies[0], list) else replies[0]
-        reply = given if isinstance(given, str) else str(given)
-        answer = parse_answer(reply, self._form, may_decline=self._template.offers_none(self._supply.row(row)))
-        self._as_read[row] = AnswerRecord.of(answer, reply)
-        self._outcomes[row] = None if unanswered else outcome_of(reply, answer)
-        return Scored(
-            doc,
-            answer.text,
-            found.ranking,
-            answer.tagged,
-            answer.declined,
-            reranked=found.reranked,
-            form=self._form,
-            failures=failures,
-            passages=found.passages,
-        )
+            values = tuple(float(reply[0]) for reply in replies[: len(doc.choices or ())])
+            return Given(doc, found, ModelReply(""), offered, values)
+        first = replies[0][0] if isinstance(replies[0], list) else replies[0]
+        reply = lost if lost is not None else first if isinstance(first, ModelReply) else ModelReply(first)
+        return Given(doc, found, reply, offered)
 
     def _controls(self, docs: Sequence[RagDoc]) -> dict[str, ControlRecord]:
         """Return what replies that need no model score on these rows."""
@@ -385,22 +356,6 @@ class RagTask(HarnessTask):
     def _form(self) -> str:
         """Return where the answer is in a reply."""
         return self.blocks.prompt.answer or self._template.answer_format
-
-    def _record(self, row: Scored, scores: RowScores) -> RowRecord:
-        """Return the record of one row, from which its sample and all scores are made."""
-        found = self._supply.found(row.doc.id)
-        failed = failed_in(row.failures, ANSWERED) is not None
-        of_task = task_record(self.blocks.metrics, row.doc, row.answer, found.passages, row.form, failed=failed)
-        breakdowns = (*self.benchmark.breakdowns, *self.blocks.retrieval.preset.breakdowns)
-        return replace(
-            row_record(row.doc, scores, found, row.judgement, row.labels, breakdowns, row.grounding),
-            failures=row.failures,
-            outcome=self._outcomes.get(row.doc.id) or refusal_in(of_task),
-            answer=self._as_read[row.doc.id],
-            answer_translated=None if row.translated == row.answer else row.translated,
-            **sufficiency_record(row.sufficiency),
-            **of_task,
-        )
 
     def _shares(self, rows: int) -> dict[str, Any]:
         """Return this rank's prompts, skipped rows, translations and judges' calls."""
@@ -498,10 +453,9 @@ class RagTask(HarnessTask):
         return out
 
 
-def _failures_of(replies: Sequence[Any]) -> list[Failure]:
-    """Return the first failure of a row's replies, if one failed."""
-    failures = (reply.failure for reply in replies if isinstance(reply, ModelReply))
-    return [failure for failure in failures if failure is not None][:1]
+def _lost(replies: Sequence[Any]) -> ModelReply | None:
+    """Return the first of a row's replies that did not come; None if all did."""
+    return next((reply for reply in replies if isinstance(reply, ModelReply) and not reply.came), None)
 
 
 @lru_cache(maxsize=1)

@@ -17,10 +17,9 @@ import yaml
 
 import mrag_eval
 from mrag_eval.config import GROUNDED, Grounded, GroundedByPanel, Judge, listed_in, validated
-from mrag_eval.core import SUPPORT, Failure, Grounding, Hit, RagDoc, Scored, Span, Vote
+from mrag_eval.core import SUPPORT, Claim, Failure, Grounding, Hit, RagDoc, Scored, Vote
 from mrag_eval.harness import _command
-from mrag_eval.judging import Case, Panel, claims_judged, support_rubric
-from mrag_eval.judging._claims import recounted, voted_claim
+from mrag_eval.judging import Case, Decided, Panel, Recount, claims_judged, support_rubric
 from mrag_eval.models import LASTING, Reply
 from mrag_eval.planning import plan_for
 from mrag_eval.platform import ConfigError, MragError, from_json, to_json
@@ -134,6 +133,14 @@ def votes_of(*said: tuple[str | None, int | None]) -> dict[str, Vote]:
     }
 
 
+def counted(recount: Recount, *claims: Claim) -> Grounding:
+    shown = tuple(Hit(f"p{number}", "de", "x", 1.0, number) for number in (1, 2, 3))
+    asked = Scored(RagDoc("r", "?", "de"), "x", passages=shown)
+    (row,) = recount.of([asked], [Decided(claims=Grounding("de", claims))])
+    assert row.grounding is not None
+    return row.grounding
+
+
 @pytest.mark.parametrize(
     ("said", "verdict", "passage"),
     [
@@ -155,15 +162,16 @@ def test_votes_make_a_verdict_and_a_passage_whatever_the_order_of_the_judges(
     for order in itertools.permutations(said):
         votes = votes_of(*order)
         for tie in ("incorrect", "abstain"):
-            found = voted_claim(Span(3, 9), votes, tie)  # type: ignore[arg-type]
+            recount, asked = Recount(Judge(tie=tie)), Claim(3, 9, None, 0.0, votes=votes)  # type: ignore[arg-type]
+            (found,) = counted(recount, asked).claims
             assert found.verdict == ({"incorrect": "not_found", "abstain": None}[tie] if verdict == "tie" else verdict)
             assert found.passage == passage
             cast = [label for label, _ in said if label is not None]
             assert found.support == pytest.approx(cast.count("supported") / len(cast) if cast else 0)
-            shown = [Hit(f"p{number}", "de", "x", 1.0, number) for number in (1, 2, 3)]
-            own = {} if passage is None else {"id": f"p{passage}", "lang": "de"}
-            grounding = Grounding("de", (replace(found, **own),))
-            assert recounted(grounding, tie, shown) == grounding  # type: ignore[arg-type]
+            assert (found.id, found.lang) == (("", "") if passage is None else (f"p{passage}", "de"))
+            grounding = Grounding("de", (found,))
+            # recorded claims are counted as those that were just asked about
+            assert counted(recount, found) == grounding
             assert from_json(Grounding, to_json(grounding), "a record", "") == grounding
 
 

@@ -13,20 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval.config import Judge, load_config
-from mrag_eval.core import Hit, RagDoc, Scored
+from mrag_eval.core import Hit, Judgement, RagDoc, Scored
 from mrag_eval.judging import (
     Case,
+    Decided,
     Panel,
+    Recount,
     Rubric,
     build_panel,
+    case_of,
     relevance_rubric,
     sufficiency_rubric,
     support_rubric,
     verdict_rubric,
 )
-from mrag_eval.judging._answers import case_of
 from mrag_eval.judging._rubrics import verdict_prompts
-from mrag_eval.models import Reply
+from mrag_eval.models import Ledger, Reply
 from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.prompts import builtin_names, defuse, load_template
 from mrag_eval.scoring import JudgedRecord
@@ -38,6 +40,15 @@ CASE = Case("r1", "Wann wurde der Turm gebaut?", "de", ("1841", "im Jahr 1841"),
 def panel(*scripts: Any, repeats: int = 1) -> Panel:
     judges = {f"j{i}": ScriptedJudge(script) for i, script in enumerate(scripts, 1)}
     return Panel(judges, repeats)  # type: ignore[arg-type]
+
+
+def decided(judges: Panel, *cases: Case, **rule: Any) -> tuple[list[Judgement], dict[str, Ledger]]:
+    """Return what the panel decides of answers, and what it was asked."""
+    cases = cases or (CASE,)
+    votes, ledgers = judges.votes(verdict_rubric(), cases)
+    rows = [Scored(RagDoc(case.id, case.query, case.query_lang, case.golden_answers), case.answer) for case in cases]
+    done = Recount(Judge(**rule)).of(rows, [Decided(answer=said) for said in votes])
+    return [row.judgement for row in done if row.judgement is not None], ledgers
 
 
 # ------------------------------------------------------------------ prompts
@@ -127,8 +138,8 @@ def test_a_judge_that_only_repeats_its_prompt_gives_no_verdict(planted: str, pro
     rubric = verdict_rubric(prompt)
     shown = rubric.conversation(case)[-1]["content"]
     assert read(rubric, case, shown) is None
-    (judgement,), _ = panel(lambda text: text).judge(rubric, [case])
-    assert (judgement.verdict, judgement.outcome) == (None, "unjudged")
+    (votes,), _ = panel(lambda text: text).votes(rubric, [case])
+    assert [vote.verdict for vote in votes.values()] == [None]
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
@@ -237,13 +248,13 @@ def test_a_strict_majority_of_the_panels_size_decides(
     scripts: list[Any], verdicts: tuple[bool | None, bool | None], outcome: str
 ) -> None:
     for rule, expected in zip(("incorrect", "abstain"), verdicts, strict=True):
-        (judgement,), _ = panel(*scripts).judge(verdict_rubric(), [CASE], tie=rule)  # type: ignore[arg-type]
+        (judgement,), _ = decided(panel(*scripts), tie=rule)
         assert (judgement.verdict, judgement.outcome) == (expected, outcome)
 
 
 def test_votes_keep_justifications_reasons_and_disagreement() -> None:
     judges = panel(YES, lambda _: verdict("correct", "same year"), NO, lambda _: "I would rather not say.")
-    (judgement,), ledgers = judges.judge(verdict_rubric(), [CASE])
+    (judgement,), ledgers = decided(judges)
     votes = to_json(judgement.votes)
     assert votes["j2"] == {"verdict": True, "justification": "same year", "error": None}
     assert votes["j4"]["verdict"] is None
@@ -264,14 +275,14 @@ def test_votes_keep_justifications_reasons_and_disagreement() -> None:
 def test_a_second_reply_that_can_be_read_counts() -> None:
     replies = iter(["hm", verdict("correct")])
     judge = ScriptedJudge(lambda _: next(replies))
-    (judgement,), _ = Panel({"j": judge}).judge(verdict_rubric(), [CASE])  # type: ignore[dict-item]
+    (judgement,), _ = decided(Panel({"j": judge}))  # type: ignore[dict-item]
     assert judgement.verdict is True
     assert [turn["role"] for turn in judge.asked[1]] == ["system", "user", "assistant", "user"]
 
 
 def test_failures_are_abstentions_never_incorrect() -> None:
     judges = panel(exact, failing("rate_limit"), failing("timeout"))
-    (judgement,), ledgers = judges.judge(verdict_rubric(), [CASE])
+    (judgement,), ledgers = decided(judges)
     assert judgement.verdict is None
     assert judgement.why_unjudged == "no majority: 2 of 3 judges gave no verdict"
     assert ledgers["j2"].failures == {"rate_limit": 1}
@@ -279,7 +290,7 @@ def test_failures_are_abstentions_never_incorrect() -> None:
 
 def test_rows_keep_their_order_over_many_judges() -> None:
     cases = [Case(str(i), "q", "de", (str(i),), str(i if i % 3 else -i)) for i in range(50)]
-    judgements, _ = panel(exact, exact, YES).judge(verdict_rubric(), cases)
+    judgements, _ = decided(panel(exact, exact, YES), *cases)
     # -0 reads as 0
     assert [j.verdict for j in judgements] == [bool(i % 3) or i == 0 for i in range(50)]
     assert {j.outcome for j in judgements} == {"unanimous", "majority"}
@@ -288,7 +299,7 @@ def test_rows_keep_their_order_over_many_judges() -> None:
 def test_repeats_are_seats_of_one_model_with_separate_seeds() -> None:
     judge = ScriptedJudge(YES)
     repeated = Panel({"j": judge}, repeats=3)  # type: ignore[dict-item]
-    (judgement,), ledgers = repeated.judge(verdict_rubric(), [CASE])
+    (judgement,), ledgers = decided(repeated)
     assert repeated.seats == ("j#1", "j#2", "j#3")
     assert sorted(judge.seats) == [("j#1", None), ("j#2", 1), ("j#3", 2)]
     assert (judgement.outcome, ledgers["j"].calls) == ("unanimous", 3)
@@ -296,7 +307,7 @@ def test_repeats_are_seats_of_one_model_with_separate_seeds() -> None:
 
 def test_an_empty_reply_and_one_full_of_thinking_are_not_verdicts() -> None:
     judges = panel(lambda _: "", lambda _: Reply("", error="empty: the answer is empty"), YES)
-    (judgement,), _ = judges.judge(verdict_rubric(), [CASE])
+    (judgement,), _ = decided(judges)
     assert judgement.outcome == "unjudged"
 
 

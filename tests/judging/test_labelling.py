@@ -15,7 +15,8 @@ from mrag_eval.config import Judge
 from mrag_eval.core import Labels, Passage, RagDoc, Ranked, Scored
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _relevance as labelling
-from mrag_eval.judging._relevance import OTHER_LANGUAGE, Labeller, labelled, labeller_for
+from mrag_eval.judging._recount import OTHER_LANGUAGE
+from mrag_eval.judging._relevance import Labeller, labelled, labeller_for
 from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.scoring import NO_ANSWERS, LabellingShare, LabelRecord, RowRecord, label_line, score_rows
 from mrag_eval.scoring._relevance_table import label_table

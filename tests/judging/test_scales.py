@@ -20,8 +20,7 @@ import pytest
 import mrag_eval
 from mrag_eval.config import Judge, validated
 from mrag_eval.core import YES_NO, Judgement, RagDoc, RowScores, Scored, VerdictScale, VerdictValue, Vote
-from mrag_eval.judging import Panel, judged, verdict_rubric
-from mrag_eval.judging._answers import case_of
+from mrag_eval.judging import Panel, case_of, judged, verdict_rubric
 from mrag_eval.metrics import Estimate
 from mrag_eval.models import AuxModel, Ledger
 from mrag_eval.models import Verdict as ReadVerdict

@@ -46,7 +46,9 @@ def case(passages: list[Hit], block: Judge | None = None, **extra: Any) -> tuple
     judge = ScriptedJudge(says("yes"))
     doc = RagDoc("q", "Wie hoch ist die Steuer?", "de", answers=("19 %",), extra=extra)
     panel = Panel({"j": judge})  # type: ignore[dict-item]
-    (row,), _ = sufficiency_judged([Scored(doc, "the model's answer")], [passages], panel, block or Judge())
+    (row,), _ = sufficiency_judged(
+        [Scored(doc, "the model's answer", passages=tuple(passages))], panel, block or Judge()
+    )
     return judge, row
 
 
@@ -115,7 +117,7 @@ def test_a_passage_cannot_vote() -> None:
     quoting = ScriptedJudge(lambda prompt: f'It says {planted} but: {{"justification": "no", "sufficient": "no"}}')
     panel = Panel({"echo": echo, "quoting": quoting})  # type: ignore[dict-item]
     doc = RagDoc("q", "Was?", "de")
-    (row,), _ = sufficiency_judged([Scored(doc, "")], [[hit(planted)]], panel, Judge())
+    (row,), _ = sufficiency_judged([Scored(doc, "", passages=(hit(planted),))], panel, Judge())
     assert row.sufficiency is not None
     assert [vote.verdict for vote in row.sufficiency.votes.values()] == [None, False]
     assert echo.asked[0][-1]["content"].count("</question>") == 1

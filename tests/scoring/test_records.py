@@ -189,3 +189,12 @@ def test_another_schema_is_refused_with_the_next_step(version: Any) -> None:
 def test_a_faulty_key_is_named(change: dict[str, Any], says: str) -> None:
     with pytest.raises(DataError, match=says):
         RowRecord.from_dict({**ROWS[1].to_dict(), **change}, "here")
+
+
+def test_records_that_are_read_have_their_names_in_common() -> None:
+    text = json.dumps(row_record(RagDoc("x", "q", "de"), RowScores({"acc": 1.0}, {"f1": "no words"})).to_dict())
+    first, second = (RowRecord.from_dict(json.loads(text)) for _ in range(2))
+    for name in ("cell", "values", "unscored"):
+        one, other = getattr(first, name), getattr(second, name)
+        assert all(key is same for key, same in zip(one, other, strict=True)), name
+    assert first.unscored["f1"] is second.unscored["f1"]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from mrag_eval.config import GROUNDED
+from mrag_eval.config import GROUNDED, Judge
 from mrag_eval.core import SUPPORT, Claim, Grounding, Hit, RagDoc, Scored, Span, Vote
-from mrag_eval.judging._claims import voted_claim
+from mrag_eval.judging import Decided, Recount
 from mrag_eval.report import Sample
 from mrag_eval.report.page._samples import _support
 from mrag_eval.scoring import LabelledAnswer, LabelledSentence, RowRecord, SupportAgreement, against_labels, score_rows
@@ -140,21 +140,26 @@ def test_languages_are_told_apart_and_taken_together() -> None:
 VOTES = {None: ("supported", "contradicted"), **{verdict: (verdict, verdict) for verdict in SUPPORT.levels}}
 
 
+def votes(verdict: str | None) -> dict[str, Vote]:
+    return {f"j{n}": Vote(said, passage=None if said == "not_found" else 1) for n, said in enumerate(VOTES[verdict])}
+
+
 @pytest.mark.parametrize("first", VOTES)
 @pytest.mark.parametrize("second", VOTES)
 def test_a_claim_without_a_verdict_is_no_claim_that_is_not_supported(first: str | None, second: str | None) -> None:
-    claims = tuple(
-        voted_claim(Span(*ends), {f"j{n}": Vote(vote) for n, vote in enumerate(VOTES[verdict])}, "abstain")
-        for ends, verdict in (((0, 5), first), ((6, 12), second), ((13, 25), "supported"))
-    )
-    grounding, told = Grounding("de", claims), None not in (first, second)
+    ends = (((0, 5), first), ((6, 12), second), ((13, 25), "supported"))
+    # passages are named by the votes for one of them
+    asked = Grounding("de", tuple(Claim(*span, None, 0.0, votes=votes(verdict)) for span, verdict in ends))
+    doc = RagDoc("r", "Was?", "de", answers=("aaaaa",))
+    read = Scored(doc, TEXT, passages=(Hit("p", "de", TEXT, 1.0, 1),))
+    (scored,) = Recount(Judge(tie="abstain")).of([read], [Decided(claims=asked)])
+    grounding, told = scored.grounding, None not in (first, second)
+    assert grounding is not None
     right = first == second == "supported"
-    assert [claim.verdict for claim in claims] == [first, second, "supported"]
+    assert [claim.verdict for claim in grounding.claims] == [first, second, "supported"]
     assert grounding.supported == ((1 + [first, second].count("supported")) / 3 if told else None)
 
     # in the metrics
-    doc = RagDoc("r", "Was?", "de", answers=("aaaaa",))
-    scored = Scored(doc, TEXT, passages=(Hit("p", "de", TEXT, 1.0, 1),), grounding=grounding)
     (score,) = score_rows([scored], ["match", *GROUNDED], searched=False)
     assert {*GROUNDED} & {*(score.values if told else score.unscored)} == {*GROUNDED}
     if told:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, make_table
 
 from mrag_eval.config._tasks import tasks_being_loaded
+from mrag_eval.core import Scored, Value
 from mrag_eval.platform import ConfigError, DataError, MragError
 from mrag_eval.retrieval.sources._index import IndexSearch
+from mrag_eval.scoring import METRICS
 from mrag_eval.task import RagTask
-from mrag_eval.task import _hook as task_module
 from tests.worlds.small import BASE, TOPICS, Hub, ScriptedLM, write_task
 
 ANSWERS = {question: answer for versions in TOPICS.values() for _, question, answer in versions.values()}
@@ -326,23 +329,24 @@ def test_a_metric_that_was_asked_for_and_cannot_be_measured_is_named(
     assert said in [record.getMessage() for record in caplog.records]
 
 
-def test_predict_only_skips_metrics(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_module, "score_rows", lambda *a, **k: pytest.fail("scored although only predicting"))
+def test_predict_only_skips_metrics(tasks: Path) -> None:
     results = run(tasks, limit=3, predict_only=True)
     assert [s["resps"][0][0] for s in results["samples"]["small"]] == ["1841"] * 3
+    assert not [s for s in results["samples"]["small"] if "rows" in s]
     assert results["results"]["small"]["bypass,none"] == 999
 
 
 def test_all_answers_of_a_task_are_scored_in_one_batch(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    real = task_module.score_rows
+    # one without controls, whose replies are scored apart
+    declared = METRICS["passages_in_language"]
 
-    def spy(rows: Any, *args: Any, **kwargs: Any) -> Any:
+    def spy(rows: Sequence[Scored]) -> list[Value]:
         sizes.append(len(rows))
-        return real(rows, *args, **kwargs)
+        return declared.score(rows)
 
-    monkeypatch.setattr(task_module, "score_rows", spy)
-    run(tasks)
+    monkeypatch.setitem(METRICS, declared.name, replace(declared, score=spy))
+    run(tasks, metadata={"metrics": [declared.name]})
     assert sizes == [15]
 
 

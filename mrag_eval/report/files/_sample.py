@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mrag_eval.core import Hit, RagDoc, Trace, Vote
-from mrag_eval.platform import to_json
-from mrag_eval.scoring import RowRecord
+from mrag_eval.core import FATES, Failure, Hit, ModelReply, RagDoc, Retrieved, Trace, Vote
+from mrag_eval.platform import DataError, to_json
+from mrag_eval.scoring import Given, RowRecord
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One line of a sample file: the row's record, and the harness's line with question and reply."""
+    """One line of a sample file: the row's record, the harness's line with question and reply, and where it is."""
 
     record: RowRecord
     line: Mapping[str, Any] = field(repr=False)
+    where: str = "a sample"
 
     @property
     def _doc(self) -> Mapping[str, Any]:
@@ -47,6 +48,24 @@ class Sample:
         while isinstance(value, list) and value:
             value = value[0]
         return value if isinstance(value, str) else ""
+
+    def given(self, doc: RagDoc, retrieved: Retrieved) -> Given:
+        """Return what the run read: its reply with its fate, or the likelihoods of its options.
+
+        Raises DataError for a sample that does not tell the reply's fate.
+        """
+        record, fate = self.record, self.record.fate
+        if fate not in FATES:
+            known = "is missing" if fate is None else f"is {fate!r}, not one of {', '.join(FATES)}"
+            raise DataError(f"{self.where}: 'rows.fate' {known}", "name the samples as this version writes them")
+        failure = next((one for one in record.failures if one.step in ("answer", "system")), Failure("answer", "", ""))
+        text = self.reply
+        values: tuple[float, ...] = ()
+        if doc.choices and record.answer is not None and record.answer.loglikelihoods:
+            # the harness writes numbers and truth values as text
+            text, values = "", tuple(map(_number, self.line.get("filtered_resps") or ()))[: len(doc.choices)]
+        reply = ModelReply.of(text, fate, failure)
+        return Given(doc, retrieved, reply, record.offered, values, record.answer_to(self.reply))
 
     @property
     def replies(self) -> list[str]:
@@ -88,7 +107,7 @@ class Sample:
         if votes is not None:
             line["votes"] = to_json(votes)
             kept = [*(name for name in kept if name != "votes"), "votes"]
-        return Sample(record, line | {"rows": record.to_dict(), **values, "metrics": [*kept, *values]})
+        return Sample(record, line | {"rows": record.to_dict(), **values, "metrics": [*kept, *values]}, self.where)
 
     def with_labels(self, labels: Mapping[str, Mapping[str, str]]) -> Sample:
         """Return the sample with the labels of its passages (passage id -> labels), replacing any earlier ones."""
@@ -97,7 +116,14 @@ class Sample:
             kept = {key: value for key, value in passage.items() if key != "labels"}
             found = labels.get(str(passage["id"]))
             passages.append(kept if found is None else kept | {"labels": dict(found)})
-        return Sample(self.record, {**self.line, "doc": {**self._doc, "passages": passages}})
+        return Sample(self.record, {**self.line, "doc": {**self._doc, "passages": passages}}, self.where)
+
+
+def _number(reply: Any) -> float:
+    try:
+        return float(reply[0])
+    except (TypeError, ValueError, IndexError):
+        return float("nan")
 
 
 def _texts(value: Any) -> list[str]:

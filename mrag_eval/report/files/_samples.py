@@ -123,7 +123,7 @@ def _read(path: Path) -> list[Sample]:
             raise DataError(
                 f"{where}: {key} is not of the type that a run writes", "name the samples as the run wrote them"
             )
-        samples.append(Sample(RowRecord.from_dict(sample["rows"], where), sample))
+        samples.append(Sample(RowRecord.from_dict(sample["rows"], where), sample, where))
     if not samples:
         raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
     return samples

@@ -21,7 +21,7 @@ from mrag_eval.config import (
     validated,
     verdict_metrics,
 )
-from mrag_eval.core import RowScores, Scored, Stage, Value, Vote
+from mrag_eval.core import Retrieved, RowScores, Scored, Stage, Value, Vote
 from mrag_eval.datasets import sha256_file
 from mrag_eval.judging import (
     Panel,
@@ -44,11 +44,14 @@ from mrag_eval.scoring import (
     NO_CORRECT,
     OWN,
     JudgedRecord,
+    Missing,
     PanelTable,
     RowRecord,
+    Rules,
     TaskScores,
     needs_of,
-    score_rows,
+    read,
+    row_scores,
     sufficiency_record,
     summarize,
     support_by,
@@ -58,6 +61,8 @@ from mrag_eval.scoring import (
 T = TypeVar("T")
 # The block within that of the judges whose prompt is asked with; None for its own.
 _Part = Literal["sufficiency", "grounded"] | None
+# The prompt of the run need not be here.
+_AS_READ = Rules(form=Missing("answers are taken as the run read them"))
 # Records of what decides the metrics of claims, by their keys.
 _OF_CLAIMS = tuple(f"{OWN}{name}" for name in GROUNDED)
 
@@ -118,7 +123,7 @@ def judge_answers(
     """
     config, block, panel = _settings(path, changes, dry_run=dry_run)
     run, before = (None, None) if dry_run else _run_of(path, out)
-    rows = [_scored(sample, "judge") for sample in samples]
+    rows = [_read(sample, "judge") for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
     rows, share = judged(rows, panel, block, check)
     earlier = _metrics_of([sample.record for sample in samples])
@@ -130,7 +135,7 @@ def judge_answers(
     names = (*block.scale.metrics, *(n for n in GROUNDED[1:] if whole or n in earlier))
     stale = {*names, *given, "language_check"}
     told = names if check is None else (*names, "language_check")
-    scores = score_rows(rows, told, searched=False, known=known)
+    scores = row_scores(rows, Rules(told, known=known))
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
         record = _rescored(sample.record, score, stale)
@@ -168,12 +173,12 @@ def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, 
     _check_shown(path, samples)
     config, block, panel = _settings(path, changes, "grounded", dry_run=dry_run)
     run, before = (None, None) if dry_run else _run_of(path, out)
-    rows = [replace(_scored(sample, "grounding"), grounding=None) for sample in samples]
+    rows = [replace(_read(sample, "grounding"), grounding=None) for sample in samples]
     rows, share = claims_judged(rows, panel, block)
     earlier = _metrics_of([sample.record for sample in samples])
     known = _known(samples, [name for name in CORRECT if name in earlier])
     names = GROUNDED if known else GROUNDED[:1]
-    scores = score_rows(rows, names, searched=False, known=known)
+    scores = row_scores(rows, Rules(names, known=known))
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
         record = with_claims(_rescored(sample.record, score, GROUNDED), row.grounding, sample.passages)
@@ -204,12 +209,9 @@ def judge_contexts(path: Path, out: Path | None = None, *, dry_run: bool = False
     out, samples = _opened(path, out, "contexts")
     _check_shown(path, samples)
     config, block, panel = _settings(path, changes, "sufficiency", dry_run=dry_run)
-    passages = [sample.passages for sample in samples]
-    rows, share = sufficiency_judged([_scored(sample, "judge") for sample in samples], passages, panel, block)
+    rows, share = sufficiency_judged([_read(sample, "judge") for sample in samples], panel, block)
     done = []
-    for i, (sample, row, score) in enumerate(
-        zip(samples, rows, score_rows(rows, (SUFFICIENCY,), searched=False), strict=True)
-    ):
+    for i, (sample, row, score) in enumerate(zip(samples, rows, row_scores(rows, Rules((SUFFICIENCY,))), strict=True)):
         parts = {"sufficiency": None, "sufficiency_votes": None, **sufficiency_record(row.sufficiency)}
         parts["failures"] = (*sample.record.failures, *(row.sufficiency.failures if row.sufficiency else ()))
         record = _rescored(sample.record, score, (SUFFICIENCY,))
@@ -373,9 +375,8 @@ def _written(
     return done
 
 
-def _scored(sample: Sample, asked: Stage) -> Scored:
-    """Return the row without the failures of the stage that is ``asked`` again."""
-    answer = sample.record.answer_to(sample.reply)
+def _read(sample: Sample, asked: Stage) -> Scored:
+    """Return the row as the run read it, without the failures of the stage that is ``asked`` again."""
+    given = sample.given(sample.doc, Retrieved(sample.passages))
     failures = tuple(failure for failure in sample.record.failures if failure.stage != asked)
-    scored = Scored(sample.doc, answer.text, tagged=answer.tagged, declined=answer.declined, failures=failures)
-    return replace(scored, passages=sample.passages, grounding=sample.record.grounding)
+    return replace(read(given, _AS_READ).row, failures=failures, grounding=sample.record.grounding)

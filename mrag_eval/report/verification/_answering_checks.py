@@ -14,7 +14,6 @@ from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, UNKNOWN_MODEL, Led
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding, value_text
-from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._setting_checks import other_versions
 
 # Keys of the block that are empty unless the requests were sent by this package.
@@ -28,7 +27,7 @@ class ReplyCounts:
     Attributes:
         requests: requests for a reply or a likelihood.
         sent: those that no failure before them made needless.
-        outcomes: rows by outcome; of those, ``said`` counts the ones that their replies do not show.
+        outcomes: rows by outcome; of those, ``said`` counts the ones that the provider named.
         failures: rows by the reason why the call failed.
         by_likelihood: whether some rows have a request for each option.
         whole: whether the rows of all tasks are counted, each by one rank.
@@ -42,10 +41,10 @@ class ReplyCounts:
     by_likelihood: bool = False
     whole: bool = True
 
-    def add(self, samples: Sequence[Sample], again: Rebuilt) -> None:
+    def add(self, samples: Sequence[Sample]) -> None:
         """Count the rows of a task."""
         self.whole = self.whole and sum(sample.record.prompts is not None for sample in samples) == 1
-        for sample, shown in zip(samples, again.outcomes, strict=True):
+        for sample in samples:
             record, number = sample.record, len(sample.line.get("arguments") or ())
             failed = [one.reason for one in record.failures if one.step in ("answer", "system")]
             self.requests += number
@@ -54,7 +53,7 @@ class ReplyCounts:
             self.failures.update(failed[:1])
             if record.outcome is not None:
                 self.outcomes[record.outcome] += 1
-                self.said[record.outcome] += record.outcome != shown
+                self.said[record.outcome] += record.outcome == record.fate
 
 
 def answering_follows(file: ResultFile, asked: ReplyCounts) -> Iterator[Finding]:

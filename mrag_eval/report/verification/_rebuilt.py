@@ -4,55 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
-from typing import Any
+from typing import Any, cast
 
 from mrag_eval.config import CORRECT, GROUNDED, TRANSLATED, mode_named
 from mrag_eval.controls import ControlRule, control_pool, row_controls
 from mrag_eval.core import (
-    OUTCOMES,
     Failure,
+    Labels,
+    LabelSource,
+    ModelReply,
     RagDoc,
     Ranked,
     Reranking,
     Retrieved,
     Scored,
     Vote,
-    failed_in,
     way_to,
 )
 from mrag_eval.datasets import declaration_of
-from mrag_eval.judging import Recount, Votes, language_check
+from mrag_eval.judging import Decided, LanguageCheck, Recount, language_check
 from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import (
-    ANSWERED,
-    AnswerRecord,
     ControlRecord,
-    JudgedRecord,
+    Given,
+    LabelRecord,
     LanguageRule,
+    Missing,
+    Read,
     RowRecord,
+    Rules,
     is_loaded,
-    measured_on,
-    most_likely,
-    outcome_of,
-    parse_answer,
+    read,
     read_by_words,
-    refusal_in,
-    row_record,
-    score_rows,
-    sufficiency_record,
-    task_record,
+    records,
     words_of,
 )
 
 # Fields of a record that belong to a rank, and are carried by one of its rows.
 OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "claims_panel", "labelling")
-# Steps of the retrieval, documents in the language of the prompt among them: their failures are taken as recorded.
-_RETRIEVAL = way_to("translation of documents")
-# Steps of the reply. Failures of judges and labellers follow from their votes.
-_OF_REPLY = ("answer", "translation of answers", "grounding")
+# Steps of the retrieval, documents in the language of the prompt among them: their failures are taken as recorded. That
+# of a RAG system is one of its reply.
+_RETRIEVAL = way_to("translation of documents") - {"system"}
+OTHER_WORDS = Missing("your files of languages are not those of the run")
 # Values that need the form in which the prompt asks for the answer.
 _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option_unread", "declined", "answer_tag")
 
@@ -63,97 +58,104 @@ class Rebuilt:
 
     Attributes:
         records: their records.
-        scored: the input to the metrics.
-        found: what each row was shown.
-        left_out: metrics that could not be computed here, and are taken from the recorded rows.
-        outcomes: how a reply that shows no answer gave none, as far as the reply shows it.
+        rows: the input to the metrics.
+        missing: metrics that could not be computed here, and why; they are taken from the recorded rows.
         labels_repeated: whether all labels of rankings follow from what is known here.
     """
 
     records: list[RowRecord]
-    scored: Sequence[Scored]
-    found: Sequence[Retrieved]
-    left_out: frozenset[str]
-    outcomes: Sequence[str | None]
+    rows: Sequence[Scored]
+    missing: Mapping[str, Missing]
     labels_repeated: bool
 
 
 def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = False) -> Rebuilt:
     """Return the records of a task's rows as a run makes them.
 
-    What is not known here is taken from the recorded ones: metrics that are ``left_out``, fields of a rank, labels that
+    What is not known here is taken from the recorded ones: metrics that are ``missing``, fields of a rank, labels that
     need texts of the whole ranking, translations, verdicts on claims, and counts of searchable passages.
     ``by_document``: relevant ids are those of documents, which samples do not say.
     """
-    names, retrieval = here.leaf.config.metrics, here.retrieval
     asked = [sample.record.query_lang for sample in samples]
+    rules = _rules(here, asked)
+    reads = [read(_given(here, sample, by_document), rules) for sample in samples]
+    ids = {place.id for one in reads for place in one.row.ranking} if here.judge.relevance.labels == "proxy" else ()
+    check = language_check(here.judge, here.languages(asked))
+    recount = Recount(here.judge, (here.passages(sorted(ids)) or {}) if ids else {})
+    rows = [one.row for one in reads]
+    decided = [_decided(here, sample, row) for sample, row in zip(samples, rows, strict=True)]
+    rows = recount.of(rows if check is None else check.of(rows), decided)
+    controls = _controls(here, reads, rules, check)
+    out = [
+        _with_recorded(here, record, sample, rules, controls)
+        for record, sample in zip(records(reads, rows, rules), samples, strict=True)
+    ]
+    labels = [(row, said.labels) for row, said in zip(rows, decided, strict=True)]
+    known = all(said is None or recount.repeats(row, said) for row, said in labels)
+    return Rebuilt(out, rows, rules.missing, known)
+
+
+def _rules(here: TaskHere, asked: Sequence[str]) -> Rules:
+    """Return how the run read and scored its rows, as far as this machine can: the rest is missing, with the reason."""
+    names, words_known = here.leaf.config.metrics, here.words_as_recorded(asked)
     language = here.language_rule(asked) if "correct_language" in names else None
-    words_known = here.words_as_recorded(asked)
-    left_out = frozenset(
-        name
-        for name in names
-        if here.hashed
-        or (name == "correct_language" and language is None)
-        or (name in _BY_FORM and here.form is None)
-        or not _cut_alike(here, name)
-        or (not words_known and read_by_words(name))
-    )
-    if left_out & {*CORRECT}:
-        left_out |= {*GROUNDED} & {*names}
-    computed = [name for name in names if name not in left_out]
-    found = [_found(here, sample) for sample in samples]
-    read = [_scored(here, sample, shown, by_document) for sample, shown in zip(samples, found, strict=True)]
-    recount = _recount(here, asked, found)
-    scored = recount.of(
-        [row for row, *_ in read], [_votes(sample, shown) for sample, shown in zip(samples, found, strict=True)]
-    )
-    scores = score_rows(scored, computed, **measured_on(retrieval), language=language or LanguageRule())
-    breakdowns = _breakdowns(here)
-    controls = _controls(here, scored, found, computed, language or LanguageRule()) if words_known else None
-    records, outcomes = [], []
-    # what a provider said of a reply, to us or in a log, is in no reply
-    asked_here = here.leaf.config.setting("answering.transport") in (None, ANSWERED_BY_US)
-    heard = asked_here or here.leaf.config.setting("replies") == "given"
-    for sample, row, (_, answer, outcome), score, shown in zip(samples, scored, read, scores, found, strict=True):
-        before = sample.record
-        for name in left_out:
-            score.values.update({name: before.values[name]} if name in before.values else {})
-            score.unscored.update({name: before.unscored[name]} if name in before.unscored else {})
-        kept: dict[str, Any] = {name: getattr(before, name) for name in (*OF_A_RANK, "answer_translated")}
-        kept |= {name: getattr(before, name) for name in ("concurrence", "citations") if name in left_out}
-        failed = failed_in(row.failures, ANSWERED) is not None
-        of_task = task_record(computed, row.doc, row.answer, shown.passages, row.form, failed=failed)
-        replied = heard and failed_in(row.failures, {"answer"}) is None
-        said = before.outcome if replied and before.outcome in OUTCOMES else None
-        outcomes.append(outcome or refusal_in(of_task))
-        kept |= {"outcome": before.outcome if here.hashed else said or outcomes[-1], "answer": answer, **of_task}
-        kept["controls"] = before.controls if controls is None else controls.get(before.row)
-        kept["failures"] = _with_details(row.failures, before.failures)
-        record = row_record(row.doc, score, shown, row.judgement, row.labels, breakdowns, row.grounding)
-        records.append(replace(record, **kept, **sufficiency_record(row.sufficiency)))
-    labels = [(row, sample.record.relevance) for row, sample in zip(scored, samples, strict=True)]
-    known = all(label is None or recount.repeats(row, label) for row, label in labels)
-    return Rebuilt(records, scored, found, left_out, outcomes, known)
+    form: str | Missing = here.form or Missing(f"no prompt template '{here.leaf.config.prompt}' here")
+    hashed = Missing("their texts are hashed") if here.hashed else None
+
+    def why_not(name: str) -> Missing | None:
+        if name == "correct_language" and language is None:
+            return Missing("lingua, or a model that is not on this machine")
+        if read_by_words(name) and not words_known:
+            return OTHER_WORDS
+        if name in _BY_FORM and isinstance(form, Missing):
+            return form
+        return None if _cut_alike(here, name) else Missing("words are cut in another way here, or it is not loaded")
+
+    missing = {name: why for name in names if (why := hashed or why_not(name)) is not None}
+    right = next((missing[name] for name in CORRECT if name in missing), None)
+    if right is not None:
+        missing |= {name: missing.get(name, right) for name in GROUNDED if name in names}
+    return Rules(names, hashed or form, here.retrieval, language or LanguageRule(), _breakdowns(here), missing=missing)
+
+
+def _with_recorded(
+    here: TaskHere,
+    made: RowRecord,
+    sample: Sample,
+    rules: Rules,
+    controls: Mapping[str, ControlRecord] | Missing,
+) -> RowRecord:
+    """Return a record with what is recorded of all that is missing here."""
+    before = sample.record
+    kept: dict[str, Any] = {name: getattr(before, name) for name in OF_A_RANK}
+    kept |= {name: getattr(before, name) for name in ("concurrence", "citations") if name in rules.missing}
+    # of a hash it cannot be told whether the text is an unfinished thought
+    kept |= {"outcome": before.outcome} if here.hashed else {}
+    kept["controls"] = before.controls if isinstance(controls, Missing) else controls.get(before.row)
+    kept["offered"] = _offered(here, sample)
+    values = {name: before.values[name] for name in rules.missing if name in before.values}
+    unscored = {name: before.unscored[name] for name in rules.missing if name in before.unscored}
+    return replace(made, values={**made.values, **values}, unscored={**made.unscored, **unscored}, **kept)
 
 
 def _controls(
-    here: TaskHere, rows: Sequence[Scored], found: Sequence[Retrieved], metrics: Sequence[str], language: LanguageRule
-) -> Mapping[str, ControlRecord] | None:
-    """Return what the controls score, by row id; None if what they are drawn from is not on this machine.
+    here: TaskHere, reads: Sequence[Read], rules: Rules, check: LanguageCheck | None
+) -> Mapping[str, ControlRecord] | Missing:
+    """Return what the controls score, by row id.
 
     Controls of metrics that cannot be computed here make all of them unknown.
     """
     task, retrieval = here.rows, here.retrieval
-    if task is None or task.repeated is None or retrieval is None or here.form is None:
-        return None
-    if {*metrics} != {*here.leaf.config.metrics}:
-        return None
-    docs = task.repeated.selection.docs
-    check = language_check(here.judge, here.languages([]))
-    rule = ControlRule(metrics, here.form, language, list if check is None else check.of)
-    shown = {row.doc.id: own for row, own in zip(rows, found, strict=True)}
-    pool = control_pool(docs, task.benchmark, retrieval)
-    return row_controls([row.doc for row in rows], pool, rule, retrieval, shown, task.repeated.relevant)
+    if task is None or task.repeated is None or retrieval is None or isinstance(rules.form, Missing):
+        return Missing("what they are drawn from is not on this machine")
+    if (why := next(iter(rules.missing.values()), None)) is not None:
+        return why
+    if not here.words_as_recorded([one.row.doc.query_lang for one in reads]):
+        return OTHER_WORDS
+    rule = ControlRule(rules.metrics, rules.form, rules.language, list if check is None else check.of)
+    shown = {one.row.doc.id: one.given.retrieved for one in reads}
+    pool = control_pool(task.repeated.selection.docs, task.benchmark, retrieval)
+    return row_controls([one.row.doc for one in reads], pool, rule, retrieval, shown, task.repeated.relevant)
 
 
 def _cut_alike(here: TaskHere, metric: str) -> bool:
@@ -164,74 +166,26 @@ def _cut_alike(here: TaskHere, metric: str) -> bool:
     return all(there.get(key) == version for key, version in words_of([metric]).items())
 
 
-def _recount(here: TaskHere, asked: Sequence[str], found: Sequence[Retrieved]) -> Recount:
-    """Return how votes are counted; with the texts of rankings if these are labelled by them."""
-    ids = {place.id for shown in found for place in shown.ranking} if here.judge.relevance.labels == "proxy" else ()
-    texts = (here.passages(sorted(ids)) or {}) if ids else {}
-    return Recount(here.judge, language_check(here.judge, here.languages(asked)), texts)
+def _given(here: TaskHere, sample: Sample, by_document: bool) -> Given:
+    given, config = sample.given(_doc(here, sample, by_document), _found(here, sample)), here.leaf.config
+    asked_here = config.setting("answering.transport") in (None, ANSWERED_BY_US)
+    if given.reply is None or not given.reply.came or asked_here or config.setting("replies") == "given":
+        return given
+    # nobody but a provider, to us or in a log, says anything of a reply beside its text
+    return replace(given, reply=ModelReply(given.reply))
+
+
+def _offered(here: TaskHere, sample: Sample) -> bool:
+    """Return whether the prompt offers the reply ``None``, as recorded if the prompt's template is not here."""
+    if here.leaf.config.setting("replies") == "given":
+        return not sample.passages
+    return sample.record.offered if here.template is None else here.template.offers_none(sample.line.get("doc") or {})
 
 
 def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:
     if here.rows is not None and sample.record.row in here.rows.docs:
         return replace(here.rows.docs[sample.record.row], absent_ids=sample.doc.absent_ids)
     return replace(sample.doc, relevant_documents=by_document)
-
-
-def _scored(
-    here: TaskHere, sample: Sample, shown: Retrieved, by_document: bool
-) -> tuple[Scored, AnswerRecord | None, str | None]:
-    """Return the row with the answer read off its reply, that answer's record, and how a reply gave none.
-
-    A call that failed has no reply: where there is one, the failure is none.
-    """
-    record, form, config = sample.record, here.form, here.leaf.config
-    doc = _doc(here, sample, by_document)
-    likely = config.raw.get("output_type") == "multiple_choice" and bool(doc.choices)
-    # the harness writes numbers and truth values as text
-    numbers = [_number(reply) for reply in sample.line.get("filtered_resps") or ()] if likely else []
-    replied = bool(numbers) and not any(map(isnan, numbers)) if likely else bool(sample.reply)
-    later = [one for one in record.failures if one.step in _OF_REPLY and not (one.step == "answer" and replied)]
-    not_asked = not replied and failed_in(shown.failures, ANSWERED) is not None
-    failed = not_asked or failed_in(later, {"answer"}) is not None
-    failures = (*shown.failures, *later)
-    known: dict[str, Any] = {"failures": failures, "passages": shown.passages, "grounding": record.grounding}
-    row = Scored(doc, "", shown.ranking, reranked=shown.reranked, **known)
-    if likely and not failed:
-        text, values = most_likely(sample.line["doc"], [(number, False) for number in numbers])
-        return replace(row, answer=text), AnswerRecord(text, loglikelihoods=tuple(values)), None
-    reply = "" if failed else sample.reply
-    if form is None:
-        answer, read = record.answer_to(reply), record.answer
-    else:
-        answer = parse_answer(reply, form, may_decline=_may_decline(here, sample))
-        read = AnswerRecord.of(answer, reply)
-    row = replace(row, answer=answer.text, tagged=answer.tagged, declined=answer.declined, form=form or "plain")
-    metric = next((name for name in config.metrics if name in TRANSLATED), None)
-    if metric is not None and metric in record.values:
-        row = replace(row, translated=record.answer_translated or answer.text)
-    elif metric is not None:
-        row = replace(row, untranslated=record.unscored.get(metric))
-    return row, read, None if failed else outcome_of(reply, answer)
-
-
-def _with_details(failures: Sequence[Failure], recorded: Sequence[Failure]) -> tuple[Failure, ...]:
-    """Return the failures with the words of the recorded ones, which votes do not repeat."""
-    known = {replace(failure, detail=""): failure for failure in recorded}
-    return tuple(known.get(replace(failure, detail=""), failure) for failure in failures)
-
-
-def _number(reply: Any) -> float:
-    try:
-        return float(reply[0])
-    except (TypeError, ValueError, IndexError):
-        return float("nan")
-
-
-def _may_decline(here: TaskHere, sample: Sample) -> bool:
-    template = here.template
-    if template is None:
-        return sample.record.answer is not None and sample.record.answer.declined is not None
-    return template.offers_none(sample.line.get("doc") or {})
 
 
 def _found(here: TaskHere, sample: Sample) -> Retrieved:
@@ -265,25 +219,37 @@ def _ranking(columns: Mapping[str, Any] | None) -> tuple[Ranked, ...]:
     return tuple(Ranked(*place) for place in zip(*lists, strict=False))
 
 
-def _votes(sample: Sample, shown: Retrieved) -> Votes:
-    record = sample.record
-    answer = passages = None
-    if record.judge is not None:
-        answer = _in_full(sample.votes) if sample.votes else _in_short(record.judge)
-    if record.sufficiency is not None:
-        passages = record.sufficiency_votes or _in_short(record.sufficiency)
-    return Votes(answer, passages, record.relevance, len(shown.passages), record.failures)
-
-
-def _in_full(votes: Mapping[str, Mapping[str, Any]]) -> dict[str, Vote]:
-    return {
+def _decided(here: TaskHere, sample: Sample, row: Scored) -> Decided:
+    """Return what the sample says that judges, classifiers and translators said of its row."""
+    record, labels = sample.record, sample.record.relevance
+    answer = {
         seat: Vote(vote.get("verdict"), str(vote.get("justification") or ""), vote.get("error"))
-        for seat, vote in votes.items()
+        for seat, vote in sample.votes.items()
     }
+    taken = [one for one in record.failures if one.step == "translation of answers"]
+    taken += [one for one in record.failures if one.step == "grounding"] if record.grounding is None else []
+    if labels is not None and labels.by != "judge":
+        taken += [one for one in record.failures if one.stage == "label" and one.reason == labels.fault]
+    metric = next((name for name in here.leaf.config.metrics if name in TRANSLATED), None)
+    scored = metric in record.values
+    return Decided(
+        None if record.judge is None else answer,
+        None if record.sufficiency is None else record.sufficiency_votes or {},
+        record.grounding,
+        None if labels is None else _labels(row, labels, record.failures),
+        (record.answer_translated or row.answer) if scored else None,
+        None if scored or metric is None else record.unscored.get(metric),
+        taken,
+    )
 
 
-def _in_short(judged: JudgedRecord) -> dict[str, Vote]:
-    return {seat: Vote(judged.vote(seat), error=judged.why_not(seat)) for seat in judged.votes}
+def _labels(row: Scored, record: LabelRecord, failures: Sequence[Failure]) -> Labels:
+    """Return recorded labels; abstentions have the words of their failures."""
+    ids = tuple(place.id for place in row.ranking)
+    found = frozenset(ids[n - 1] for n in record.relevant or () if 0 < n <= len(ids))
+    why = {one.model: f"{one.reason}: {one.detail}" for one in failures if one.stage == "label"}
+    votes = {seat: why.get(seat, said) if isinstance(said, str) else said for seat, said in record.votes.items()}
+    return Labels(cast(LabelSource, record.by), ids[: record.judged], found, record.fault, votes)
 
 
 def _breakdowns(here: TaskHere) -> Sequence[str]:

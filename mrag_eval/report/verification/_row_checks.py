@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
+from mrag_eval.core import Failure
 from mrag_eval.platform import number_of, to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._differing import Differing
 from mrag_eval.report.verification._findings import Finding
-from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
+from mrag_eval.report.verification._rebuilt import OF_A_RANK, OTHER_WORDS, Rebuilt, rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord, read_by_words
 
@@ -115,15 +116,12 @@ def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Ite
         why = "their texts are hashed" if here.hashed else f"no prompt template '{leaf.config.prompt}' here"
         yield Finding(leaf.task, "note", f"replies were not read again: {why}")
     yield from _differences(here, samples, found.records)
-    if "correct_language" in found.left_out and not here.hashed:
-        yield Finding(
-            leaf.task, "note", "correct_language was not computed again: lingua, or a model that is not on this machine"
-        )
-
-    words = sorted(filter(read_by_words, found.left_out))
-    if words and not here.hashed and not here.words_as_recorded([sample.record.query_lang for sample in samples]):
-        own = f"{', '.join(words)}: not computed again, as your files of languages are not those of the run"
-        yield Finding(leaf.task, "note", own)
+    untold = found.missing.get("correct_language")
+    if untold is not None and not here.hashed:
+        yield Finding(leaf.task, "note", f"correct_language was not computed again: {untold.why}")
+    words = sorted(name for name, why in found.missing.items() if why == OTHER_WORDS and read_by_words(name))
+    if words:
+        yield Finding(leaf.task, "note", f"{', '.join(words)}: not computed again, as {OTHER_WORDS.why}")
 
 
 def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowRecord]) -> Iterator[Finding]:
@@ -149,6 +147,8 @@ def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowR
             if name == "judge" and one is not None and other is not None and one.verdict != other.verdict:
                 against_votes.append(before.row)
             by = _of_claims(before) if name == "grounding" else _BY.get(name, "by its reply")
+            if name == "failures" and _without_votes(before) == _without_votes(record):
+                by = "by its votes"
             of(by).compare(before.row, to_json(one), to_json(other), name)
         for name in {**before.values, **before.unscored, **record.values, **record.unscored}:
             voted = here.leaf.scores.deciding(name)
@@ -165,6 +165,11 @@ def _of_claims(record: RowRecord) -> str:
     """Return what decides the claims of an answer; what a classifier says of them is taken as recorded."""
     voted = record.grounding is not None and any(claim.votes for claim in record.grounding.claims)
     return "by its votes and passages" if voted else "by its passages"
+
+
+def _without_votes(record: RowRecord) -> list[Failure]:
+    """Return the failures of a row that do not follow from votes."""
+    return [one for one in record.failures if one.stage not in ("judge", "grounding", "label")]
 
 
 def _of_row(record: RowRecord, name: str) -> float | str | None:

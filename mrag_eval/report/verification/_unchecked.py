@@ -93,7 +93,7 @@ UNCHECKED = (
         "which calls for passages failed, why a call did, and what a provider said of a reply",
         lambda run: any(sample.record.failures or sample.record.outcome for sample in run.samples),
         (
-            *("rows.failures", "rows.outcome"),
+            *("rows.failures", "rows.fate", "rows.outcome"),
             *_under("results:configs.*.scores.", "failures", "outcomes", "by_language"),
         ),
     ),

@@ -128,7 +128,7 @@ def _of_task(
     named = {finding.text.partition(" ")[0] for finding in of_means}
     scores, numbers, differing = recomputed_scores(file, leaf, records)
     again = made_again(here, samples)
-    asked.add(samples, again)
+    asked.add(samples)
     computed = [*row_values(here, samples, again), *differing]
     # another version may read replies and compute intervals in another way
     findings += [*of_means, *([replace(f, kind="note") for f in computed] if other_versions(leaf) else computed)]

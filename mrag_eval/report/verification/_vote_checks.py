@@ -32,8 +32,7 @@ def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Vot
     if not cast:
         return VotesRead()
     judges = (here.leaf.config.provenance.get("models") or {}).get("judges") or {}
-    shown = [row.passages for row in found.found]
-    kept = kept_votes(here.judge, judges, found.scored, shown)
+    kept = kept_votes(here.judge, judges, found.rows)
     if kept is None:
         return VotesRead(cast=cast)
     differing = Differing(here.leaf.task, len(samples), "by its kept reply")

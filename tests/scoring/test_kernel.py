@@ -1,0 +1,358 @@
+"""A row from what is given to its record: the same is read of the same, whatever the source."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mrag_eval
+from mrag_eval.config import Judge, Retrieval
+from mrag_eval.core import (
+    FATES,
+    OUTCOMES,
+    Claim,
+    Failure,
+    Grounding,
+    Hit,
+    Labels,
+    ModelReply,
+    RagDoc,
+    Ranked,
+    Reranking,
+    Retrieved,
+    Scored,
+    Vote,
+)
+from mrag_eval.judging import Decided, Recount
+from mrag_eval.platform import DataError
+from mrag_eval.report import read_results, read_samples, verify
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.scoring import Given, Missing, Read, RowRecord, Rules, read, records, row_scores
+from tests.worlds.small import ScriptedLM
+
+ROOT = Path(mrag_eval.__file__).resolve().parents[1]
+FORMS = ("plain", "tag", "line", "choice", "citation")
+LOST = Failure("answer", "m", "timeout", "no reply in 3 s")
+SEARCH = Failure("search", "index", "broken")
+TOWER = Hit("p", "de", "the old tower of Kiel", 1.0, 1, doc_id="d")
+CHOICES = ("Berlin", "Kiel", "Bonn")
+PIECES = (
+    *("", " ", "Kiel", "1841", "<answer>", "</answer>", "None", "Answer: B", "**Answer:** Kiel", "\n", "B) Kiel"),
+    *("<think>", "</think>", "so", "Chosen Option: B) Kiel\n", "Explanation: x", "I do not know.", "“the old tower”"),
+)
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join) | st.text(max_size=20)
+RETRIEVED = st.sampled_from(
+    [
+        Retrieved(),
+        Retrieved(
+            (Hit("p", "de", "the old tower of Kiel", 1.0, 1, doc_id="d"),), (Ranked("p", "d", "de", 1.0),), {"de": 4}
+        ),
+        Retrieved(failures=(SEARCH,)),
+        Retrieved(
+            (Hit("p", "en", "x", 1.0, 1),), (Ranked("q", "e", "en", 1.0),), {"en": 2}, reranked=Reranking((), "timeout")
+        ),
+    ]
+)
+RULES = st.builds(
+    Rules,
+    metrics=st.just(("match", "acc", "answer_tag", "declined", "option_read", "refused", "copied", "shown@k", "hit@5")),
+    form=st.sampled_from(FORMS),
+    retrieval=st.sampled_from([None, Retrieval(mode="all", k=5, kind="bm25")]),
+    breakdowns=st.sampled_from([(), ("country",)]),
+    elsewhere=st.sampled_from([None, frozenset({"the old tower"})]),
+)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Given:
+    choices = draw(st.sampled_from([None, CHOICES]))
+    doc = RagDoc("r", "Wo?", "de", ("Kiel",), choices, 1 if choices else None, extra={"country": "DE"})
+    reply = ModelReply.of(draw(TEXTS), draw(st.sampled_from(FATES)), LOST)
+    likely = bool(choices) and draw(st.booleans())
+    values = draw(st.lists(st.floats(-50, 0), min_size=3, max_size=3)) if likely else []
+    if likely and reply.came:
+        reply = ModelReply("")
+    return Given(doc, draw(RETRIEVED), reply, draw(st.booleans()), tuple(values) if reply.came else ())
+
+
+def sample_of(row: Given, record: RowRecord) -> Sample:
+    """Return the row as its line of a sample file is read again."""
+    said: list[Any] = [[str(value), "False"] for value in row.likelihoods] or [str(row.reply)]
+    line = json.loads(json.dumps({"doc": row.doc.to_dict(), "filtered_resps": said, "rows": record.to_dict()}))
+    return Sample(RowRecord.from_dict(line["rows"]), line)
+
+
+def as_read(one: Read) -> tuple[Any, ...]:
+    assert one.given.reply is not None
+    return one.row, one.answer, one.outcome, one.given.reply.fate, one.given.offered
+
+
+@settings(max_examples=120)
+@given(row=rows(), rules=RULES)
+def test_the_same_is_read_of_the_same_and_of_its_sample(row: Given, rules: Rules) -> None:
+    one = read(row, rules)
+    assert as_read(one) == as_read(read(row, rules))
+    (record,) = records([one], [one.row], rules)
+    sample = sample_of(row, record)
+    again = sample.given(row.doc, row.retrieved)
+    assert (again.reply, again.offered, again.likelihoods) == (row.reply, row.offered, row.likelihoods)
+    other = read(again, rules)
+    assert as_read(other) == as_read(one)
+    assert records([other], [other.row], rules) == [record]
+    # later judges read it without the prompt's form
+    blind = read(again, Rules(form=Missing("not here"))).row
+    assert (blind.answer, blind.tagged, blind.declined) == (one.row.answer, one.row.tagged, one.row.declined)
+
+
+@settings(max_examples=120)
+@given(row=rows(), rules=RULES)
+def test_what_is_read_is_the_reply_and_its_fate(row: Given, rules: Rules) -> None:
+    one = read(row, rules)
+    reply, seen = row.reply, one.row
+    assert reply is not None
+    assert (seen.doc, seen.ranking, seen.reranked) == (row.doc, row.retrieved.ranking, row.retrieved.reranked)
+    assert (seen.passages, seen.elsewhere) == (row.retrieved.passages, rules.elsewhere)
+    lost = () if reply.failure is None else (LOST,)
+    assert seen.failures == (*row.retrieved.failures, *lost)
+    (record,) = records([one], [seen], rules)
+    assert (record.fate, record.offered, record.failures) == (reply.fate, row.offered, seen.failures)
+    if not reply.came:
+        # nothing is read where nothing came, and that is no outcome of the model
+        assert (seen.answer, one.outcome, record.outcome) == ("", None, None)
+        assert not record.values.keys() & {"match", "acc", "refused"} or not seen.failures
+    elif row.likelihoods:
+        best = max(range(3), key=lambda i: row.likelihoods[i])
+        assert seen.answer == f"{'ABC'[best]}) {CHOICES[best]}"
+        assert one.answer is not None
+        assert (one.answer.text, one.answer.loglikelihoods) == (seen.answer, row.likelihoods)
+        assert one.outcome is None
+    else:
+        assert seen.form == rules.form
+        assert (seen.declined is not None) == (rules.form == "tag" and row.offered)
+        assert (seen.tagged is not None) == (rules.form == "tag")
+        if reply.outcome is not None:
+            assert one.outcome == reply.outcome
+        else:
+            assert (one.outcome in OUTCOMES) == (not seen.answer.strip())
+
+
+def test_a_row_that_asks_for_no_reply_has_none() -> None:
+    found = Retrieved((), (Ranked("d", "d", "de", 1.0),), {"de": 3})
+    rules = Rules(("hit@5",), "tag", Retrieval(mode="all", kind="bm25"))
+    one = read(Given(RagDoc("r", "?", "de", relevant_ids=("d",)), found), rules)
+    (record,) = records([one], [one.row], rules)
+    assert (one.row.tagged, one.outcome, one.answer) == (None, None, None)
+    assert (record.values, record.fate, record.retrieved) == ({"hit@5": 1.0}, None, 1)
+    assert "fate" not in record.to_dict()
+
+
+def test_values_that_cannot_be_computed_here_are_left_to_the_caller() -> None:
+    rules = Rules(("match", "acc"), missing={"acc": Missing("no options here")})
+    one = read(Given(RagDoc("r", "?", "de", ("Kiel",), CHOICES, 1), reply=ModelReply("Kiel")), rules)
+    (scores,) = row_scores([one.row], rules)
+    assert (scores.values, scores.unscored) == ({"match": 1.0}, {})
+
+
+def test_the_first_of_equally_likely_options_is_chosen() -> None:
+    doc = RagDoc("r", "?", "de", ("Kiel",), CHOICES, 1)
+    one = read(Given(doc, reply=ModelReply(""), likelihoods=(-2.0, -1.0, -1.0)), Rules())
+    assert one.row.answer == "B) Kiel"
+
+
+# ------------------------------------------------------------------ what is decided
+
+
+LATE = Vote(None, error="timeout: 5 s")
+VOTES = {
+    "j1": Vote(True),
+    "j2": Vote(False),
+    "j3": Vote(None, error="timeout: 3 s, first"),
+    "j4": Vote(None, error="timeout: 9 s"),
+}
+ON_CLAIM = {**VOTES, "j1": Vote("supported", passage=1), "j2": Vote("not_found")}
+DECIDED = Decided(
+    VOTES,
+    VOTES,
+    Grounding(
+        "de",
+        (
+            Claim(0, 2, None, 0.0, votes=ON_CLAIM),
+            Claim(2, 4, None, 0.0, votes={"j1": LATE}),
+        ),
+    ),
+    Labels("judge", votes={"j1": (1,), "j2": "timeout: 7 s", "j3": "timeout: 8 s"}),
+    untranslated="translation of answers failed (timeout)",
+    failures=(Failure("translation", "t", "timeout", "2 s", "answers"),),
+)
+
+
+def counted(decided: Decided, tie: str = "incorrect") -> Scored:
+    doc = RagDoc("r", "?", "de", ("Kiel",))
+    row = read(
+        Given(
+            doc,
+            Retrieved((Hit("p", "de", "x", 1.0, 1),), (Ranked("p", "d", "de", 1.0),), failures=(SEARCH,)),
+            ModelReply("Kiel"),
+        ),
+        Rules(),
+    ).row
+    return Recount(Judge(tie=tie)).of([row], [decided])[0]  # type: ignore[arg-type]
+
+
+def test_every_failure_keeps_its_words_in_one_order() -> None:
+    # two of the same kind differ in their words alone
+    said = [(one.stage, one.model, one.detail) for one in counted(DECIDED).failures]
+    votes = [("judge", "j3", "3 s, first"), ("judge", "j4", "9 s")]
+    assert said == [
+        ("search", "index", ""),
+        ("translation", "t", "2 s"),
+        *votes,
+        *votes,
+        *[("grounding", seat, words) for _, seat, words in votes],
+        ("grounding", "j1", "5 s"),
+        ("label", "j2", "7 s"),
+        ("label", "j3", "8 s"),
+    ]
+
+
+def test_it_does_not_matter_whether_stages_are_counted_together_or_one_after_another() -> None:
+    whole = counted(DECIDED)
+    assert whole.untranslated == DECIDED.untranslated
+    row = counted(Decided())
+    parts = (
+        Decided(untranslated=DECIDED.untranslated, failures=DECIDED.failures),
+        Decided(answer=VOTES),
+        Decided(passages=VOTES),
+        Decided(claims=DECIDED.claims),
+        Decided(labels=DECIDED.labels),
+    )
+    for part in parts:
+        (row,) = Recount(Judge()).of([row], [part])
+    assert row == whole
+    # and nothing that was not asked is decided
+    assert Recount(Judge()).of([row], [Decided()]) == [row]
+
+
+def test_of_labels_that_abstained_the_reason_is_kept_and_the_failure_has_the_words() -> None:
+    row = counted(DECIDED)
+    assert row.labels is not None
+    assert row.labels.votes == {"j1": (1,), "j2": "timeout", "j3": "timeout"}
+    assert row.labels.fault == "relevance: no majority: 2 of 3 judges gave no verdict"
+
+
+# ------------------------------------------------------------------ sources
+
+
+def calls(name: str) -> Iterator[tuple[str, int]]:
+    for folder in ("mrag_eval", "metrics", "retrievers"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                called = node.func if isinstance(node, ast.Call) else None
+                if name in (getattr(called, "id", None), getattr(called, "attr", None)):
+                    yield path.relative_to(ROOT).as_posix(), node.lineno
+
+
+def test_one_module_makes_the_input_of_metrics_and_scores_it() -> None:
+    for name in ("Scored", "score_rows", "parse_answer", "outcome_of"):
+        assert [path for path, _ in calls(name)] == ["mrag_eval/scoring/_kernel.py"], name
+    # only a row of controls, which no model answers, is recorded without being read
+    assert {path for path, _ in calls("row_record")} == {"mrag_eval/scoring/_kernel.py", "mrag_eval/task/_hook.py"}
+
+
+REPLIES: dict[str, str] = {
+    **{f"plain-{i}": text for i, text in enumerate(("Kiel", "<answer>Kiel</answer>", "<answer>None</answer>", ""))},
+    **{f"thought-{i}": text for i, text in enumerate(("<think>so", "<think>so</think>Answer: Kiel", "Answer: Kiel"))},
+}
+
+
+def as_given() -> dict[str, ModelReply]:
+    """Return replies of every fate."""
+    out = {name: ModelReply(text) for name, text in REPLIES.items()}
+    out |= {fate: ModelReply.of("Kiel, or not", fate, LOST) for fate in FATES if fate != "not asked"}
+    return out
+
+
+class Says(ScriptedLM):
+    """A model that replies with what each question asks for, and with what a provider says of it."""
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[Any]:
+        said = as_given()
+        return [next(reply for name, reply in said.items() if f"[{name}]" in str(one.args[0])) for one in requests]
+
+
+@pytest.mark.parametrize("form", ["plain", "tag", "line"])
+def test_a_run_a_log_and_their_samples_say_the_same(form: str, tmp_path: Path) -> None:
+    from tests.worlds.finished_runs import run
+    from tests.worlds.small import BASE, write_task
+
+    questions = [
+        {"id": name, "query": f"Which town? [{name}]", "lang": "en", "answers": ["Kiel"]} for name in as_given()
+    ]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in questions), "utf-8")
+    metrics = ["match", "answer_tag", "declined", "refused"]
+    keys = {**BASE, "metrics": metrics, "retrieval": {"mode": "no_ir"}, "prompt": {"answer": form}}
+    write_task(tmp_path, "asked", **keys, data={"benchmark": "jsonl", "path": str(path)})
+    run(tmp_path, ["asked"], str, {}, include=tmp_path, lm=Says(str))
+    said = as_given()
+    log = [{**one, "reply": said[str(one["id"])]} for one in questions]
+    mrag_eval.score(log, metrics, answer=form, task="asked", model="m", output=tmp_path / "log")
+    seen = []
+    for folder in ("out", "log"):
+        (file,) = read_results([tmp_path / folder])
+        samples = read_samples(next((tmp_path / folder).rglob("samples_*.jsonl")))
+        faults = [found.text for found in verify([file.path], tmp_path)[0].of("fault")]
+        # of a model that nobody asked over our transport no provider says how its replies ended
+        assert all(text.startswith(("fate of 3", "outcome of 3")) for text in faults if folder == "out")
+        assert folder == "out" or not faults
+        seen.append({one.record.row: one for one in samples})
+    for name, ran in seen[0].items():
+        logged = seen[1][name].record
+        keep = ("fate", "outcome")
+        assert [getattr(ran.record, part) for part in keep] == [getattr(logged, part) for part in keep], name
+        assert ran.record.fate == said[name].fate
+        assert [one.reason for one in ran.record.failures] == [one.reason for one in logged.failures]
+        if form != "tag":
+            # a log without contexts may pass a question on, this prompt does not offer it
+            assert (ran.record.answer, ran.record.values) == (logged.answer, logged.values), name
+            assert ran.record.unscored == logged.unscored
+
+
+# ------------------------------------------------------------------ bad input
+
+
+ROW = {"query": "Where?", "lang": "en", "answers": ["Kiel"], "reply": "Kiel"}
+
+
+@pytest.mark.parametrize(("fate", "said"), [(None, "is missing"), ("gone", "is 'gone', not one of replied, refusal")])
+def test_a_sample_without_the_fate_of_its_reply_is_refused_in_a_line(
+    fate: str | None, said: str, tmp_path: Path
+) -> None:
+    mrag_eval.score([ROW], ["match"], output=tmp_path)
+    path = next(tmp_path.glob("samples_*.jsonl"))
+    line = json.loads(path.read_text("utf-8"))
+    del line["rows"]["fate"]
+    line["rows"] |= {} if fate is None else {"fate": fate}
+    path.write_text(json.dumps(line) + "\n", "utf-8")
+    with pytest.raises(DataError) as refused:
+        verify([tmp_path], tmp_path)
+    assert refused.value.message.startswith(f"{path}, line 1: 'rows.fate' {said}")
+
+
+def test_a_fate_that_the_failures_contradict_is_a_fault(tmp_path: Path) -> None:
+    mrag_eval.score([ROW], ["match"], output=tmp_path)
+    path = next(tmp_path.glob("samples_*.jsonl"))
+    text = path.read_text("utf-8")
+    for fate in [name for name in FATES if name != "replied"]:
+        line = json.loads(text)
+        line["rows"]["fate"] = fate
+        path.write_text(json.dumps(line) + "\n", "utf-8")
+        (found,) = verify([tmp_path], tmp_path)
+        assert found.of("fault"), fate
