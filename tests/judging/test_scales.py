@@ -380,7 +380,17 @@ HOLDERS: dict[type, Callable[[VerdictScale], Any]] = {
     RowRecord: lambda scale: row_record(rows()[0].doc, RowScores(), judgement=judgement_of(scale)),
 }
 # Votes of something else, as text, or in memory alone.
-OTHERS = {"Claim", "_PanelChecker", "Votes", "Labels", "LabelRecord", "VotedAnswer", "CheckedTask", "Check", "RowTexts"}
+OTHERS = {
+    "Claim",
+    "_PanelChecker",
+    "Decided",
+    "Labels",
+    "LabelRecord",
+    "VotedAnswer",
+    "CheckedTask",
+    "Check",
+    "RowTexts",
+}
 _TYPES = re.compile(r"\b(VerdictValue|VerdictScale|Vote|Graded|JudgedRecord|Verdict)\b")
 
 
