@@ -68,6 +68,8 @@ BENCHMARK = Declaration(
 EMBEDDERS = ("openai", "m3")
 # Published number of questions (section 3.1).
 QUESTIONS = 720
+# The documents that a condition of the paper shows; those kept by relevance are among them (appendix F.3).
+SHOWN = 10
 Personas = Literal["plain", "un", "nationalist", "demographic"]
 _HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv", "data/*/*/*/*_query_hits.tsv")
 
@@ -77,13 +79,14 @@ class BordirlinesBlock(DataBlock):
 
     BorderLines' files may also be in ``path`` itself or in its folder ``borderlines``.
 
-    ``embedder`` selects the published hits to read (default: only the questions). ``documents`` keeps those judged
-    relevant, or those judged not relevant, by ``annotations``. ``flip`` replaces a document that supports one claimant
-    by a document that supports another, and keeps the questions for which that is possible. ``persona`` is the person
-    who asks or answers; the asker of ``nationalist`` and ``demographic`` belongs to the claimant that speaks the
-    question's language. ``languages`` and ``territories`` select questions. ``resource_groups`` is a JSON file of
-    groups of languages, ``{name: [codes]}``, to break scores down by (default: :data:`mrag_eval.core.RESOURCE_GROUPS`,
-    the classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to 2).
+    ``embedder`` selects the published hits to read (default: only the questions). ``documents`` keeps those of the
+    first ten that were judged relevant, or those judged not relevant, by ``annotations``. ``flip`` replaces a document
+    that supports one claimant by a document that supports another, and keeps the questions for which that is possible.
+    ``persona`` is the person who asks or answers; the asker of ``nationalist`` and ``demographic`` belongs to the
+    claimant that speaks the question's language. ``languages`` and ``territories`` select questions.
+    ``resource_groups`` is a JSON file of groups of languages, ``{name: [codes]}``, to break scores down by (default:
+    :data:`mrag_eval.core.RESOURCE_GROUPS`, the classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to
+    2).
     """
 
     revision: str | None = HUB.revision
@@ -297,12 +300,11 @@ def _flipped_runs(
 def _run(
     row: str, hits: Sequence[Any], labels: Mapping[tuple[str, str], Label], block: BordirlinesBlock
 ) -> tuple[tuple[str, float], ...]:
-    wanted = {"all": None, "relevant": True, "non_relevant": False}[block.documents]
-    return tuple(
-        (hit.passage, hit.score)
-        for hit in hits
-        if wanted is None or ((row, hit.passage) in labels and labels[row, hit.passage].relevant is wanted)
-    )
+    if block.documents == "all":
+        return tuple((hit.passage, hit.score) for hit in hits)
+    wanted = block.documents == "relevant"
+    kept = (hit for hit in hits[:SHOWN] if (row, hit.passage) in labels)
+    return tuple((hit.passage, hit.score) for hit in kept if labels[row, hit.passage].relevant is wanted)
 
 
 def _labels(

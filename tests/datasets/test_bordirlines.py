@@ -16,6 +16,7 @@ import pytest
 from mrag_eval.core import Passage, is_language, normalize_language
 from mrag_eval.datasets import Benchmark, Label, load_benchmark, majority, read_viewpoint, subjects, validate_data
 from mrag_eval.datasets._bordirlines import _searchable
+from mrag_eval.metrics import concurrence_scores
 from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.bordirlines import TERRITORIES, K, real_queries, write_bordirlines
 
@@ -127,6 +128,59 @@ def test_documents_by_relevance(test_data: Path, copy: Path, documents: str, kep
     assert benchmark.source["queries_with_documents"]["qlang"] == 26
     shown = documents.replace("_", "-")
     assert any(note.startswith(f"queries that keep a {shown} document: qlang 26 of 26") for note in benchmark.notes)
+
+
+@pytest.mark.parametrize("documents", ["relevant", "non_relevant"])
+def test_relevance_divides_the_ten_that_are_shown(test_data: Path, copy: Path, tmp_path: Path, documents: str) -> None:
+    """Whatever else is stored: in every mode, for every question, the same documents are kept."""
+    deeper = write_bordirlines(tmp_path, real_queries(test_data), stored=3 * K)
+    runs = []
+    for path in (copy, deeper):
+        for embedder in ("openai", "m3"):
+            published = read(test_data, path=str(path), embedder=embedder, documents=documents).published
+            assert published is not None
+            runs.append({mode: {row: [p for p, _ in run] for row, run in rows.items()} for mode, rows in
+                         published.runs.items()})  # fmt: skip
+    assert runs[:2] == runs[2:]
+
+
+def test_delta_of_the_documents_that_are_shown(test_data: Path, tmp_path: Path) -> None:
+    """A reader that answers with the side of most documents, on Ceuta (held by Spain; Spanish, Arabic).
+
+    Of the relevant ones among ten, 2 say Spain and 2 say Morocco, and a tie is Spain's, in each language: Con and Non
+    are 1, the delta is 0. Three more for Morocco are stored for the Spanish question, at ranks 11 to 13. With those it
+    would be 2 to 5, Con 0, and the delta (0 - 1) / 1 = -1.
+    """
+    home = write_bordirlines(tmp_path, real_queries(test_data)) / "data"
+    listed = (home / "es" / "openai" / "qlang" / "es_query_hits.tsv").read_text("utf-8").splitlines()
+    asked = next(line.split("\t") for line in listed if line.split("\t")[1] == "Ceuta")
+    labels = (home / "llm_annotations.tsv").read_text("utf-8").splitlines()
+    # Morocco's claims in Arabic and in English
+    further = [label for label in labels if label.startswith(f"{asked[0]}\t") and label.endswith("A) Morocco")]
+    others = [label.split("\t")[1] for label in further if not label.split("\t")[1].startswith(asked[4].split("_")[0])]
+    assert len(others) >= 3
+    texts = json.loads((home / "all_docs.json").read_text("utf-8"))
+    more = [
+        "\t".join([*asked[:2], str(10 + n), "0.1", doc, next(lang for lang, there in texts.items() if doc in there)])
+        for n, doc in enumerate(others[:3])
+    ]
+    (home / "es" / "openai" / "qlang" / "es_query_hits.tsv").write_text("\n".join([*listed, *more]) + "\n", "utf-8")
+    scores = {}
+    for documents in ("relevant", "all"):
+        benchmark = read(test_data, path=str(tmp_path), embedder="openai", documents=documents, territories=["Ceuta"])
+        published = benchmark.published
+        assert published is not None
+        replies = []
+        for doc in benchmark.docs:
+            sides = Counter(published.labels.get((doc.id, name), {}).get("viewpoint") for name, _ in
+                            published.runs["qlang"][doc.id])  # fmt: skip
+            side = "Morocco" if sides["Morocco"] > sides["Spain"] else "Spain"
+            claimants = next(q for q in real_queries(test_data) if q["query_id"] == doc.id)["claimants"]
+            replies.append({"query_id": doc.id, "territory": "Ceuta", "query_lang": doc.query_lang, "answer": side,
+                            "claimant_ind": claimants.index(side)})  # fmt: skip
+        territories = [q for q in real_queries(test_data) if q["territory"] == "Ceuta"]
+        scores[documents] = concurrence_scores(territories, replies)["delta_CS_ratio"]
+    assert scores == {"relevant": 0.0, "all": -1.0}
 
 
 def test_askers_are_of_the_claimant_that_speaks_the_language(test_data: Path) -> None:

@@ -135,8 +135,10 @@ def documents(territory: str, claimants: Sequence[str], code: str) -> dict[str, 
     return {f"{prefix}{page}_p{i}": entry for i, entry in enumerate(listed)}
 
 
-def write_bordirlines(folder: Path, queries: Sequence[Mapping[str, Any]]) -> Path:
+def write_bordirlines(folder: Path, queries: Sequence[Mapping[str, Any]], stored: int = K) -> Path:
     """Write the hub's folder ``data`` for the eight territories; ``queries`` are all of BorderLines', as joined.
+
+    Of each question and mode, ``stored`` hits are in the files, if there are so many.
 
     Both embedders have hits in the four published modes. ``m3`` ranks the query's language first, ``openai`` English.
     The model's labels with examples are those of :func:`documents`; without, document 5 is relevant as well.
@@ -164,7 +166,7 @@ def write_bordirlines(folder: Path, queries: Sequence[Mapping[str, Any]]) -> Pat
                 first = "en" if embedder == "openai" else own
                 ordered = sorted(dict.fromkeys(scope), key=lambda c: (c != first, c))
                 pool = [(c, doc) for i in range(K) for c in ordered for doc in [list(found[c])[i]]]
-                for rank, (c, doc) in enumerate(pool[:K]):
+                for rank, (c, doc) in enumerate(pool[:stored]):
                     row = [name, q["territory"], rank, round(0.9 - rank / 20, 3), doc, c]
                     hits.setdefault((code, embedder, mode), []).append(row)
     _tsv(data / "queries.tsv", ["query_id", "query_text", "territory", "language"], lines)
