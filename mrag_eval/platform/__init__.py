@@ -130,7 +130,7 @@ if TYPE_CHECKING:
         users_alone,
     )
     from mrag_eval.platform._user_config import config_path
-    from mrag_eval.platform._visible import UNSHOWN, visible
+    from mrag_eval.platform._visible import UNSHOWN, is_one_line, one_line, visible, with_names_of_one_line
     from mrag_eval.platform._waits import Wait, waits_are_shown
     from mrag_eval.platform._weights import OTHER_FILES, check_weights
     from mrag_eval.platform._wording import number_of

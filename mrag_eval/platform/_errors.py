@@ -19,13 +19,14 @@ class MragError(Exception):
         next_step: the command or setting that fixes it; printed indented below the message.
 
     Secrets that are known by value are hidden in both, and control characters, as a file's name may have, are escaped.
+    So are line ends in the message.
     """
 
     # of the command that raises it
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, next_step: str | None = None) -> None:
-        self.message = visible(hide(message))
+        self.message = visible(hide(message)).replace("\n", "\\u000a")
         self.next_step = None if next_step is None else visible(hide(next_step))
         super().__init__(self.message if next_step is None else f"{self.message}\n    {self.next_step}")
 

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 from mrag_eval.platform._disk import is_full
 from mrag_eval.platform._errors import DataError
 from mrag_eval.platform._locking import try_lock
+from mrag_eval.platform._visible import is_one_line
 
 # The most that is read of one line, and of a file that is read whole, after decompression: a small compressed file may
 # hold gigabytes.
@@ -69,7 +70,12 @@ def whole(file: _Bytes, path: Path) -> bytes:
 
 
 def regular(path: Path) -> Path:
-    """Return ``path``; raise OSError for a pipe or a device, which a file from elsewhere may be, and never ends."""
+    """Return ``path``; raise OSError for a pipe or a device, which a file from elsewhere may be, and never ends.
+
+    Likewise for a path that is not one printable line.
+    """
+    if not is_one_line(str(path)):
+        raise OSError(errno.EINVAL, "a path with a character that ends a line, or that a terminal obeys", str(path))
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "a pipe or a device, not a file", str(path))
     return path

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -137,6 +138,56 @@ def test_no_reader_of_runs_prints_a_hostile_text(
     said = screen(capsys, *arguments)
     assert said.strip()
     assert not OBEYED.search(said), said
+
+
+# a line of its own, and what the log of a workflow obeys, then a name that is one line and is obeyed all the same
+NAMES_OF_LINES = ("a\n::stop-commands::x", "::stop-commands::x", "a\u2028::stop-commands::x\r\n##[group]", "x" * 10_000)
+_OURS = re.compile(r"::(error|warning) title=[^:\n]*::[^\n]*")
+
+
+def renamed(value: Any, known: str, name: str) -> Any:
+    """Return JSON with one name replaced, among keys and among values."""
+    if isinstance(value, dict):
+        return {name if key == known else key: renamed(inner, known, name) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [renamed(inner, known, name) for inner in value]
+    return name if value == known else value
+
+
+@pytest.mark.parametrize("name", NAMES_OF_LINES, ids=range(len(NAMES_OF_LINES)))
+def test_a_name_in_results_is_one_line_wherever_it_is_shown(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Walk over the names of model, task, language, metric and group; the log of a workflow takes no command of it."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    written = ["--junit", "junit.xml", "--markdown", "found.md"]
+    gate = ["gate", "--baseline", "one", "--candidate", "two", "--rules", "rules.yaml"]
+    readers = [*READERS, ["report", "one", "-o", "page.html"], [*gate, *written]]
+    readers += [["gate", "--save", "kept.json", "one"], ["gate", "--baseline", "kept.json", *gate[3:]]]
+    for run in ("one", "two"):
+        write_full_run(Path(run), mode="coral", loop=True, citations=True)
+    Path("rules.yaml").write_text("rules: [{metric: match, max_drop: -1}]\n", "utf-8")
+    files = [*Path().rglob("results_*.json"), *Path().rglob("samples_*.jsonl")]
+    texts = {path: path.read_text("utf-8") for path in files}
+    some = json.loads(next(text for path, text in texts.items() if path.suffix == ".json"))
+    task = next(iter(some["configs"]))
+    shown = 0
+    for known in (some["model_name"], task, "en", "de", "match", "mode"):
+        for path, text in texts.items():
+            changed = [json.dumps(renamed(json.loads(line), known, name)) for line in text.splitlines()] \
+                if path.suffix == ".jsonl" else [json.dumps(renamed(json.loads(text), known, name))]  # fmt: skip
+            path.write_text("\n".join(changed) + "\n", "utf-8")
+        for arguments in readers:
+            lines = screen(capsys, *arguments).splitlines()
+            lines += [line for path in Path().glob("*.md") for line in path.read_text("utf-8").splitlines()]
+            lines += Path("junit.xml").read_text("utf-8").splitlines() if Path("junit.xml").exists() else []
+            for line in lines:
+                assert not line.lstrip().startswith("::") or _OURS.fullmatch(line), (known, arguments, line)
+                assert "##[" not in line, (known, arguments, line)
+                assert "x" * 1_000 not in line, (known, arguments)
+                shown += "stop-commands" in line
+    assert shown or "stop" not in name
 
 
 def test_search_shows_the_hostile_passage_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.platform import DataError, fault_in, json_value, write_whole
+from mrag_eval.platform import DataError, fault_in, json_value, with_names_of_one_line, write_whole
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -98,6 +98,7 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
         raise DataError(
             f"{path}: not readable as JSON ({err})", "write it again: mrag-eval gate --save FILE.json RUN"
         ) from None
+    content = with_names_of_one_line(content)
     if not isinstance(content, dict) or not isinstance(content.get("format"), int) or not content.get("tasks"):
         raise DataError(f"{path}: not a baseline file", "mrag-eval gate --save FILE.json OUT   writes one")
     if content["format"] not in _READ:

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mrag_eval.platform import DataError, check_version, from_json, json_value, regular, with_version, write_whole
+from mrag_eval.platform import (
+    DataError,
+    check_version,
+    from_json,
+    json_value,
+    regular,
+    with_names_of_one_line,
+    with_version,
+    write_whole,
+)
 
 T = TypeVar("T")
 
@@ -25,7 +34,7 @@ def records_in(paths: Sequence[Path], pattern: str, record: type[T], fix: str) -
     out = []
     for file in (f for path in paths if path.is_dir() for f in sorted(path.rglob(pattern))):
         try:
-            value = json_value(regular(file).read_bytes())
+            value = with_names_of_one_line(json_value(regular(file).read_bytes()))
         except (OSError, ValueError) as err:
             raise DataError(f"{file}: cannot be read ({err})", fix) from None
         if not isinstance(value, dict):

@@ -28,7 +28,9 @@ from mrag_eval.platform import (
     name_of_model,
     names_of_models,
     number_of,
+    one_line,
     regular,
+    with_names_of_one_line,
     with_version,
     write_whole,
 )
@@ -312,7 +314,7 @@ def _later(
         fix = f"judge the run again, or remove {path}"
         content = _json_of(path, fix)
         check_version(content if isinstance(content, dict) else {}, str(path))
-        later = from_json(LaterVerdicts, finite(content), str(path), fix)
+        later = from_json(LaterVerdicts, finite(with_names_of_one_line(content)), str(path), fix)
         alone, why = path, f"{samples.name} {'is not beside it' if samples_state is None else 'holds other votes'}"
     if later is not None and samples_state is not None and sha256_file(samples) == later.samples:
         return later
@@ -373,6 +375,7 @@ def read_result_file(path: Path) -> ResultFile:
     if not isinstance(content, dict) or not isinstance(content.get("configs"), dict):
         raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", "name the results_*.json of a run")
     # scores that are no numbers are missing with a reason; settings that are none, without
+    content = with_names_of_one_line(content)
     configs, content = content["configs"], finite(content)
     leaves = {}
     for task, config in configs.items():
@@ -420,4 +423,4 @@ def _called(content: Mapping[str, Any]) -> str:
     if isinstance(run.get("model"), str) and not {*keys} & {*NAMING_ARGUMENTS}:
         return str(run["model"])
     named = args.get("pretrained") or args.get("model") if isinstance(args, Mapping) else None
-    return str(content.get("model_name") or named or run.get("model") or "unnamed model")
+    return one_line(str(content.get("model_name") or named or run.get("model") or "unnamed model"))

@@ -12,7 +12,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import DataError, hidden, json_value, names_of_models, regular, task_and_date, write_whole
+from mrag_eval.platform import (
+    DataError,
+    hidden,
+    json_value,
+    names_of_models,
+    regular,
+    task_and_date,
+    with_names_of_one_line,
+    write_whole,
+)
 from mrag_eval.report.files._results import LaterVerdicts, ResultFile, read_result_file, with_later_verdicts
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
@@ -108,7 +117,7 @@ def _read(path: Path) -> list[Sample]:
             continue
         where = f"{path}, line {number}"
         try:
-            sample = json_value(line, lax=True)
+            sample = with_names_of_one_line(json_value(line, lax=True))
         except ValueError:
             raise DataError(
                 f"{where}: not JSON", "the run may have been cut off while it wrote: run it again"

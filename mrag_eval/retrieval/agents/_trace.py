@@ -16,7 +16,15 @@ from mrag_eval.core import (
     language_name,
     titled,
 )
-from mrag_eval.platform import DataError, JsonFault, json_value, number_of, readable, task_and_date
+from mrag_eval.platform import (
+    DataError,
+    JsonFault,
+    json_value,
+    number_of,
+    readable,
+    task_and_date,
+    with_names_of_one_line,
+)
 
 _RULE = "─" * 72
 _NEXT = "name the output folder of a run with retrieval.mode=coral and --log_samples, or its samples"
@@ -84,7 +92,7 @@ def _records(path: Path) -> Iterator[TracedQuestion]:
     with readable(path, _NEXT), path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record = json_value(line, lax=True)
+                record = with_names_of_one_line(json_value(line, lax=True))
             except JsonFault as err:
                 raise DataError(
                     f"{path}, line {number}: not JSON ({err.reason})",

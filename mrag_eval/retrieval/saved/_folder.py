@@ -29,6 +29,7 @@ from mrag_eval.platform import (
     lines_of,
     path_fault,
     replaced,
+    with_names_of_one_line,
     write_whole,
 )
 from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, ManifestEntry, read_manifest
@@ -252,7 +253,7 @@ def records_of(
                 if not isinstance(record, dict) or not {"id", "row", "passages"} <= record.keys():
                     raise DataError(f"{shown}, line {number}: not a row", remedy)
                 check_id(str(record["id"]), f"{shown}, line {number}")
-                yield record
+                yield with_names_of_one_line(record)
     except OSError as error:
         raise DataError(f"{shown} cannot be read: {error.strerror or error}", remedy) from None
     if sha256 is not None and digest.hexdigest() != sha256:

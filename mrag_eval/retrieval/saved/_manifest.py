@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mrag_eval.platform import DataError, fault_in, from_json, json_value, regular, whole
+from mrag_eval.platform import DataError, fault_in, from_json, json_value, regular, whole, with_names_of_one_line
 
 FORMAT = "mrag_eval retrieved rows/1"
 MANIFEST = "manifest.json"
@@ -52,7 +52,7 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
     """
     try:
         with regular(path).open("rb") as file:
-            body = json_value(whole(file, path).decode("utf-8", "surrogatepass"))
+            body = with_names_of_one_line(json_value(whole(file, path).decode("utf-8", "surrogatepass")))
         if body["format"] != FORMAT:
             raise DataError(
                 f"{shown}: its format is {body['format']!r:.80}, this version reads {FORMAT!r}",
