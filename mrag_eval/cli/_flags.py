@@ -192,8 +192,21 @@ def check_model(asked: Mapping[str, Any]) -> None:
     harness.check_model(asked.get("model", "hf"), pairs_of(asked.get("model_args")), hint, asked.get("device"))
 
 
-def check_for_tasks(asked: Mapping[str, Any], samples: Mapping[str, Any] | None, tasks: Iterable[str]) -> None:
-    """Raise ConfigError for flags that a run of these tasks, all of them ours, cannot have."""
+def check_for_tasks(
+    asked: Mapping[str, Any], samples: Mapping[str, Any] | None, tasks: Iterable[str], names: Iterable[str]
+) -> None:
+    """Raise ConfigError for flags that a run of these tasks, all of them ours, cannot have.
+
+    ``names`` are those of all tasks, groups and tags.
+    """
+    from mrag_eval.config import unread
+    from mrag_eval.datasets import LOADERS
+
+    for key, close in unread(pairs_of(asked.get("metadata")), {*names, *LOADERS}).items():
+        raise ConfigError(
+            f"--metadata {key}: no task reads it" + (f"; did you mean {', '.join(close)}?" if close else ""),
+            "leave it out, or name a setting: docs/reference/configuration.md",
+        )
     if asked.get("num_fewshot"):
         raise ConfigError(
             f"--num_fewshot {asked['num_fewshot']}: retrieval tasks have no examples to show", "leave --num_fewshot out"

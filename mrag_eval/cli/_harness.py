@@ -104,7 +104,7 @@ def built_tasks(arguments: Sequence[str]) -> tuple[dict[str, RagTask], dict[str,
     _check_needs(wanted, manager, asked, given, ahead=True)
     with blaming(given):
         found = _ours(wanted, manager)
-    check_for_tasks(asked, samples, found)
+    check_for_tasks(asked, samples, found, manager.all_tasks)
     check_tasks(found.values(), judged=False)
     return found, samples
 
@@ -225,7 +225,7 @@ def _evaluate(
     # a wrong setting, file or corpus is reported before the model is loaded
     with blaming(include):
         settings["tasks"], built = load_tasks(manager, list(names))
-    check_for_tasks(asked, settings["samples"], built)
+    check_for_tasks(asked, settings["samples"], built, manager.all_tasks)
     check_tasks(built.values(), judged=not config.predict_only)
     first.rows_of(built, config.limit, settings["samples"])
     results = evaluate(settings, manager, config.output_path)

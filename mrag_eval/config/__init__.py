@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SOURCES,
         UNKNOWN,
         Differs,
+        Harmless,
         Measurement,
         Role,
         by_block,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         upper_bound,
     )
     from mrag_eval.config._overlay import overlaid
+    from mrag_eval.config._overrides import CONTEXT_METADATA, unread
     from mrag_eval.config._prompt import Prompt
     from mrag_eval.config._provenance import package_versions, provenance
     from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
@@ -85,6 +87,7 @@ __all__ = [
     "ALL_BUT_THE_MODEL",
     "BLOCKS",
     "CENTERED",
+    "CONTEXT_METADATA",
     "CONTEXT_PAIR",
     "CORRECT",
     "DECIDING",
@@ -120,6 +123,7 @@ __all__ = [
     "Given",
     "Grounded",
     "GroundedByPanel",
+    "Harmless",
     "Judge",
     "Languages",
     "Listed",
@@ -180,6 +184,7 @@ __all__ = [
     "unknown_name",
     "unlisted",
     "unmeasured",
+    "unread",
     "upper_bound",
     "validated",
     "verdict_metrics",

@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from mrag_eval.config._modes import mode_named
 from mrag_eval.config._task import TaskBlocks
@@ -25,6 +24,7 @@ from mrag_eval.platform import (
     check_version,
     content_key,
     from_json,
+    header_has_key,
     name_of_model,
     place_by_content,
     read_yaml,
@@ -76,6 +76,8 @@ _NAMING = ("model", "name", "kind")
 # A text of letters and digits is a hash from this length on, of which people read the beginning.
 _HASH = 40
 _READ = 8
+# The end of a key whose last part is a header that carries a key.
+_SECRET = ".{secret}"
 _FIX = "run again with this version of mrag-eval"
 
 
@@ -142,8 +144,8 @@ class Measurement:
         found = self.flat(roles)
         return {
             key: _compared(key, value)
-            for key, (_, value) in found.items()
-            if harmless(key) is None or _is_the_only_name(key, found)
+            for key, (role, value) in found.items()
+            if harmless(key, role) is None or _is_the_only_name(key, found)
         }
 
     def portable(self) -> dict[str, Any]:
@@ -291,20 +293,48 @@ def _missing(one: Differs) -> str | None:
     return "first" if one.first is None else "second" if one.second is None else None
 
 
+class Harmless(NamedTuple):
+    """What may differ between two runs of one measurement, and why.
+
+    Attributes:
+        role: the role in whose keys it is; None for all of them.
+        key: a dotted key, in which ``*`` is any part and ``{secret}`` the name of a header that carries a key.
+        block: the key holds others, which may differ as well; else it is one leaf.
+        reason: why it may differ.
+    """
+
+    role: Role | None
+    key: str
+    block: bool
+    reason: str
+
+    def holds(self, key: str) -> bool:
+        """Return whether the entry means a key."""
+        if self.key.endswith(_SECRET):
+            above, _, name = key.rpartition(".")
+            return fnmatchcase(above, self.key.removesuffix(_SECRET)) and header_has_key(name)
+        return key == self.key or (self.block and key.startswith(f"{self.key}.")) or fnmatchcase(key, self.key)
+
+
 @cache
-def harmless_keys() -> Mapping[str, str]:
-    """Return the keys, or blocks of keys, in which records may differ, with the reasons."""
-    return MappingProxyType(read_yaml(Path(__file__).with_name("harmless.yaml"), as_text=True))
+def harmless_keys() -> tuple[Harmless, ...]:
+    """Return the keys, and blocks of keys, in which records may differ."""
+    listed = read_yaml(Path(__file__).with_name("harmless.yaml"), as_text=True)
+    return tuple(
+        Harmless(None if role == "any" else role, key.removesuffix(".**"), key.endswith(".**"), reason)
+        for role, entries in listed.items()
+        for key, reason in entries.items()
+    )
 
 
 @lru_cache(maxsize=4096)
-def harmless(key: str) -> str | None:
-    """Return why a key may differ between two runs of the same measurement; None if it may not."""
-    known = harmless_keys()
-    exact = known.get(key)
-    if exact is not None:
-        return exact
-    return next((why for name, why in known.items() if key.startswith(f"{name}.") or fnmatchcase(key, name)), None)
+def harmless(key: str, role: Role | None = None) -> str | None:
+    """Return why a key may differ between two runs of the same measurement; None if it may not.
+
+    Without a ``role``, the key is that of a setting or of any other role: names stand for one of them alone.
+    """
+    found = (one for one in harmless_keys() if None in (role, one.role) or role == one.role)
+    return next((one.reason for one in found if one.holds(key)), None)
 
 
 def is_named(key: str, names: Sequence[str]) -> bool:

@@ -7,18 +7,27 @@ wins: no prefix, then the benchmark, then groups and tags, then the task itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from mrag_eval.config._agent import Agent
 from mrag_eval.config._includes import BLOCKS
+from mrag_eval.config._judge import Judge
+from mrag_eval.config._prompt import Prompt
+from mrag_eval.config._retrieval import Retrieval
 from mrag_eval.config._validation import deep_merge, undotted
 from mrag_eval.platform import ConfigError, close_match
 
-# Keys kept of the harness's metadata: it merges all model arguments, secrets among them, into every task's.
-KEPT_METADATA = ("version", "config_source", "pretrained", "model", "gguf_file", "max_length", "max_model_len")
+# Keys of the harness's metadata that bound prompts and name the model.
+CONTEXT_METADATA = ("pretrained", "model", "gguf_file", "max_length", "max_model_len")
+# Keys kept of that metadata: the harness merges all model arguments, secrets among them, into every task's.
+KEPT_METADATA = ("version", "config_source", *CONTEXT_METADATA)
+# Keys that nobody reads are told with that many that are read.
+_NEIGHBOURS = 3
 METADATA = """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'"""
 
 
@@ -73,6 +82,34 @@ def settings_given(
         for (one, left), (other, right) in combinations(given.items(), 2):
             _check_agreement((one, left), (other, right), where)
     return deep_merge(*(undotted(flat) for _, given in sorted(by_level.items()) for flat in given.values()))
+
+
+def unread(metadata: Mapping[str, Any], names: Collection[str]) -> dict[str, list[str]]:
+    """Return the keys of ``--metadata`` that no task of ours reads, each with the settings whose names are closest.
+
+    ``names`` are those of tasks, groups, tags and benchmarks, under which settings may be.
+    """
+    wrong = [
+        str(key)
+        for key, value in metadata.items()
+        if key not in (*KEPT_METADATA, *names)
+        and not _split(str(key))[1]
+        and not (isinstance(value, Mapping) and _holds_blocks(value))
+    ]
+    return {key: _closest(key) for key in wrong}
+
+
+def _closest(key: str) -> list[str]:
+    blocks = {"retrieval": Retrieval(), "agent": Agent(), "prompt": Prompt(), "judge": Judge()}
+    settings = [*_flat({name: block.model_dump() for name, block in blocks.items()}), *CONTEXT_METADATA]
+    words = {*key.lower().split("_")}
+
+    def alike(setting: str) -> tuple[int, float]:
+        name = setting.rpartition(".")[2]
+        return len(words & {*name.split("_")}), SequenceMatcher(None, key.lower(), name).ratio()
+
+    found = sorted(settings, key=alike, reverse=True)[:_NEIGHBOURS]
+    return [setting for setting in found if alike(setting) > (0, 0.6)]
 
 
 class _Run:

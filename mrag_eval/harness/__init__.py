@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mrag_eval.harness._run import (
         config_file_settings,
         evaluate,
+        metadata_of_command,
         run_parser,
         run_settings,
         score_table,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -34,6 +35,16 @@ def run_parser() -> ArgumentParser:
     parser = _Flags(prog="mrag-eval", add_help=False)
     Run.create(parser.add_subparsers(dest="command"))
     return parser
+
+
+def metadata_of_command() -> Mapping[str, Any]:
+    """Return what ``--metadata`` of the harness's own command says; empty if that cannot be told."""
+    words = sys.argv[1:]
+    try:
+        found = run_parser().parse_known_args(words if words[:1] == ["run"] else ["run", *words])[0].metadata
+    except (ConfigError, ValueError, SystemExit):
+        return {}
+    return found if isinstance(found, Mapping) else {}
 
 
 @cache

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         without_conflict,
     )
     from mrag_eval.platform._keys import (
+        header_has_key,
         keep_header,
         keep_key,
         keep_pair,

@@ -76,6 +76,11 @@ def keep_pair(value: str, where: str) -> str:
     return value
 
 
+def header_has_key(name: str) -> bool:
+    """Return whether a header of this name carries a key; any other may choose what answers."""
+    return names_secret(name) or _NAMED_HEADER.search(name) is not None
+
+
 def keep_header(name: str, value: str, where: str) -> None:
     """Hide the value of a header, and the key after its scheme (``Bearer``), unless the header is a public one.
 
@@ -86,7 +91,7 @@ def keep_header(name: str, value: str, where: str) -> None:
     scheme, _, key = value.strip().rpartition(" ")
     if name.lower() in _PUBLIC_HEADERS or not key or (not scheme and key.lower() in ("bearer", "basic")):
         return
-    if names_secret(name) or _NAMED_HEADER.search(name):
+    if header_has_key(name):
         keep_pair(_decoded(key), where) if scheme.lower() == "basic" else keep_key(key, where)
     if not is_plain(value.strip()) and not is_stand_in(key):
         keep_secret(value.strip())

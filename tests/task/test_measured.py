@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import subprocess
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,10 +18,13 @@ from lm_eval.config.task import TaskConfig
 from lm_eval.tasks import TaskManager
 from pydantic import BaseModel
 
+from mrag_eval.cli import main
 from mrag_eval.config import (
+    CONTEXT_METADATA,
     DECIDING,
     ROLES,
     Agent,
+    Harmless,
     Judge,
     Measurement,
     ModelSpec,
@@ -34,6 +38,8 @@ from mrag_eval.config import (
     read_task_yaml,
     setting_of,
     split_config,
+    undotted,
+    unread,
 )
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.judging import Panel, prompt_texts
@@ -42,6 +48,7 @@ from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import tasks_folder
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.scoring import METRIC_NAMES, panel_of
+from tests.programs import Programs
 from tests.task.test_hook import build
 from tests.task.test_hook import run as run_small
 from tests.worlds.judges import ScriptedJudge, supports
@@ -185,9 +192,80 @@ def test_what_is_declared_harmless_exists() -> None:
         "limit",
         "use_cache",
     }
-    for key in harmless_keys():
+    for one in harmless_keys():
+        key = one.key
         if not key.startswith("*."):
             assert key in known | blocks | of_the_run | {"metrics"} or key.startswith(elsewhere), key
+
+
+@pytest.mark.parametrize("one", harmless_keys(), ids=lambda one: one.key)
+def test_a_harmless_entry_means_what_it_says_and_no_more(one: Harmless) -> None:
+    """Plant a marker in its leaf, below it, beside it, and in another role: the entry's reason, or a difference."""
+    roles = [one.role] if one.role is not None else DECIDING
+    name = one.key.replace("*.", "planted.").replace("{secret}", "Authorization")
+    places = {name: True, f"{name}.below": one.block, f"{name}.below.further": one.block, f"{name}x": False}
+    if "{secret}" in one.key:
+        places = {name: True, "planted.header.X-Model-Variant": False, "planted.header.X-Api-Key": True}
+    for role in DECIDING:
+        for place, may in places.items():
+            first, other = (Measurement("t").adding(role, undotted({place: text})) for text in ("A", "B"))
+            wanted = may and role in roles
+            found = keys(first, other)
+            # an address counts where no model is named beside it
+            alone = place.rpartition(".")[2] in ("base_url", "url")
+            assert (found == set()) == (wanted and not alone), (role, place, found)
+            assert (first.sha256 == other.sha256) == (wanted and not alone)
+            assert (harmless(place, role) == one.reason) == wanted
+
+
+@pytest.mark.parametrize("key", CONTEXT_METADATA)
+def test_metadata_that_bounds_prompts_is_a_setting_unless_it_is_an_argument(key: str, tasks: Path) -> None:
+    content = json.loads(json.dumps(run_small(tasks, limit=1), default=str))
+    found = []
+    for value in ("512", "4096"):
+        content["configs"]["small"]["metadata"][key] = value
+        found.append(measurement_of(content, "small", "here"))
+    one, other = found
+    assert one is not None
+    assert other is not None
+    assert keys(one, other) == {f"context.{key}"}
+    content["config"] = {"model": "hf", "model_args": {key: 4096}}
+    as_argument = measurement_of(content, "small", "here")
+    assert as_argument is not None
+    assert "context" not in as_argument.setting
+
+
+@pytest.mark.parametrize(
+    ("key", "close"),
+    [
+        ("language_instruction", "prompt.name_language"),
+        ("max_tokens", "prompt.max_tokens"),
+        ("modes", "retrieval.mode"),
+        ("panels", "judge.panel"),
+        ("xyzzy", None),
+    ],
+)
+def test_metadata_that_nobody_reads_is_named_with_its_neighbours(key: str, close: str | None) -> None:
+    (found,) = unread({key: "en", "retrieval.k": 3, "small": {"retrieval.k": 4}, "max_length": 5}, {"small"}).values()
+    assert (close in found) if close else found == []
+
+
+def test_a_run_refuses_metadata_that_nobody_reads(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], programs: Programs
+) -> None:
+    """The stock command, which reads it for other tasks, names it."""
+    monkeypatch.chdir(tasks)
+    words = ["--model", "oracle_answer", "--tasks", "small", "--include_path", ".", "--limit", "1"]
+    words += ["--metadata", "language_instruction=en"]
+    with pytest.raises(SystemExit) as done:
+        main(["run", *words])
+    assert done.value.code == 2
+    said = capsys.readouterr().err
+    assert "--metadata language_instruction: no task reads it; did you mean " in said
+    assert "prompt.name_language" in said
+    stock = [str(programs / "lm_eval"), "run", "--model", "dummy", *words[2:]]
+    shown = subprocess.run(stock, capture_output=True, text=True, cwd=tasks, check=False)
+    assert shown.stderr.count("--metadata language_instruction: none of our tasks reads it") == 1, shown.stderr
 
 
 def test_no_name_stands_for_two_roles(tasks: Path) -> None:
@@ -379,7 +457,7 @@ def test_two_texts_are_never_one(tasks: Path, pair: tuple[Any, Any]) -> None:
     for role in DECIDING:
         for key in _texts_in(getattr(record, role)):
             one, other = (replace(record, **{role: _with(getattr(record, role), key, text)}) for text in pair)
-            if harmless(key) is None:
+            if harmless(key, role) is None:
                 assert keys(one, other) == {key}, key
                 assert one.sha256 != other.sha256, key
                 assert keys(*(Measurement.from_dict(each.portable(), "here") for each in (one, other))) == {key}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mrag_eval.config import Measurement
+from mrag_eval.config import CONTEXT_METADATA, Measurement
 from mrag_eval.scoring import tell_metrics
 
 # Keys of the harness's record that seed a sampled reply, with its defaults.
@@ -27,8 +27,17 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     run = content.get("config")
     run = run if isinstance(run, Mapping) else {}
     record = record.adding("subject", _subject(run, content))
+    record = record.adding("setting", _context(content["configs"][task], record.subject["model_args"]))
     seeds = {key: run[key] for key, default in _SEEDS.items() if run.get(key) not in (None, default)}
     return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
+
+
+def _context(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata that bounds prompts, or names another model than the run's, and that no argument gives."""
+    metadata = config.get("metadata")
+    given = metadata if isinstance(metadata, Mapping) else {}
+    found = {key: given[key] for key in CONTEXT_METADATA if key in given and str(given[key]) != arguments.get(key)}
+    return {"context": found} if found else {}
 
 
 def _subject(run: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,12 +46,17 @@ def _subject(run: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, An
     return {**found, "model_args": _arguments(run.get("model_args"))}
 
 
-def _arguments(given: Any) -> dict[str, str]:
-    """Return the model's arguments as texts, however they were given: the harness reads numbers from both forms."""
+def _arguments(given: Any) -> dict[str, Any]:
+    """Return the model's arguments as texts, however they were given: the harness reads numbers from both forms.
+
+    Those in a mapping, such as headers, stay in it.
+    """
     if isinstance(given, str):
         pairs = (part.partition("=") for part in given.split(",") if part.strip())
         return {key.strip(): value.strip() for key, _, value in pairs}
-    return {str(key): str(value) for key, value in given.items()} if isinstance(given, Mapping) else {}
+    if not isinstance(given, Mapping):
+        return {}
+    return {str(key): _arguments(value) if isinstance(value, Mapping) else str(value) for key, value in given.items()}
 
 
 def _is_sampled(record: Measurement) -> bool:

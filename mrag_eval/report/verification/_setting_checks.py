@@ -16,7 +16,7 @@ from mrag_eval.scoring import RowRecord
 # Blocks of the configuration that the record repeats, by the role under which it does.
 _REPEATED = {"prompt": "setting", "judge": "setting", "agent": "setting", "source": "data", "index": "data"}
 # Keys that the record alone has: the version is in the metadata, and without a judge some metrics are left out.
-_OF_THE_RECORD = ("metrics", "run", "seeds", "texts", "version")
+_OF_THE_RECORD = ("context", "metrics", "run", "seeds", "texts", "version")
 # Keys of which the record has the value that follows from the others.
 _RESOLVED = ("retrieval.depth",)
 

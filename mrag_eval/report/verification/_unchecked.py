@@ -86,7 +86,11 @@ _UNUSED = (
     *("metric_list", "repeats", "should_decontaminate", "tag"),
 )
 # Harmless in a comparison, and still compared with what is here.
-_HARMLESS = {*harmless_keys()} - {"source.published", "source.corpus.published", "source.corpus.recipe"}
+_HARMLESS = {one.key.replace("{secret}", "*") for one in harmless_keys()} - {
+    "source.published",
+    "source.corpus.published",
+    "source.corpus.recipe",
+}
 UNCHECKED = (
     Unchecked("that the replies are the model's", lambda run: True, ("resps", "filtered_resps")),
     Unchecked(
