@@ -7,7 +7,7 @@ from mrag_eval.platform import lazy_door
 if TYPE_CHECKING:
     from mrag_eval.models._answering import LOCAL as LOCAL_TRANSPORT
     from mrag_eval.models._answering import OURS as ANSWERED_BY_US
-    from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering
+    from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering, asked_with
     from mrag_eval.models._asking import Answered, generate_parsed
     from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model
     from mrag_eval.models._kept import NOT_KEPT, KeptReplies
@@ -77,6 +77,7 @@ __all__ = [
     "answered_by_others",
     "answering",
     "asked_args",
+    "asked_with",
     "behind_api",
     "build_translator",
     "completion_reply",

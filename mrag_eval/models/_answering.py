@@ -78,6 +78,30 @@ def answered_by_others(asked: str, counts: Mapping[str, int]) -> str | None:
     return said if {*counts} - {asked} else None
 
 
+def asked_with(lm: Any, wanted: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the settings with which a task's requests to the evaluated model are sent, or handed to its weights.
+
+    Empty for a model of another kind, of which they are not known.
+
+    Args:
+        lm: the object of the harness.
+        wanted: the task's settings of generation; None if likelihoods are asked for.
+    """
+    from mrag_eval.harness import sends_by_http, settings_of_weights
+
+    if sends_by_http(type(lm)):
+        from mrag_eval.models._bodies import sent_settings
+
+        return sent_settings(lm, wanted)
+    from mrag_eval.models._local import runs_weights
+
+    if wanted is None or not runs_weights(type(lm)):
+        return {}
+    found = settings_of_weights(wanted, lm.max_gen_toks)
+    end = lm.tokenizer.decode(lm.eot_token_id)
+    return {**found, "until": [*found["until"], *({end} - {*found["until"]})]}
+
+
 @contextmanager
 def answering(
     asked: Any,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -90,10 +91,7 @@ class ApiModel:
             body = self.payload(Call("", [{"role": "user", "content": ""}], decoding))
         except (AssertionError, TypeError, ValueError) as err:
             raise _unfit(self.name, err) from None
-        named = body.get("model") == self.lm.model
-        return {
-            key: value for key, value in body.items() if key not in _CONVERSATION and not (named and key == "model")
-        }
+        return without_conversation(self.lm, body)
 
     def payload(self, call: Call) -> dict[str, Any]:
         """Return the JSON body in the provider's format."""
@@ -139,6 +137,12 @@ class ApiModel:
             again = 0 if reply.cut_off else BROKEN_AGAIN
             raise HttpFault("empty", f"the answer is empty ({why})", again=again)
         return replace(reply, text=text, thinking=thinking, outcome=None)
+
+
+def without_conversation(lm: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rest of a body; the name of the model only where it is not the object's."""
+    left_out = (*_CONVERSATION, *(["model"] if body.get("model") == lm.model else ()))
+    return {key: value for key, value in body.items() if key not in left_out}
 
 
 def endpoint_of(lm: Any, name: str) -> Endpoint:

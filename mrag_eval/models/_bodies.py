@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from mrag_eval.models._api import ApiModel, without_conversation
 from mrag_eval.models._spec import KEY_HEADERS
 from mrag_eval.platform import content_key, run_in_thread
 
@@ -74,8 +75,7 @@ def bodies_of(
     seen: Counter[str] = Counter()
     room = [_KEPT]
     who = api_identity(lm)
-    # the harness's class names the end of a text to the model only where it sends one request at a time
-    end = {"eos": lm.eos_string} if lm._concurrent <= 1 else {}
+    end = _end_of(lm)
 
     async def keep(
         prompts: Sequence[Any],
@@ -110,6 +110,21 @@ def bodies_of(
     with replaced(lm, get_batched_requests=keep, _concurrent=2):
         # in a thread, since the harness's class starts an event loop, which a notebook already runs here
         return bodies, run_in_thread(lambda: ask(requests))
+
+
+def _end_of(lm: Any) -> dict[str, Any]:
+    """Return the end of a text, which the harness's class names only where it sends one request at a time."""
+    return {"eos": lm.eos_string} if lm._concurrent <= 1 else {}
+
+
+def sent_settings(lm: Any, wanted: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return all that the bodies of a task's requests hold besides model and conversation.
+
+    ``wanted`` are the task's settings of generation; None if likelihoods are asked for.
+    """
+    probe: Any = [{"role": "user", "content": ""}] if ApiModel(lm, "").chat else ""
+    more = {"generate": wanted is not None, "gen_kwargs": copy.deepcopy(dict(wanted or {}))}
+    return without_conversation(lm, lm._create_payload(probe, seed=lm._seed, **_end_of(lm), **more))
 
 
 def api_identity(lm: Any) -> dict[str, Any]:

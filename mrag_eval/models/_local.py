@@ -137,10 +137,15 @@ def handed_over(kind: type[Any], settings: Generation) -> dict[str, Any]:
     from mrag_eval.harness import settings_of_weights
 
     wanted = _wanted(kind, settings)
-    if not (_is_a(kind, "HFLM") or _is_a(kind, "VLLM")):
+    if not runs_weights(kind):
         return wanted
     seed = {"seed": settings.seed} if _samples_by_seed(kind, settings) else {}
     return {**settings_of_weights(wanted, settings.max_tokens), **seed}
+
+
+def runs_weights(kind: type[Any]) -> bool:
+    """Return whether a class of the harness hands settings to weights as :func:`handed_over` says."""
+    return _is_a(kind, "HFLM") or _is_a(kind, "VLLM")
 
 
 def _samples_by_seed(kind: type[Any], settings: Generation) -> bool:

@@ -262,6 +262,12 @@ class TaskRows:
         asked = reranker_identity(self.blocks.retrieval)
         return found if asked is None else {**found, "reranker": asked}
 
+    def came_back(self) -> dict[str, Any]:
+        """Return what came back from the seats that were asked here, by role."""
+        translator = None if self.translator is None else self.translator.seat
+        seats = {**self._source.seats(), **({} if translator is None else {"translator": translator})}
+        return {role: seat.came_back.as_dict() for role, seat in seats.items()}
+
     def as_record(self) -> dict[str, Any]:
         """Return the sources of rows and passages, for the results."""
         out: dict[str, Any] = {

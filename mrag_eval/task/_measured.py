@@ -14,7 +14,7 @@ from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
 from mrag_eval.judging import JudgingStage
 from mrag_eval.languages import RELIABILITY_FILE, changed_languages
-from mrag_eval.models import Answering
+from mrag_eval.models import Answering, asked_with
 from mrag_eval.planning import shipped
 from mrag_eval.platform import content_key, to_json
 from mrag_eval.retrieval import TaskRows
@@ -60,7 +60,7 @@ def measured(
     official = shipped(task)
     return Measurement(
         task,
-        subject={} if now is None else _subject(now, answered),
+        subject={} if now is None else _subject(now, answered, harness),
         setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
         instrument={
             **supply.instruments(),
@@ -77,16 +77,25 @@ def measured(
             "ran": {"rows": len(rows), "of": len(supply.docs), "ids": content_key(sorted(rows))},
         },
         environment={"versions": package_versions()},
-        outcome={} if scores is None or scores.prompts is None else {"prompts": to_json(scores.prompts)},
+        outcome={} if scores is None else _outcome(scores, {**supply.came_back(), **verdicts.came_back()}),
         shipped=None if official is None else official.sha256,
         unknown=() if now is not None else ("the model and the flags of the run",),
     )
 
 
-def _subject(now: Running, answered: Answering | None) -> dict[str, Any]:
+def _outcome(scores: TaskScores, seats: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what came of a run: prompts that were cut, and what came back from the seats that were asked."""
+    asked = {name: found for name, found in seats.items() if any(found.values())}
+    prompts = {} if scores.prompts is None else {"prompts": to_json(scores.prompts)}
+    return {**prompts, **({"seats": asked} if asked else {})}
+
+
+def _subject(now: Running, answered: Answering | None, harness: Mapping[str, Any]) -> dict[str, Any]:
     applied = now.arguments.get("apply_chat_template")
     template = now.lm.chat_template(applied) if applied else None
+    wanted = harness.get("generation_kwargs") if harness.get("output_type") == "generate_until" else None
     return {
+        "generation": asked_with(now.lm, wanted),
         "chat_template_applied": bool(applied),
         "chat_template_name": applied if isinstance(applied, str) else None,
         "chat_template_sha256": sha256(template.encode()).hexdigest() if template else None,

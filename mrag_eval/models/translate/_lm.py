@@ -50,21 +50,21 @@ class LmBackend:
         # not the model's own ledger, since others may use the same model
         self._ledger = Ledger()
         asked = {} if max_tokens is None else {"max_tokens": max_tokens}
-        self._seat = model.seat("translator", asked=asked, prompts={"translation": self._template.sha256})
-        self._max_tokens = self._seat.decoding.max_tokens
+        self.seat = model.seat("translator", asked=asked, prompts={"translation": self._template.sha256})
+        self._max_tokens = self.seat.decoding.max_tokens
         self._limit, self._alone = longest_piece(self._max_tokens), longest_sentence(self._max_tokens)
 
     def fingerprint(self, text: Text) -> Any:
         cut = [PIECES_VERSION] if self._is_long(text) else []
-        return ["lm", self._seat.identity, self._conversation(text), *cut]
+        return ["lm", self.seat.identity, self._conversation(text), *cut]
 
     def identity(self) -> dict[str, Any]:
-        return {"backend": "lm", **self._seat.identity, "pieces": PIECES_VERSION}
+        return {"backend": "lm", **self.seat.identity, "pieces": PIECES_VERSION}
 
     def translate(self, texts: Sequence[Text]) -> Iterator[tuple[int, Translated]]:
         cut = [self._pieces(text) for text in texts]
         total = sum(map(len, cut))
-        with Wait(f"translating with {self._seat.name}", total, "texts" if total == len(texts) else "pieces") as wait:
+        with Wait(f"translating with {self.seat.name}", total, "texts" if total == len(texts) else "pieces") as wait:
             for start, end in _batches(cut):
                 asked = [piece for pieces in cut[start:end] for piece in (_stripped(pieces) if pieces[1:] else pieces)]
                 done = iter(self._translated(asked, wait))
@@ -108,7 +108,7 @@ class LmBackend:
     def _answers(self, pieces: Sequence[Text], on_reply: OnReply | None = None) -> list[Answered[str]]:
         began = time.perf_counter()
         answers = generate_parsed(
-            self._seat,
+            self.seat,
             [self._conversation(piece) for piece in pieces],
             _translation,
             on_reply=on_reply,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Failure, TextKind, is_language, normalize_language, same_language
+from mrag_eval.models._seat import Seat
 from mrag_eval.models.translate._backend import Backend, Text, Translated
 from mrag_eval.models.translate._pieces import packed
 from mrag_eval.models.translate._table import add_to_table
@@ -236,6 +237,11 @@ class Translator:
 
     def _identity(self) -> dict[str, Any]:
         return {**self._backend.identity(), "check_language": self._check}
+
+    @property
+    def seat(self) -> Seat | None:
+        """Return the seat that translates; None if no model is asked."""
+        return getattr(self._backend, "seat", None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form for results files: the translator's identity, the counts of each kind, and the cost."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrag_eval.config import CONTEXT_METADATA, Measurement
+from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.scoring import tell_metrics
 
 # Keys of the harness's record that seed a sampled reply, with its defaults.
@@ -29,6 +30,9 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     record = record.adding("subject", _subject(run, content))
     record = record.adding("setting", _context(content["configs"][task], record.subject["model_args"]))
     seeds = {key: run[key] for key, default in _SEEDS.items() if run.get(key) not in (None, default)}
+    # requests to an API hold a seed of their own, which --seed does not change
+    if record.subject.get("transport") == ANSWERED_BY_US and record.subject.get("generation"):
+        return record
     return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
 
 

@@ -108,6 +108,7 @@ UNCHECKED = (
             *_under("results:", "config", "model_name", "fewshot_as_multiturn", "max_length", "eot_token_id"),
             *_under("results:tokenizer_", "pad_token", "eos_token", "bos_token"),
             *_under("results:configs.*.", "metadata", "answering.model", "measurement.subject.chat_template_name"),
+            "results:configs.*.measurement.subject.generation",
         ),
     ),
     Unchecked(
@@ -118,7 +119,7 @@ UNCHECKED = (
     Unchecked(
         "settings of the models that judged, planned, translated or reranked, and the names that nothing repeats",
         lambda run: bool(run.here.leaf.config.setting("measurement.instrument")),
-        _under("results:configs.*.", "provenance.models", "measurement.instrument"),
+        _under("results:configs.*.", "provenance.models", "measurement.instrument", "measurement.outcome.seats"),
     ),
     Unchecked(
         "settings of a search, in a mode that searches nothing",

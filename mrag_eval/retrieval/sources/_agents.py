@@ -80,6 +80,12 @@ class AgentLoop(IndexSearch):
         """Return the evaluated model, if it plans or criticises."""
         return None if self._agents is None else self._agents.evaluated
 
+    def seats(self) -> dict[str, models.Seat]:
+        """Return planner, critic, and the critic that decides whether documents are enough."""
+        agents = self._agents
+        asked = {} if agents is None else {"planner": agents.planner, "critic": agents.critic}
+        return asked if agents is None else {**asked, "sufficiency": agents.sufficiency}
+
     def models(self) -> dict[str, Any]:
         """Return planner and critic; empty if this machine has none."""
         return {} if self._agents is None else self._agents.identities

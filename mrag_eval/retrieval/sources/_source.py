@@ -126,6 +126,10 @@ class Source(Protocol):
             "choose a mode that searches: retrieval.mode",
         )
 
+    def seats(self) -> dict[str, models.Seat]:
+        """Return the seats that were asked for passages, by role."""
+        return {}
+
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the passages, beyond the ``retrieval`` block: ``corpus``, ``agent``.
 
