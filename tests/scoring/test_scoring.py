@@ -14,6 +14,7 @@ from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,
+    Answer,
     RowRecord,
     parse_answer,
     published_name,
@@ -79,6 +80,23 @@ def test_thinking_that_was_cut_off_holds_no_answer(reply: str) -> None:
 )
 def test_a_short_answer_is_on_its_own_line(reply: str, answer: str) -> None:
     assert parse_answer(reply, "line").text == answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "may_decline", "answer"),
+    [
+        ("<answer>a</answer> rather <answer>b</answer>", False, Answer("b", tagged=True)),
+        ("<answer>a</answer> rather <answer>b", False, Answer("b", tagged=True)),
+        ("<answer>None</answer>", True, Answer("None", tagged=True, declined=True)),
+        ("<answer>'none.'</answer>", True, Answer("'none.'", tagged=True, declined=True)),
+        ("<answer>Nonesuch</answer>", True, Answer("Nonesuch", tagged=True, declined=False)),
+        # what was not offered is an answer
+        ("<answer>None</answer>", False, Answer("None", tagged=True)),
+        ("None", True, Answer("None", tagged=False, declined=False)),
+    ],
+)
+def test_the_last_tag_counts_and_declines_where_that_was_offered(reply: str, may_decline: bool, answer: Answer) -> None:
+    assert parse_answer(reply, "tag", may_decline=may_decline) == answer
 
 
 def test_unscored_rows_have_a_reason() -> None:
