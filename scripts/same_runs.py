@@ -271,16 +271,21 @@ class Maker:
         target.write_text(self.plain(path.read_text("utf-8", errors="replace")), "utf-8")
 
     def plain(self, text: str) -> str:
-        """Replace folders, addresses, dates and seconds."""
+        """Replace folders, and dates in names of files."""
         for place, word in ((self.home, "HOME"), (self.tree, "TREE"), (Path(sys.prefix), "PREFIX")):
             text = text.replace(str(place), word).replace(str(place).replace("/", "__"), word)
-        for pattern, word in PLAN["plain"].items():
-            text = re.sub(pattern, word, text)
-        return text
+        return plain(text)
 
     def close(self) -> None:
         self.server.close()
         self.programs.close()
+
+
+def plain(text: str) -> str:
+    """Replace addresses, dates and seconds in a text."""
+    for pattern, word in PLAN["plain"].items():
+        text = re.sub(pattern, word, text)
+    return text
 
 
 def commands(text: str) -> list[str]:
@@ -333,16 +338,16 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
 
 
 def content(path: Path) -> dict[str, Any]:
-    """Return the leaves of a kept file: of JSON its values, else its lines."""
-    text = path.read_text("utf-8")
+    """Return the leaves of a kept file: of JSON its values but those that no two calls share, else its lines."""
+    text = plain(path.read_text("utf-8"))
     try:
-        if path.suffix == ".jsonl":
-            return dict(leaves([json.loads(line) for line in text.splitlines()]))
-        if path.suffix == ".json":
-            return dict(leaves(json.loads(text)))
+        if path.suffix in (".json", ".jsonl"):
+            whole = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+            return {key: value for key, value in leaves(whole) if not re.search(PLAN["volatile"], key)}
     except ValueError:
-        pass
-    return {f"line {number}": line for number, line in enumerate(text.splitlines(), 1)}
+        pass  # its lines
+    lines = (line for line in text.splitlines() if line.strip() and not re.search(PLAN["noise"], line[:300]))
+    return {f"line {number}": line for number, line in enumerate(lines, 1)}
 
 
 def renamed(key: str) -> str:
@@ -360,9 +365,15 @@ def meant(file: str, key: str) -> str | None:
     return None
 
 
+def files_of(home: Path) -> list[Path]:
+    """Return the files below a folder, in order."""
+    return sorted(path for path in home.rglob("*") if path.is_file())
+
+
 def compare(old: Path, new: Path, shown: int) -> int:
     """Print the differences between two folders, alike ones together; return how many are not meant."""
-    files = [{str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()} for home in (old, new)]
+    places = [{plain(str(path.relative_to(home))): path for path in files_of(home)} for home in (old, new)]
+    files = [{*place} for place in places]
     found: dict[str, list[tuple[str, str, Any, Any]]] = defaultdict(list)
     reasons: dict[str, int] = defaultdict(int)
     values = 0
@@ -371,8 +382,8 @@ def compare(old: Path, new: Path, shown: int) -> int:
             sides = [("there", "missing") if file in files[0] else ("missing", "there")]
             differing = [("the file", *side) for side in sides]
         else:
-            before = {renamed(key): value for key, value in content(old / file).items()}
-            after = content(new / file)
+            before = {renamed(key): value for key, value in content(places[0][file]).items()}
+            after = content(places[1][file])
             values += len(before.keys() | after.keys())
             if next(iter(before), "").startswith("line "):
                 differing = list(of_lines([*before.values()], [*after.values()]))
