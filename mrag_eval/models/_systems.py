@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -24,6 +25,7 @@ from mrag_eval.platform import (
     HttpFault,
     Transport,
     bearer,
+    code_beside,
     json_body,
     own_object,
     refuse_error,
@@ -46,8 +48,11 @@ class RagSystem(AuxModel):
             system, file = own_object(spec.system, "--model_args system")
         elif inspect.isfunction(system):
             file = Path(inspect.unwrap(system).__code__.co_filename)
-        # answers of other code must not be taken for those of this one
-        self._code = sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
+        elif system is not None:
+            place = getattr(sys.modules.get(type(system).__module__), "__file__", None)
+            file = None if place is None else Path(place)
+        # answers of other code must not be taken for those of this one; of a service's, nothing is known
+        self.code, self._file = code_beside(file), file
         self._system_spec = spec
         self._template = spec.body
         self._shape: Shape | None = shape_of_reply(spec.paths) if spec.paths else None
@@ -74,12 +79,14 @@ class RagSystem(AuxModel):
         ASKED.update(keys)
 
     def identity(self, decoding: Generation | None = None) -> dict[str, Any]:
-        """Return what decides a reply: where it is asked, how it is read, and the file of its code."""
+        """Return what decides a reply: where it is asked, how it is read, and its code."""
         ways = {"num_concurrent", "timeout", "max_retries", "max_calls", "api_key_env"}
-        return {"name": self.name, "code": self._code, **self._system_spec.model_dump(mode="json", exclude=ways)}
+        return {"name": self.name, "code": self.code, **self._system_spec.model_dump(mode="json", exclude=ways)}
 
     def _older_identity(self) -> dict[str, Any]:
-        return self.identity()
+        # a key of the former format knew one file
+        there = self._file is not None and self._file.is_file()
+        return self.identity() | {"code": sha256(self._file.read_bytes()).hexdigest() if self._file and there else None}
 
     def _built(self) -> Any:
         with self._building:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform._functions import (
         FunctionName,
         OwnFunction,
+        code_beside,
         entry_point,
         own_function,
         own_object,

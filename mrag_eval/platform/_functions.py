@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
 from mrag_eval.platform._errors import ConfigError, did_you_mean
 
 _FORMS = "name it as !function module.name, as module:name, or by the entry point of an installed package"
+_OWN_PACKAGE = __name__.partition(".")[0]
 # The file that the names under way come from; None: they are the user's.
 _READ_BACK: ContextVar[Path | None] = ContextVar("names from a file", default=None)
 
@@ -125,6 +127,26 @@ def own_object(named: str, where: str) -> tuple[Any, Path | None]:
         raise ConfigError(f"{where}: {module_name} has no '{name}'{did_you_mean(name, known)}")
     found = getattr(module, "__file__", None)
     return getattr(module, name), None if found is None else Path(found)
+
+
+def code_beside(file: Path | None) -> dict[str, str] | None:
+    """Return the hash of each loaded module from a file's folder and the folders below it, by its path there.
+
+    Modules of this package, of Python and of installed packages are left out. None if no file is there, as for what a
+    notebook defines.
+    """
+    if file is None or not file.is_file():
+        return None
+    folder, found = file.resolve().parent, {file.resolve()}
+    installed = [Path(get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
+    for name, module in [*sys.modules.items()]:
+        place = getattr(module, "__file__", None)
+        if place is None or name.partition(".")[0] == _OWN_PACKAGE:
+            continue
+        path = Path(place).resolve()
+        if path.is_relative_to(folder) and path.is_file() and not any(map(path.is_relative_to, installed)):
+            found.add(path)
+    return {path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest() for path in sorted(found)}
 
 
 def _before_name(named: str) -> str:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.config import JUDGES, Measurement, TaskBlocks, judges_of, package_versions, setting_of
 from mrag_eval.core import ANY_LANGUAGE
 from mrag_eval.datasets import sha256_file, validate_data
@@ -99,8 +100,17 @@ def _subject(now: Running, answered: Answering | None, harness: Mapping[str, Any
         "chat_template_applied": bool(applied),
         "chat_template_name": applied if isinstance(applied, str) else None,
         "chat_template_sha256": sha256(template.encode()).hexdigest() if template else None,
+        **_system(now),
         **({} if answered is None else {"transport": answered.transport, "answered_by": sorted(answered.answered_by)}),
     }
+
+
+def _system(now: Running) -> dict[str, Any]:
+    """Return the code of a system that is asked as it is: the hash of each file, or that it is not known."""
+    system = getattr(now.lm, "system", None)
+    if system is None or not isinstance(system, models.RagSystem):
+        return {}
+    return {"code": system.code or "unknown"}
 
 
 def _flags(now: Running | None, task: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,9 @@ def test_the_command_takes_a_file_a_limit_and_a_plan(
     (file,) = read_results([tmp_path / "out"])
     assert (file.model, file.run["model"]) == ("own.py:ask", "rag")
     assert file.run["model_args"] == {"model": "own.py:ask", "system": "own.py:ask"}
+    record = file.measurement("small")
+    assert record is not None
+    assert record.subject["code"] == {"own.py": sha256((tmp_path / "own.py").read_bytes()).hexdigest()}
     said = printed(capsys, "plan", *flags[:8])
     assert "evaluated model: rag own.py:ask" in said
     assert "15 calls" in said
@@ -401,5 +405,8 @@ def test_an_endpoint_by_its_address_and_paths(small: Path, tmp_path: Path, capsy
     assert {headers["Authorization"] for _, headers, _ in server.requests} == {f"Bearer {key}"}
     assert not any(key in path.read_text("utf-8") for path in (tmp_path / "out").rglob("*.json*"))
     assert file.leaves["small"].metrics["shown@k"].value == 1.0
+    record = file.measurement("small")
+    assert record is not None
+    assert record.subject["code"] == "unknown"
     (checked,) = verify([tmp_path / "out"], small)
     assert checked.of("fault") == []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,41 @@ def test_other_code_is_another_system(tmp_path: Path) -> None:
         (reply, *_) = system_of(system=f"{file}:ask").ask(QUESTIONS)
         assert (reply.text, reply.cached) == ("ab"[number], False)
         assert system_of(system=f"{file}:ask").ask(QUESTIONS)[0].cached
+
+
+def test_other_code_beside_it_is_another_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules that it loads from its folder, and below, are part of it; those that are installed are not."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "parts_of_it").mkdir()
+    (tmp_path / "own.py").write_text(
+        "import yaml, words_of_it, parts_of_it.inner\ndef ask(q):\n    return 'a'\n", "utf-8"
+    )
+    (tmp_path / "beside.py").write_text("", "utf-8")
+    for name in ("words_of_it.py", "parts_of_it/inner.py"):
+        (tmp_path / name).write_text("", "utf-8")
+    place = f"{tmp_path}/own.py:ask"
+    system = system_of(system=place)
+    assert system.code is not None
+    assert {*system.code} == {"own.py", "words_of_it.py", "parts_of_it/inner.py"}
+    system.ask(QUESTIONS)
+    for name in system.code:
+        assert system_of(system=place).ask(QUESTIONS)[0].cached
+        with (tmp_path / name).open("a", encoding="utf-8") as file:
+            file.write("\n# changed\n")
+        other = system_of(system=place)
+        assert other.code != system.code
+        assert not other.ask(QUESTIONS)[0].cached
+    (tmp_path / "beside.py").write_text("x = 1\n", "utf-8")
+    assert system_of(system=place).ask(QUESTIONS)[0].cached
+
+
+def test_a_reply_that_was_kept_by_the_one_file_is_still_found(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def ask(q):\n    return 'a'\n", "utf-8")
+    system = system_of(system=f"{tmp_path}/own.py:ask")
+    assert system._older_identity() == {
+        **system.identity(), "code": sha256((tmp_path / "own.py").read_bytes()).hexdigest()
+    }  # fmt: skip
+    assert system_of(url="http://localhost:1/ask")._older_identity()["code"] is None
 
 
 def test_a_coroutine_function_is_awaited_and_questions_run_together() -> None:

@@ -107,8 +107,8 @@ UNCHECKED = (
         (
             *_under("results:", "config", "model_name", "fewshot_as_multiturn", "max_length", "eot_token_id"),
             *_under("results:tokenizer_", "pad_token", "eos_token", "bos_token"),
-            *_under("results:configs.*.", "metadata", "answering.model", "measurement.subject.chat_template_name"),
-            "results:configs.*.measurement.subject.generation",
+            *_under("results:configs.*.", "metadata", "answering.model"),
+            *_under("results:configs.*.measurement.subject.", "chat_template_name", "code", "generation"),
         ),
     ),
     Unchecked(
