@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
     from mrag_eval.metrics._corrections import benjamini_hochberg, holm
     from mrag_eval.metrics._demanded_scripts import is_unsure
+    from mrag_eval.metrics._graph import Place, hierarchy
     from mrag_eval.metrics._intervals import (
         Estimate,
         Kind,
@@ -150,6 +151,7 @@ __all__ = [
     "PairedRanks",
     "PairedTest",
     "PanelIndependence",
+    "Place",
     "Presence",
     "Quotes",
     "RowEvidence",
@@ -197,6 +199,7 @@ __all__ = [
     "fleiss_kappa",
     "has_lemma_rule",
     "held_elsewhere",
+    "hierarchy",
     "holm",
     "in_language_preference",
     "interval_for",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from mrag_eval.metrics._inverted import lower_bound
+from mrag_eval.metrics._paired_shares import share_found
 from mrag_eval.metrics._resampling import Array
 
 # Shares of the largest bet that a row cannot turn into a debt, of which the mean outcome counts.
@@ -49,3 +51,22 @@ class BoundedMean:
         mean = float(self.sums.sum() / self.sizes.sum())
         error = self.reach / len(self.sums) ** 0.5
         return lower_bound(self.p_value, level, margin, (mean, error), (-self.reach, self.reach))
+
+    def with_one_lost(self, level: float) -> float:
+        """Return the upper bound of the drop by t, with one more unit of the usual size that lost everything."""
+        from scipy.special import stdtrit
+
+        sizes = np.append(self.sizes, self.sizes.mean())
+        sums = np.append(self.sums, self.reach * self.sizes.mean())
+        mean = float(sums.sum() / sizes.sum())
+        error = float(np.sqrt(((sums - sizes * mean) ** 2).sum()) / sizes.sum())
+        return min(self.reach, mean + float(stdtrit(len(self.sums) - 1, 1 - level)) * error)
+
+    def detectable(self, level: float, margin: float) -> float:
+        """Return the drop beyond the margin found with 80% power if units lose everything or nothing."""
+        count, size = len(self.sums), float(self.sizes.mean())
+        for lost in range(1, count + 1):
+            sums = np.where(np.arange(count) < lost, self.reach * size, 0.0)
+            if BoundedMean(sums, np.full(count, size), self.reach).p_value(margin) <= level:
+                return share_found(lost, count) * self.reach - margin
+        return math.inf

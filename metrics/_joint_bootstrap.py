@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ Codes = NDArray[np.int64]
 _BLOCKS = 5_000
 # Entries of one matrix of weights.
 _WEIGHTS = 4_000_000
+# Resamples beyond a deviate that its p-value is counted from; with fewer it is extrapolated.
+_TAIL = 10
+_LEAST = 1e-300
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
@@ -89,14 +94,21 @@ def _mean_and_error(totals: Array, cells: int) -> tuple[Array, Array]:
 
 
 def critical(largest: Array, size: Array, level: float) -> float:
-    """Return the deviate that a family of cells has to pass at ``level``, from the largest of each resample (B,).
+    """Return the deviate that a cell has to pass at ``level``, from those of its resamples (B,).
 
-    The larger of two: that passed by a share ``level`` of the largest deviates, which holds under skew, and that passed
-    in either direction by twice this share (``size``, (B,)), which holds under heavy tails.
+    The larger of two: that passed by a share ``level`` of the deviates, which holds under skew, and that passed in
+    either direction by twice this share (``size``, (B,)), which holds under heavy tails. Where that share is fewer than
+    :data:`_TAIL` resamples, the deviate is that of a normal distribution with the scale of the last that are.
     """
+    tail = _TAIL / (1 + len(largest))
+    if level >= tail:
+        return _passed(largest, size, level)
+    end = _passed(largest, size, tail)
+    return end * _NORMAL.inv_cdf(max(level, _LEAST)) / _NORMAL.inv_cdf(tail) if end > 0 else end
+
+
+def _passed(largest: Array, size: Array, level: float) -> float:
     hits = int(level * (1 + len(largest)) * (1 + 1e-12)) - 1
-    if hits < 0:
-        return math.inf
     found = []
     for values, allowed in ((largest, hits), (size, 2 * hits)):
         at = len(values) - 1 - min(allowed, len(values) - 1)
@@ -106,6 +118,9 @@ def critical(largest: Array, size: Array, level: float) -> float:
 
 def exceedance(deviate: float, largest: Array, size: Array) -> float:
     """Return the p-value of a deviate: the smallest level at which it is above :func:`critical`."""
+    tail = _TAIL / (1 + len(largest))
+    if deviate > (end := _passed(largest, size, tail)) > 0:
+        return max(_NORMAL.cdf(deviate * _NORMAL.inv_cdf(tail) / end), _LEAST)
     hits = float((largest >= deviate).sum())
     hits = max(hits, math.ceil(float((size >= deviate).sum()) / 2))
     return min(1.0, (1 + hits) / (1 + len(largest)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._betting import BoundedMean
 from mrag_eval.metrics._bounded import Bounds, check_range
-from mrag_eval.metrics._family import Correction, PairedMeans, ResampledCell, Test, decided, needed, possible
+from mrag_eval.metrics._family import Correction, PairedMeans, ResampledCell, Signs, Test, decided, needed, possible
+from mrag_eval.metrics._graph import Place, able, graphical, hierarchy
 from mrag_eval.metrics._intervals import scored_rows
 from mrag_eval.metrics._joint_bootstrap import JointBootstrap
 from mrag_eval.metrics._paired_shares import PairedShares
@@ -21,10 +23,9 @@ from mrag_eval.metrics._resampling import Array
 from mrag_eval.platform import MetricError
 
 Values = Sequence[float | bool | None]
+_UNTESTABLE = "fewer than two independent rows"
 # With fewer units that differ from the most common difference, resamples say too little of the spread.
 FEW_DIFFERING = 10
-# Resamples that memory allows for.
-MOST_RESAMPLES = 100_000
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class PairedCell:
 
     Rows of one of the ``units`` (N,), such as the versions of a question, are not independent. A unit with rows in
     several cells of a family is resampled with all of them. None: each row is a unit of its own, also among cells.
-    ``bounds`` is the range of the values. The test is whether the mean of first - second is above ``margin``.
+    ``bounds`` is the range of the values. The test is whether the mean of first - second is above ``margin``. ``place``
+    is that of the test in a hierarchy; None: it is one of its own.
     """
 
     first: Values
@@ -41,11 +43,16 @@ class PairedCell:
     units: Sequence[Hashable] | None = None
     margin: float = 0.0
     bounds: Bounds | None = (0.0, 1.0)
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
 class _CellTest:
-    """What every test of a cell says; ``reason`` says why there is none."""
+    """What every test of a cell says; ``reason`` says why there is none.
+
+    ``detectable`` is the smallest difference beyond the margin that these units show with 80% power by this test, None
+    if none is sure to be shown.
+    """
 
     difference: float | None
     n: int
@@ -53,6 +60,7 @@ class _CellTest:
     method: str
     p_value: float | None = None
     p_adjusted: float | None = None
+    detectable: float | None = None
     reason: str | None = None
 
 
@@ -79,9 +87,11 @@ class PairedTest(_CellTest):
     """A two-sided test that two runs differ, with the interval of the mean of first - second that it implies.
 
     0 is outside ``low`` to ``high`` if and only if ``p_value`` is at most 1 less the confidence. ``p_adjusted`` is
-    corrected for all cells of the family. Both are None if no test is possible, and ``reason`` says why.
+    corrected for all cells of the family. Both are None if no test is possible, and ``reason`` says why. A pair of
+    languages whose units would not be shown to differ if all did is not ``possible``, and left out of the family.
     """
 
+    possible: bool = True
     low: float | None = None
     high: float | None = None
 
@@ -113,44 +123,44 @@ def margin_tests(
 
     The test of a cell:
 
-    - Values of 0 and 1, each row a unit: the exact unconditional test of two paired shares.
-    - Other values, and rows in units: at nine tenths of the level the studentised bootstrap of the units, which are
-      resampled for all cells together, if ten units or more differ from the most common difference. At the last tenth,
-      and alone if fewer do, betting on bounded values (Waudby-Smith & Ramdas 2024), which needs no variation.
+    - Values of 0 and 1, each row a unit, and units in which every row that differs loses or gains the whole range with
+      all others of its unit: the exact unconditional test of two paired shares.
+    - Other values and units: at nine tenths of the level the studentised bootstrap of the units, if ten or more differ
+      from the most common difference. At the last tenth, and alone if fewer do, betting on bounded values
+      (Waudby-Smith & Ramdas 2024), which needs no variation.
+    - Values without a range of which fewer than ten units differ: a sign test.
 
-    ``holm`` bounds the chance of any false rejection by ``alpha``. Exact tests and betting are corrected by Holm
-    (1979), the bootstrap by the largest deviate of the cells not yet rejected (step-down max-t, Westfall & Young 1993;
-    Romano & Wolf 2005), so that no number of cells puts a rejection out of reach. If there are both kinds of cells,
-    each has half of alpha, and all of it once all of the other kind are rejected. ``bh`` bounds the share of false
-    rejections (Benjamini & Hochberg 1995). ``none`` tests each cell at ``alpha``.
+    ``holm`` bounds the chance of any false rejection by ``alpha``: by the :func:`hierarchy` of the cells' places, and
+    Holm's procedure (1979) among those without one. ``bh`` bounds the share of false rejections (Benjamini & Hochberg
+    1995). ``none`` tests each cell at ``alpha``.
 
     A cell that could not be rejected whatever the second run had is left out first (Tarone 1990): this depends on the
     first run and the margin alone. Raises MetricError on unequal lengths, NaN and values out of bounds.
     """
     _resampling.check_settings(1 - alpha, n_resamples)
-    # a p-value has to get below alpha, over the number of cells for the correction by steps
-    needed_resamples = 4 / alpha * (len(cells) if correction == "bh" else 1)
-    n_resamples = max(n_resamples, math.ceil(min(needed_resamples, MOST_RESAMPLES)))
     rows, worst = _rows_of(cells), _rows_of(cells, worst=True)
     tests = _tests(rows, n_resamples, seed)
-    margins = [cell.margin for cell in cells]
-    at_worst = _tests(worst, n_resamples, seed)
-    known = {i: test for i, test in enumerate(at_worst) if test is not None and _worst(cells[i]) is not None}
-    kept, level = possible(known, margins, correction, alpha)
-    family = {i: test for i, test in enumerate(tests) if test is not None and (i in kept or i not in known)}
-    found_in_family = decided(list(family.values()), [margins[i] for i in family], correction, alpha)
+    margins, places = [cell.margin for cell in cells], _places(cells)
+    at_worst = {i: test for i, test in enumerate(_tests(worst, n_resamples, seed)) if test is not None}
+    known = {i: test for i, test in at_worst.items() if _worst(cells[i]) is not None}
+    always = {i: None for i, test in enumerate(tests) if test is not None and i not in known}
+    kept, level = possible({**known, **always}, margins, places, correction, alpha)
+    family = {i: test for i, test in enumerate(tests) if test is not None and i in kept}
+    found_in_family = decided(
+        list(family.values()), [margins[i] for i in family], [places[i] for i in family], correction, alpha
+    )
     outcomes = dict(zip(family, found_in_family, strict=True))
     out = []
     for i, (row, test) in enumerate(zip(rows, tests, strict=True)):
         found = MarginTest(_mean(row), len(row.drops), len(np.unique(row.units)), test.method if test else "none")
         if test is None:
-            out.append(replace(found, reason=_untestable(row)))
+            out.append(replace(found, reason=_UNTESTABLE))
             continue
-        upper = -test.mirrored.lower(alpha, -margins[i])
-        found = replace(found, p_value=test.p_value(margins[i]), upper=upper)
+        found = replace(found, p_value=test.p_value(margins[i]), upper=test.upper(alpha, margins[i]))
         if i in outcomes:
-            p_adjusted, lower = outcomes[i]
-            found = replace(found, p_adjusted=p_adjusted, lower=lower, shown=lower > margins[i])
+            p_adjusted, own, lower = outcomes[i]
+            smallest = _finite(test.detectable(own, margins[i]))
+            found = replace(found, p_adjusted=p_adjusted, lower=lower, shown=lower > margins[i], detectable=smallest)
         else:
             enough = needed(known[i], margins[i], level, len(np.unique(worst[i].units)))
             found = replace(found, lower=test.lower(level, margins[i]), possible=False, needed=enough)
@@ -158,32 +168,55 @@ def margin_tests(
     return out
 
 
+def _places(cells: Sequence[PairedCell]) -> list[Place]:
+    return [Place(i) if cell.place is None else cell.place for i, cell in enumerate(cells)]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 def paired_tests(
     cells: Sequence[PairedCell], *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> list[PairedTest]:
     """Test for each cell whether the mean of first - second is other than 0, two-sided; margins do not count.
 
-    The tests are those of :func:`margin_tests` in both directions, each at half the level. The corrected p-values are
-    over both directions of all cells. Raises MetricError as there.
+    The tests are those of :func:`margin_tests` in both directions, each at half the level, and so is the correction of
+    the two-sided p-values. Raises MetricError as there.
     """
     _resampling.check_settings(confidence, n_resamples)
     rows = _rows_of(cells)
     tests = _tests(rows, n_resamples, seed)
-    tested = [test for test in tests if test is not None]
-    both = [*tested, *(test.mirrored for test in tested)]
-    adjusted = [p for p, _ in decided(both, [0.0] * len(both), "holm", 1 - confidence)]
-    corrected = iter(zip(adjusted[: len(tested)], adjusted[len(tested) :], strict=True))
+    level, places = 1 - confidence, _places(cells)
+    p_values = {
+        i: min(1.0, 2 * min(test.p_value(0.0), test.mirrored.p_value(0.0)))
+        for i, test in enumerate(tests)
+        if test is not None
+    }
+    units = {i: len(np.unique(rows[i].units)) for i in p_values}
+    least = {i: 2 * _least(n) if places[i].level == "pair" else 0.0 for i, n in units.items()}
+    possible_ones, _ = able(least, places, level)
+    kept = {i: p for i, p in p_values.items() if i in possible_ones}
+    adjusted, _ = graphical(list(kept.values()), *hierarchy([places[i] for i in kept]), level)
+    corrected = dict(zip(kept, adjusted, strict=True))
     out = []
-    for row, test in zip(rows, tests, strict=True):
+    for i, (row, test) in enumerate(zip(rows, tests, strict=True)):
         found = PairedTest(_mean(row), len(row.drops), len(np.unique(row.units)), test.method if test else "none")
         if test is None:
-            out.append(replace(found, reason=_untestable(row)))
+            out.append(replace(found, reason=_UNTESTABLE, possible=places[i].level != "pair"))
             continue
-        level = (1 - confidence) / 2
-        low, high = test.lower(level, 0.0), -test.mirrored.lower(level, 0.0)
-        p = min(1.0, 2 * min(test.p_value(0.0), test.mirrored.p_value(0.0)))
-        out.append(replace(found, p_value=p, p_adjusted=max(p, min(next(corrected))), low=low, high=high))
+        low, high = test.lower(level / 2, 0.0), -test.mirrored.lower(level / 2, 0.0)
+        smallest = _finite(min(one.detectable(level / 2, 0.0) for one in (test, test.mirrored)))
+        found = replace(found, p_value=p_values[i], low=low, high=high, detectable=smallest)
+        both = max(p_values[i], corrected[i]) if i in corrected else None
+        out.append(replace(found, p_adjusted=both, possible=i in corrected))
     return out
+
+
+@cache
+def _least(units: int) -> float:
+    """Return the p-value of so many units if all of them fall."""
+    return PairedShares(units, units, 0).p_value(0.0)
 
 
 def _rows_of(cells: Sequence[PairedCell], *, worst: bool = False) -> list[_Rows]:
@@ -233,6 +266,11 @@ def _tests(rows: Sequence[_Rows], n_resamples: int, seed: int) -> list[Test | No
         if row.binary:
             found[i] = PairedShares(len(sums), int((row.drops > 0).sum()), int((row.drops < 0).sum()))
             continue
+        if row.reach == 1 and _whole_units(row.drops, sums, sizes):
+            # units of unequal size count by their rows, as parts of the largest
+            n, lost, gained = (float(part.sum() / sizes.max()) for part in (sizes, sums[sums > 0], -sums[sums < 0]))
+            found[i] = PairedShares(round(n), round(lost), round(gained))
+            continue
         bounded[i] = BoundedMean(sums, sizes, row.reach) if math.isfinite(row.reach) else None
         if _differing(sums / sizes) >= FEW_DIFFERING:
             spread.append(i)
@@ -244,9 +282,17 @@ def _tests(rows: Sequence[_Rows], n_resamples: int, seed: int) -> list[Test | No
         joint = JointBootstrap.of(parts, int(codes.max()) + 1, n_resamples, _resampling.generator(seed))
         cells = {i: ResampledCell(joint, at) for at, i in enumerate(spread)}
     for i, bets in bounded.items():
-        if i in cells or bets is not None:
-            found[i] = PairedMeans(cells.get(i), bets)
+        some = i in cells or bets is not None
+        found[i] = PairedMeans(cells.get(i), bets) if some else Signs(np.divide(*rows[i].by_unit()))
     return found
+
+
+def _whole_units(drops: Array, sums: Array, sizes: Array) -> bool:
+    """Return whether each row lost or gained everything or nothing, and with it all rows of its unit."""
+    size = np.abs(drops)
+    ends = bool(np.isin(size, (0.0, 1.0)).all()) and bool(np.isin(np.abs(sums) / sizes, (0.0, 1.0)).all())
+    # losses and gains in a unit would cancel each other
+    return ends and size.sum() == np.abs(sums).sum()
 
 
 def _differing(means: Array) -> int:
@@ -256,9 +302,3 @@ def _differing(means: Array) -> int:
 
 def _mean(row: _Rows) -> float | None:
     return float(row.drops.mean()) if len(row.drops) else None
-
-
-def _untestable(row: _Rows) -> str:
-    if len(np.unique(row.units)) < 2:
-        return "fewer than two independent rows"
-    return f"fewer than {FEW_DIFFERING} rows differ from the others, and the values have no range that is known"

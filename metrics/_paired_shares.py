@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +17,8 @@ from mrag_eval.metrics._resampling import Array
 _GRID, _FINER = 33, 9
 # Standard deviations of a binomial beyond which its outcomes count as if they were all in the rejection region.
 _REACH = 10.0
+# Power at which the smallest detectable drop is given.
+POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,33 @@ class PairedShares:
         changed = (self.lost + self.gained) / self.n
         error = (max(changed - drop**2, 1 / self.n) / self.n) ** 0.5
         return lower_bound(self.p_value, level, margin, (drop, error), (-1.0, 1.0))
+
+    def upper(self, level: float, margin: float) -> float:
+        """Return the one-sided upper bound of the drop."""
+        return -self.mirrored.lower(level, -margin)
+
+    def detectable(self, level: float, margin: float) -> float:
+        """Return the drop beyond the margin that is found with 80% power at ``level``, infinite if none is.
+
+        As many rows rise as did, and others fall.
+        """
+        low, high = -1, self.n - self.gained + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if PairedShares(self.n, middle, self.gained).p_value(margin) <= level:
+                high = middle
+            else:
+                low = middle
+        if high > self.n - self.gained:
+            return math.inf
+        return max(0.0, share_found(high, self.n) - self.gained / self.n - margin)
+
+
+def share_found(needed: int, n: int) -> float:
+    """Return the share of which n draws contain at least the ``needed`` number with 80% probability."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(needed, n - needed + 1, POWER)) if needed else 0.0
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
@@ -142,17 +142,6 @@ def test_rows_of_a_unit_are_no_more_evidence_than_one() -> None:
     assert repeated.lower == pytest.approx(single.lower, abs=1e-9)
 
 
-def test_the_same_cell_twice_is_no_second_test() -> None:
-    """The largest deviate of a cell and its double is that of the cell: nothing is paid for what says the same."""
-    rng = np.random.default_rng(4)
-    drops = rng.normal(0.04, 0.2, 200).clip(-1, 1)
-    cell = PairedCell(np.maximum(drops, 0).tolist(), np.maximum(-drops, 0).tolist(), [str(i) for i in range(200)])
-    alone, together = margin_tests([cell])[0], margin_tests([cell] * 50)
-    for one in together:
-        assert one.p_adjusted == pytest.approx(alone.p_adjusted)
-        assert one.lower == pytest.approx(alone.lower)
-
-
 # Families, at random
 
 
@@ -264,6 +253,86 @@ def test_no_number_of_tests_puts_a_collapse_out_of_reach() -> None:
     assert all(one.shown == one.possible for one in found)
 
 
+# Units that lose everything, and values without a range
+
+
+def lost_units(lost: int, units: int, size: int, part: float = 1.0) -> PairedCell:
+    """Return units of right answers of which ``lost`` lose a ``part`` of their rows."""
+    second = [float(u >= lost or i >= part * size) for u in range(units) for i in range(size)]
+    return PairedCell([1.0] * len(second), second, [str(u) for u in range(units) for _ in range(size)])
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 10])
+def test_units_that_lose_all_their_rows_have_the_exact_test_of_shares(size: int) -> None:
+    for lost in range(12):
+        (found,) = margin_tests([lost_units(lost, 100, size)])
+        assert found.method == PairedShares.method
+        assert found.p_value == pytest.approx(PairedShares(100, lost, 0).p_value(0.0))
+    (nine,) = margin_tests([lost_units(9, 100, 4)])
+    assert nine.p_value == pytest.approx(0.0018, abs=1e-4)
+    # one row less is one unit of another size, and no other test
+    cell = lost_units(9, 100, 4)
+    (short,) = margin_tests([PairedCell(cell.first, [*cell.second[:-1], None], cell.units)])
+    assert short.p_value == pytest.approx(nine.p_value, rel=0.02)
+
+
+def test_units_that_lose_a_part_of_their_rows_keep_the_test_of_means() -> None:
+    (found,) = margin_tests([lost_units(9, 100, 4, 0.5)])
+    assert found.method == "betting on bounded values"
+
+
+@settings(max_examples=20)
+@given(st.integers(20, 150), st.sampled_from([1, 4]), st.sampled_from([0.0, 0.02, 0.05]), st.integers(0, 5))
+def test_one_more_lost_unit_never_helps(units: int, size: int, margin: float, gained: int) -> None:
+    """From no lost unit to all of them, the p-value never rises, nor does a bound fall."""
+    last: tuple[float, float, float] | None = None
+    for lost in range(0, units - gained, max(1, units // 25)):
+        first = [float(u >= gained) for u in range(units) for _ in range(size)]
+        second = [float(u < gained or u >= gained + lost) for u in range(units) for _ in range(size)]
+        names = [str(u) for u in range(units) for _ in range(size)]
+        (found,) = margin_tests([PairedCell(first, second, names, margin)])
+        assert found.p_value is not None
+        now = (-found.p_value, found.lower or 0.0, found.upper or 0.0)
+        if last is not None:
+            assert all(b >= a - 1e-6 for a, b in zip(last, now, strict=True)), (lost, last, now)
+        last = now
+
+
+def test_values_without_a_range_can_stay_and_can_all_change() -> None:
+    same, risen = PairedCell([7.0] * 30, [7.0] * 30, bounds=None), PairedCell([7.0] * 30, [5.0] * 30, bounds=None)
+    kept, fell = margin_tests([same, risen])
+    assert (kept.p_value, kept.shown, kept.upper) == (1.0, False, math.inf)
+    assert fell.shown
+    assert fell.p_value == pytest.approx(0.5**30)
+
+
+def test_rows_that_lose_most_may_be_none_of_the_sample() -> None:
+    """Two rows in a hundred lose .8: without them the others say nothing of a drop of exactly this mean."""
+    rng = np.random.default_rng(8)
+    said = []
+    for _ in range(300):
+        drops = np.where(rng.random(100) < 0.02, 0.8, rng.normal(0, 0.02, 100))
+        cell = PairedCell(np.maximum(drops, 0).tolist(), np.maximum(-drops, 0).tolist(), margin=0.016)
+        (found,) = margin_tests([cell], n_resamples=400)
+        said.append(found.upper is not None and found.upper < 0.016)
+    assert np.mean(said) <= 0.06
+
+
+@pytest.mark.parametrize(
+    "cell", [PairedCell(*shares(4, 2, 200)), lost_units(0, 60, 5), PairedCell([0.5] * 80, [0.5] * 80)]
+)
+def test_the_detectable_drop_is_found_in_four_of_five_runs(cell: PairedCell) -> None:
+    """Rows or units that lose everything, at the drop that is named, are found by the same test."""
+    (found,) = margin_tests([cell])
+    assert found.detectable is not None
+    n = found.units
+    gained = sum(1 for x, y in zip(cell.first, cell.second, strict=True) if y > x)
+    rng = np.random.default_rng(9)
+    lost = rng.binomial(n, found.detectable + gained / n, 400)
+    power = np.mean([PairedShares(n, int(k), gained).p_value(0.0) <= 0.05 for k in lost])
+    assert power == pytest.approx(0.8, abs=0.08)
+
+
 # What is refused
 
 
@@ -287,7 +356,6 @@ def test_wrong_values_are_refused(cell: PairedCell, said: str) -> None:
         (PairedCell([], []), "fewer than two independent rows"),
         (PairedCell([None, 1.0], [1.0, None]), "fewer than two independent rows"),
         (PairedCell([1.0, 0.0], [1.0, 0.0], ["a", "a"]), "fewer than two independent rows"),
-        (PairedCell([7.0] * 30, [5.0] * 30, bounds=None), "fewer than 10 rows differ from the others"),
     ],
 )
 def test_no_test_has_its_reason(cell: PairedCell, reason: str) -> None:

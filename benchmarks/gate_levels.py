@@ -1,0 +1,203 @@
+"""Simulate how a gate shares its level, and what its tests do with few or unlike rows.
+
+    python benchmarks/gate_levels.py              2,000 gates a row
+    python benchmarks/gate_levels.py --quick      20, for a smoke test
+
+Prints three tables. The first has the share of gates that fail, and that fail in the language that got worse, by three
+procedures: the hierarchy of the gate, one family with Holm's correction, and a fixed sequence (the whole, then all
+languages, then all pairs). The second has false alarms where some groups of rows change whole and others in part, at a
+mean of 0: an exact test decides if only the first are among the rows. The third has how often a drop of exactly what is
+allowed is said to be excluded.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from mrag_eval.core import pipe_table
+from mrag_eval.metrics import PairedCell, Place, hierarchy, holm, margin_tests
+from mrag_eval.metrics._graph import graphical
+from mrag_eval.metrics._paired_shares import PairedShares
+
+LEVEL = 0.05
+LANGUAGES, DOCUMENTS, ROWS, METRICS = 10, 2, 50, 3
+# Share of the answers that change without a drop.
+CHANGE = 0.3
+RESAMPLES = 400
+Draw = Callable[[np.random.Generator], np.ndarray]
+
+PLACES = [
+    place
+    for metric in range(METRICS)
+    for place in (
+        Place(metric),
+        *(Place(metric, str(a)) for a in range(LANGUAGES)),
+        *(Place(metric, str(a), f"{a}->{b}") for a in range(LANGUAGES) for b in range(DOCUMENTS)),
+    )
+]
+OF_FIRST = [place.of == 0 and place.language == "0" for place in PLACES]
+
+
+@cache
+def p_value(n: int, lost: int, gained: int) -> float:
+    """Return the p-value of a drop."""
+    return PairedShares(n, lost, gained).p_value(0.0)
+
+
+def p_values(rng: np.random.Generator, drop: np.ndarray) -> list[float]:
+    """Return the p-values of a gate's tests; ``drop`` is that of the first metric by language and document."""
+    found: list[float] = []
+    for metric in range(METRICS):
+        own = drop if metric == 0 else np.zeros_like(drop)
+        change = np.maximum(CHANGE, own)
+        lost = rng.binomial(ROWS, (change + own) / 2)
+        gained = rng.binomial(ROWS - lost, np.clip((change - own) / 2 / (1 - (change + own) / 2), 0, 1))
+        for size, parts in ((drop.size, (lost, gained)), (DOCUMENTS, (lost, gained)), (1, (lost, gained))):
+            counts = (np.atleast_1d(part.reshape(-1, size).sum(axis=1)) for part in parts)
+            found += [p_value(size * ROWS, int(a), int(b)) for a, b in zip(*counts, strict=True)]
+    return found
+
+
+def by_hierarchy(p: Sequence[float]) -> np.ndarray:
+    return np.array(graphical(p, *SHARED, LEVEL)[0]) <= LEVEL
+
+
+def by_holm(p: Sequence[float]) -> np.ndarray:
+    return np.array([(q or 0.0) <= LEVEL for q in holm(list(p))])
+
+
+def by_sequence(p: Sequence[float]) -> np.ndarray:
+    """Return the rejections, metric by metric at half of the level: languages wait for the whole, pairs for them."""
+    out = np.zeros(len(p), dtype=bool)
+    for metric in range(METRICS):
+        for level in ("whole", "language", "pair"):
+            at = [i for i, place in enumerate(PLACES) if place.of == metric and place.level == level]
+            corrected = np.array(holm([p[i] for i in at]), dtype=float)
+            out[at] = corrected <= LEVEL / METRICS
+            if not out[at].any():
+                break
+    return out
+
+
+SHARED = hierarchy(PLACES)
+PROCEDURES = {"hierarchy": by_hierarchy, "one family": by_holm, "fixed sequence": by_sequence}
+
+
+def worlds() -> Mapping[str, np.ndarray]:
+    """Return the drop of the first metric by language and document, by the name of what happened."""
+    none = np.zeros((LANGUAGES, DOCUMENTS))
+    first, pair = np.arange(LANGUAGES)[:, None] == 0, np.arange(DOCUMENTS) == 0
+    three = np.arange(LANGUAGES)[:, None] < 3
+    return {
+        "nothing": none,
+        "one language −10": none + 0.1 * first,
+        "one language −20": none + 0.2 * first,
+        "three languages −10": none + 0.1 * three,
+        "one pair −30": none + 0.3 * (first & pair),
+        "all −3": none + 0.03,
+        "all −5": none + 0.05,
+    }
+
+
+def procedures(gates: int) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each world: by procedure the share of gates that fail, and that fail in the first language."""
+    for name, drop in worlds().items():
+        rng = np.random.default_rng(1)
+        counts = np.zeros((len(PROCEDURES), 2))
+        for _ in range(gates):
+            p = p_values(rng, drop)
+            for at, decide in enumerate(PROCEDURES.values()):
+                found = decide(p)
+                counts[at] += found.any(), found[OF_FIRST].any()
+        yield name, *(f"{100 * a / gates:.1f} ({100 * b / gates:.1f})" for a, b in counts)
+
+
+def mixed(gates: int) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each number of groups: the share of false alarms by how many groups gain a part of their rows."""
+    for groups in (50, 100):
+        for part in (0.25, 0.5, 0.75):
+            row = []
+            for gains in (0.02, 0.1, 0.2):
+                rng, alarms = np.random.default_rng(2), 0
+                # as many groups gain everything, and so many more lose everything that the mean is 0
+                rare = 0.01
+                shares = np.array([gains + rare * part, gains, rare, 0.0])
+                shares[3] = 1 - shares.sum()
+                for gate in range(gates):
+                    sizes = rng.multinomial(groups, shares)
+                    drops = np.repeat([1.0, -1.0, -part, 0.0], sizes)
+                    # a mean that is not above 0 by its own error never alarms
+                    if drops.mean() > drops.std() / groups**0.5:
+                        alarms += tested(drops, 0.0, gate, 4).shown
+                row.append(f"{100 * alarms / gates:.1f}")
+            yield f"{groups}", f"{part:.0%}", *row
+
+
+def tested(drops: np.ndarray, margin: float, seed: int, size: int):  # type: ignore[no-untyped-def]
+    """Return the test of groups of rows with these mean drops, as parts of their rows."""
+    rows = np.repeat(drops, size)
+    if size > 1:
+        ends = np.clip(np.round(np.abs(drops) * size), 0, size).astype(int)
+        rows = np.concatenate(
+            [np.r_[np.full(k, np.sign(d)), np.zeros(size - k)] for d, k in zip(drops, ends, strict=True)]
+        )
+    units = [str(i) for i in np.repeat(np.arange(len(drops)), size)]
+    cell = PairedCell(np.maximum(rows, 0).tolist(), np.maximum(-rows, 0).tolist(), units, margin)
+    return margin_tests([cell], n_resamples=RESAMPLES, seed=seed)[0]
+
+
+def at_margins() -> Iterator[tuple[str, int, float, int, Draw]]:
+    """Yield worlds in which the true drop is what is allowed: their name, number of rows or groups, and drop."""
+    for chance in (0.02, 0.05):
+        for n in (50, 100, 300):
+
+            def rare(rng: np.random.Generator, n: int = n, chance: float = chance) -> np.ndarray:
+                return np.where(rng.random(n) < chance, 0.8, rng.normal(0, 0.02, n))
+
+            yield f"{chance:.0%} of {n} graded rows lose .8", n, 0.8 * chance, 1, rare
+    for chance in (0.01, 0.02, 0.05):
+
+        def whole(rng: np.random.Generator, chance: float = chance) -> np.ndarray:
+            noise = (rng.binomial(10, 0.03, 119) - rng.binomial(10, 0.03, 119)) / 10
+            return np.where(rng.random(119) < chance, 1.0, noise)
+
+        yield f"{chance:.0%} of 119 questions × 10 are lost", 119, chance, 10, whole
+
+    def half(rng: np.random.Generator) -> np.ndarray:
+        return np.where(rng.random(100) < 0.5, 0.05, rng.uniform(-0.35, 0.45, 100))
+
+    yield "half of 100 graded rows change", 100, 0.05, 1, half
+    yield "2% of 100 rows of 0 and 1 are lost", 100, 0.02, 1, lambda rng: (rng.random(100) < 0.02).astype(float)
+
+
+def margins(gates: int) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each world: how often its drop is said to be excluded, and how often no drop at all is."""
+    for name, _, drop, size, draw in at_margins():
+        rng = np.random.default_rng(3)
+        found = [tested(draw(rng), drop, gate, size) for gate in range(gates)]
+        said = np.mean([one.upper is not None and one.upper < drop for one in found])
+        yield name, f"{100 * drop:.1f}", f"{100 * said:.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="20 gates a row")
+    gates = 20 if parser.parse_args().quick else 2_000
+    print(
+        f"Gates that fail (in the first language), in percent of {gates}: {METRICS} metrics, {LANGUAGES} languages of "
+        f"{DOCUMENTS} × {ROWS} rows, {CHANGE:.0%} of the answers change\n"
+    )
+    print(pipe_table(("what got worse", *PROCEDURES), list(procedures(gates)), "lrrr"), end="\n\n")
+    print(f"False alarms of one rule in percent of {gates}: 1% of the groups gain a part of their rows\n")
+    head = ("groups", "part gained", "2% more gain all", "10%", "20%")
+    print(pipe_table(head, list(mixed(gates)), "rrrrr"), end="\n\n")
+    print(f"Drops of exactly what is allowed that are said to be excluded, in percent of {gates // 2}\n")
+    print(pipe_table(("drop", "allowed", "excluded"), list(margins(gates // 2)), "lrr"))
+
+
+if __name__ == "__main__":
+    main()
