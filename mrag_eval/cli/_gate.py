@@ -59,6 +59,9 @@ def gate(
     page_url: Annotated[
         str | None, typer.Option(help="The address at which that page will be found: the Markdown links to its rows.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also list the languages, pairs and other cells that pass.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check whether a run is worse than its baseline by more than the rules allow.
@@ -71,7 +74,7 @@ def gate(
     """
     of_a_check = (
         *("baseline", "pinned", "candidate", "baseline_model", "rules"),
-        *("junit", "markdown", "html", "page_url", "as_json"),
+        *("junit", "markdown", "html", "page_url", "verbose", "as_json"),
     )
     if save is not None:
         refuse_with(context, "--save", "init", *of_a_check)
@@ -98,7 +101,7 @@ def gate(
     _check_address(page_url)
     looked_at = bool(markdown or html or os.environ.get("GITHUB_STEP_SUMMARY"))
     found = _checked(baseline, candidate, rules, pinned, model, baseline_model, looked_at)
-    raise typer.Exit(_written(*found, junit, markdown, html, page_url, as_json))
+    raise typer.Exit(_written(*found, junit, markdown, html, page_url, verbose, as_json))
 
 
 def _check_address(page_url: str | None) -> None:
@@ -150,6 +153,7 @@ def _written(
     markdown: Path | None,
     html: Path | None,
     page_url: str | None,
+    verbose: bool,
     as_json: bool,
 ) -> int:
     """Print the result of the gate, write its files, and return its exit code."""
@@ -165,7 +169,7 @@ def _written(
     if as_json:
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
     else:
-        typer.echo("\n".join(gate_lines(result)))
+        typer.echo("\n".join(gate_lines(result, verbose=verbose)))
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as out:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def test_every_cell_of_a_breakdown_is_a_test_of_the_family(tmp_path: Path) -> No
     assert result.tests == 1 + len(CELLS)
     assert all(check.p_adjusted >= check.p_value for check in result.checks)  # type: ignore[operator]
     text = "\n".join(gate_lines(result))
-    assert f"qa [{BY} de->en]" in text
+    assert f"acc · {BY} de->en" in text
     assert f"acc [{BY} de-&gt;en]" in junit(result)
     changes = gate_changes(result, [tmp_path / "a"], [tmp_path / "b"], asked)
     assert gate_markdown(result, changes).startswith("## mrag-eval gate: FAIL")
@@ -119,9 +120,15 @@ def test_only_the_cells_that_are_named_are_guarded(tmp_path: Path) -> None:
         assert result.tests == 1 + len(cells)
     result = gated(tmp_path, *runs, rules(per_language={"only": ["en"]}))
     assert [check.language for check in result.checks] == [None, "en"]
-    result = gated(tmp_path, *runs, rules(per={BY: {"only": ["ko->en"]}}))
-    assert (result.exit_code, result.checks[1].verdict) == (2, "cannot tell")
-    assert result.checks[1].reason == f"no cell is called ko->en; there are {', '.join(CELLS)}"
+    # one that no row has is refused, also beside others
+    for key, guard, said in (
+        ("per", {BY: {"only": ["ko->en", "de->en"]}}, f"no row has the cell 'ko->en' of {BY}"),
+        ("per_language", {"only": ["en", "dee"]}, "no row has the cell 'dee' of query_lang; did you mean 'de'?"),
+        ("per_pair", {"only": ["*->th"]}, "no row has the cell '*->th' of pair"),
+    ):
+        made = [one | {"cell": one["cell"] | {"doc_lang": "en"}} for one in runs[0]]
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            gated(tmp_path, made, made, rules(**{key: guard}))
 
 
 def test_a_breakdown_that_no_row_has_is_named_beside_those_there_are(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def _mean(values: list[float | None]) -> float:
 
 
 def checks(before: Path, after: Path, **rule: Any) -> list[Check]:
-    given = {"metric": "acc", "task": "qa", "min_score": 0.0001, "max_drop": 0.05, "max_unpaired": 0.9, **rule}
+    given = {"metric": "acc", "task": "qa", "min_score": 0.0001, "max_drop": 0.05, "max_unpaired": 0.5, **rule}
     return list(gate([before], [after], Rules.model_validate({"min_n": 2, "rules": [given]})).checks)
 
 

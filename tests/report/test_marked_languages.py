@@ -49,7 +49,7 @@ def test_a_gate_marks_a_language(
     if kept == "baseline file":
         write_baseline([first], tmp_path / "base.json")
         first = tmp_path / "base.json"
-    rules = Rules.model_validate({"min_n": 2, "rules": [{"metric": "acc", "max_unpaired": 0.99, **RULES[rule]}]})
+    rules = Rules.model_validate({"min_n": 2, "rules": [{"metric": "acc", "max_unpaired": 0.5, **RULES[rule]}]})
     result = gate([first], [second], rules)
     if rule == "floor":
         where = [one for one in where if "candidate" in one]

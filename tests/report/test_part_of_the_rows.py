@@ -61,7 +61,7 @@ def test_compare_of_answers_shows_the_part(place: Path, capsys: pytest.CaptureFi
 def test_a_gate_shows_the_part(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["gate", "--baseline", "a", "--candidate", "b", "--rules", "rules.yaml"]
     text = shown(capsys, *command, "--markdown", "gate.md", "--junit", "gate.xml")
-    assert f"qa {PART}" in text
+    assert f"acc · all {PART}" in text
     assert f"| qa {PART} " in (place / "gate.md").read_text("utf-8")
     assert f'{PART}" />' in (place / "gate.xml").read_text("utf-8")
     checks = json.loads(shown(capsys, *command, "--json"))["checks"]
@@ -75,4 +75,4 @@ def test_a_gate_shows_the_part_of_a_baseline_file(place: Path, capsys: pytest.Ca
     content["n-samples"]["qa"]["original"] = 12
     results.write_text(json.dumps(content), "utf-8")
     command = ["gate", "--baseline", "base.json", "--candidate", "b", "--rules", "rules.yaml"]
-    assert "qa [12 of 125 rows | all rows]" in shown(capsys, *command)
+    assert "acc · all [12 of 125 rows | all rows]" in shown(capsys, *command)

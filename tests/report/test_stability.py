@@ -138,7 +138,7 @@ def test_flips_of_one_territory_count_as_one(tmp_path: Path) -> None:
     (found,) = flips([tmp_path])
     assert (found.rows, found.units, found.gained, found.lost) == (72, 12, 12, 0)
     # a test over rows would say 2 * .5^12 = .0005; two territories of twelve are no evidence
-    assert found.test == "betting on bounded values"
+    assert found.test == "exact test of two paired shares"
     assert found.p is not None
     assert found.p > 0.05
     # as wide as the interval of 2 of 12, not of 12 of 72 (.10 to .27)

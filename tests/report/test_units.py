@@ -91,10 +91,10 @@ def test_a_gate_prints_a_metric_in_its_unit() -> None:
     )  # fmt: skip
     share = replace(count, metric="concurrence.KB_CS", baseline=0.5, candidate=0.25, difference=-0.25)
     lines = gate_lines(GateResult((count, share)))
-    assert "2.5 → 2.0 (countries)   -0.5 [-0.8, -0.2]" in lines[0]
-    assert "−0.1" in lines[0]
-    assert "50.0 → 25.0   -25.0 [-80.0, -20.0]" in lines[1]
-    assert "−10.0" in lines[1]
+    assert "2.5 → 2.0 (countries)   -0.5 [-0.8, -0.2]" in lines[1]
+    assert "−0.1" in lines[2]
+    assert "50.0 → 25.0   -25.0 [-80.0, -20.0]" in lines[3]
+    assert "−10.0" in lines[4]
     assert "2.5 → 2.0 (countries)" in junit(GateResult((count,)))
 
 

@@ -40,7 +40,9 @@ def where_worse(changes: Changes) -> str:
     if not cells:
         return "No row was compared."
     if not changes.worse:
-        return f"No row got worse; {number_of(len(changes.better), 'row')} got better."
+        once = sum(cell.once for cell in cells)
+        unknown = f"; {number_of(once, 'row')} had a score in one run only" if once else ""
+        return f"No row got worse; {number_of(len(changes.better), 'row')} got better{unknown}."
     kept = [cell for cell in cells if cell.failed and cell.excess > 0] or [c for c in cells if c.excess > 0]
     if not kept:
         lost, won = len(changes.worse), len(changes.better)

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import combinations, compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from mrag_eval.config import ALL_BUT_THE_MODEL, EVERYTHING, UNKNOWN, Differs, Measurement, differences, names_in
+from mrag_eval.config import (
+    ALL_BUT_THE_MODEL,
+    CORRECT,
+    EVERYTHING,
+    HOLDS_ANSWER,
+    RIGHT_LANGUAGE,
+    SHOWN,
+    UNKNOWN,
+    Differs,
+    Measurement,
+    differences,
+    names_in,
+)
+from mrag_eval.core import plain_name, same_language
 from mrag_eval.platform import ConfigError, DataError, Wait, close_match, number_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
+from mrag_eval.report.comparison._gate_rules import beyond
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import PAIR, ScoredRow
 from mrag_eval.scoring import OWN, TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
-    from mrag_eval.metrics import PairedCell, PairedTest
+    from mrag_eval.metrics import PairedCell, PairedTest, Place
 
 # Rows are paired by their ids: which of them ran is counted apart.
 _PAIRED = ("ran",)
@@ -31,15 +44,18 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Difference:
-    """Second run minus first for one task and metric, on rows that both scored, in all or one ``language``.
+    """Second run minus first for one task and metric, on rows that both scored: all, or those of one ``language``.
+
+    That may also be a pair of languages of question and document (``ar->en``), ``same language`` or ``cross language``.
 
     ``p_value`` is two-sided and paired, and ``low`` and ``high`` bound the 95% interval of ``difference`` by the same
     test: 0 is outside if and only if p is at most .05. ``p_adjusted`` is corrected for all tests of the comparison.
-    They are None if no test is possible, and ``reason`` says why. ``equivalent``: whether the difference is shown to be
-    smaller than the margin asked for, None without one. ``detectable`` is the smallest difference that this many pairs
-    show with 80% power at the 5% level. ``better`` and ``worse`` are the ids of rows whose value rose and fell.
-    ``part`` says how many of the task's rows were run, if not all. ``marked`` names the languages of which more than a
-    tenth of the rows failed, ``limited`` those in which a right answer scores less than it should.
+    They are None if no test is possible, and ``reason`` says why. Metrics that decide nothing have no p-values.
+    ``equivalent``: whether the difference is shown to be smaller than the margin asked for, None without one.
+    ``detectable`` is the smallest difference that this many pairs show with 80% power at the 5% level. ``better`` and
+    ``worse`` are the ids of rows whose value rose and fell. ``part`` says how many of the task's rows were run, if not
+    all. ``marked`` names the languages of which more than a tenth of the rows failed, ``limited`` those in which a
+    right answer scores less than it should.
     """
 
     task: str
@@ -68,17 +84,33 @@ class Difference:
 class Comparison:
     """All differences, and ``notes`` on rows and tasks that could not be paired.
 
-    ``margin`` is the size of difference that counts as none, if one was asked for.
+    ``margin`` is the size of difference that counts as none, if one was asked for. ``runs`` names the two. ``left_out``
+    counts the pairs of languages of too few rows to show any difference.
     """
 
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
     differs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     margin: float | None = None
+    runs: tuple[str, str] = ("first run", "second run")
+    left_out: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values."""
         return asdict(self)
+
+
+class Asked(NamedTuple):
+    """A difference to look at: the rows, the metric, and what they are of, if not of all.
+
+    ``place`` is that of its test among those of its task and metric. Without ``tested``, it has an interval alone.
+    """
+
+    rows: PairedRows
+    metric: str
+    language: str | None = None
+    place: Place | None = None
+    tested: bool = True
 
 
 @dataclass(frozen=True)
@@ -119,6 +151,10 @@ class PairedRows:
     def of_cell(self, by: str, cell: str) -> PairedRows:
         """Return the pairs of rows in a cell of a breakdown."""
         return self._kept([found == cell for found in self._cells(by)])
+
+    def of_cells(self, by: str, cells: Collection[str]) -> PairedRows:
+        """Return the pairs of rows in any of these cells of a breakdown."""
+        return self._kept([found in cells for found in self._cells(by)])
 
     def _kept(self, keeps: Sequence[bool]) -> PairedRows:
         first, second = tuple(compress(self.first, keeps)), tuple(compress(self.second, keeps))
@@ -218,7 +254,7 @@ def compare(
     notes += [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []
-    parts: list[tuple[PairedRows, str, str | None]] = []
+    parts: list[Asked] = []
     with Wait("comparing runs", len(both), "tasks") as wait:
         for task, other in wait.over(both.items()):
             pair = paired(a[task], b[other], differs)
@@ -226,12 +262,13 @@ def compare(
             alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
             notes += [f"{task}: {number_of(n, 'row')} only in the {where} run" for where, n in alone.items() if n]
             lacking += pair.alone()
+            decisive = metrics or headline([a[task], b[other]], pair.metrics)
             for metric in [m for m in pair.metrics if not metrics or m in metrics]:
-                own = pair.of_metric(metric)
-                parts.append((own, metric, None))
-                if len(own.languages) > 1:
-                    parts += [(own.of_language(language), metric, language) for language in own.languages]
-    found = differences_of(parts, equivalent, seed)
+                low, high = scale_of(metric).bounds
+                if equivalent is not None and metric in decisive and equivalent >= high - low:
+                    raise beyond("--equivalent", equivalent, metric)
+                parts += _asked(pair.of_metric(metric), metric, tested=metric in decisive)
+    found, left_out = differences_of(parts, equivalent, seed)
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
         why = f" ({'; '.join(lacking)})" if lacking else ""
@@ -244,7 +281,46 @@ def compare(
     if not found:
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
     differing = {task: keys for task, keys in unlike.items() if keys}
-    return Comparison(tuple(found), (*notes, *lacking), differing, equivalent)
+    names = _names([a[task] for task in both], [b[other] for other in both.values()], first, second)
+    return Comparison(tuple(found), (*notes, *lacking), differing, equivalent, names, left_out)
+
+
+def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Asked]:
+    """Yield what is looked at of a metric: all rows, languages, and of a tested one pairs and their two kinds."""
+    from mrag_eval.metrics import Place
+
+    of = rows.task, metric
+    yield Asked(rows, metric, None, Place(of), tested)
+    if len(rows.languages) > 1:
+        for language in rows.languages:
+            yield Asked(rows.of_language(language), metric, language, Place(of, language), tested)
+    pairs = rows.cells(PAIR) if tested else ()
+    if len(pairs) < 2:
+        return
+    sizes = {language: len(rows.of_language(language).first) for language in rows.languages}
+    for name in pairs:
+        own, language = rows.of_cell(PAIR, name), name.partition("->")[0]
+        # a pair that holds all rows of its language is the language
+        if len(own.first) < sizes.get(language, 0):
+            yield Asked(own, metric, name, Place(of, language, name))
+    kinds = {name: same_language(*name.split("->", 1)) for name in pairs}
+    for kind, same in (("same language", True), ("cross language", False)):
+        names = [name for name in pairs if kinds[name] is same]
+        if 0 < len(names) < len(pairs):
+            yield Asked(rows.of_cells(PAIR, names), metric, kind, Place(of, "", kind))
+
+
+def _names(
+    first: Sequence[SampleSet], second: Sequence[SampleSet], ours: Sequence[Path], theirs: Sequence[Path]
+) -> tuple[str, str]:
+    """Return names of two runs that differ: of their models, else of their folders, with the time if it is known."""
+    newest = [max(runs, key=lambda one: one.run.date).run for runs in (first, second)]
+    folders = [" ".join(path.name.removesuffix(".json") for path in paths) for paths in (ours, theirs)]
+    named = [folder + (f" ({run.day})" if run.day else "") for folder, run in zip(folders, newest, strict=True)]
+    for one, other in ([run.model for run in newest], named, [" ".join(map(str, paths)) for paths in (ours, theirs)]):
+        if one != other:
+            return one, other
+    return "first run", "second run"
 
 
 def compare_tasks(
@@ -258,7 +334,24 @@ def compare_tasks(
     runs = read_runs_or_baseline([run])
     both = list(combinations(tasks, 2))
     rows = [paired(runs[a], runs[b], [EVERYTHING]).of_rows(only) for a, b in both]
-    return dict(zip(both, differences_of([(pair, metric, None) for pair in rows], seed=seed), strict=True))
+    return dict(zip(both, differences_of([Asked(pair, metric) for pair in rows], seed=seed)[0], strict=True))
+
+
+def headline(runs: Sequence[SampleSet], scored: Sequence[str]) -> list[str]:
+    """Return the metrics by which runs of a task, or of a group, are decided, of those that their rows have.
+
+    The benchmark's main metric or, of a log, the first that says whether an answer is right; the right language, and
+    whether a relevant passage was shown, where they are known. Without any of the first, all that are left.
+    """
+    from mrag_eval.datasets import declaration_of
+
+    record = runs[0].measurement
+    declared = None if record is None else declaration_of(record.setting.get("data") or {})
+    main = None if declared is None else declared.main_metric
+    first = next((name for name in (main, *CORRECT, *HOLDS_ANSWER) if name in scored), None)
+    beside = [next((name for name in RIGHT_LANGUAGE if name in scored), None)]
+    beside += [next((name for name in scored if plain_name(name) == SHOWN), None)]
+    return list(dict.fromkeys(name for name in (first, *beside) if name is not None)) if first else list(scored)
 
 
 def cell_in(by: str, first: ScoredRow, second: ScoredRow) -> str:
@@ -362,31 +455,36 @@ def _part(first: str | None, second: str | None) -> str | None:
 
 
 def differences_of(
-    parts: Sequence[tuple[PairedRows, str, str | None]], equivalent: float | None = None, seed: int = 0
-) -> list[Difference]:
-    """Return the differences of rows, metrics and languages, tested as one family.
+    parts: Sequence[Asked], equivalent: float | None = None, seed: int = 0
+) -> tuple[list[Difference], int]:
+    """Return the differences of rows, metrics and languages, those that are tested as one family, and how many pairs of
+    languages were left out, as no difference of theirs could be shown.
 
     With ``equivalent``, a difference is equivalent to none if its 90% interval is within that margin: two one-sided
     tests at 5% (Schuirmann 1987).
     """
     from mrag_eval.metrics import paired_tests
 
-    cells = [cell_of(pair, metric, baseline="second") for pair, metric, _ in parts]
-    found = paired_tests(cells, seed=seed)
-    within = [None] * len(found) if equivalent is None else paired_tests(cells, confidence=0.9, seed=seed)
-    out = []
-    for (pair, metric, language), test, ends in zip(parts, found, within, strict=True):
+    def tested(confidence: float) -> list[PairedTest]:
+        kinds = {}
+        for kind in (False, True):
+            own = [cell for cell, part in zip(cells, parts, strict=True) if part.tested is kind]
+            kinds[kind] = iter(paired_tests(own, confidence=confidence, seed=seed))
+        return [next(kinds[part.tested]) for part in parts]
+
+    cells = [replace(cell_of(part.rows, part.metric, baseline="second"), place=part.place) for part in parts]
+    found = tested(0.95)
+    within = [None] * len(found) if equivalent is None else tested(0.9)
+    out, left_out = [], 0
+    for (pair, metric, language, _, decides), test, ends in zip(parts, found, within, strict=True):
+        if not test.possible:
+            left_out += 1
+            continue
         changes = [
             (a.id, a.values[metric], b.values[metric])
             for a, b in zip(pair.first, pair.second, strict=True)
             if metric in a.values and metric in b.values
         ]
-        groups = [row.group for row in pair.first]
-        detectable = smallest_detectable(
-            [row.values.get(metric) for row in pair.second],
-            [row.values.get(metric) for row in pair.first],
-            groups if len(set(groups)) < len(groups) else None,
-        )
         out.append(
             Difference(
                 task=pair.task,
@@ -398,9 +496,9 @@ def differences_of(
                 difference=test.difference,
                 low=test.low,
                 high=test.high,
-                p_value=test.p_value,
-                p_adjusted=test.p_adjusted,
-                detectable=detectable,
+                p_value=test.p_value if decides else None,
+                p_adjusted=test.p_adjusted if decides else None,
+                detectable=test.detectable,
                 method=test.method,
                 reason=test.reason,
                 better=tuple(key for key, x, y in changes if y > x),
@@ -411,7 +509,7 @@ def differences_of(
                 equivalent=None if ends is None else _within(ends, equivalent),
             )
         )
-    return out
+    return out, left_out
 
 
 def _within(test: PairedTest, margin: float | None) -> bool:
@@ -434,50 +532,6 @@ def cell_of(pair: PairedRows, metric: str, *, baseline: Literal["first", "second
     # the values of territories whose mean is a difference of means are outside its range
     inside = not known or (low <= min(known) and max(known) <= high)
     return PairedCell(a, b, [row.group for row in pair.first], bounds=(low, high) if inside else None)
-
-
-def standard_error(
-    second: Sequence[float | None], first: Sequence[float | None], groups: Sequence[str] | None
-) -> tuple[float, float, int] | None:
-    """Return mean, standard error and number of units (rows or groups) of the differences; None below two units.
-
-    With groups the error is the cluster-robust one: sqrt(G / (G - 1) * sum of (S_g - n_g * mean)^2) / n.
-    """
-    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for i, (y, x) in enumerate(zip(second, first, strict=True)):
-        if x is not None and y is not None:
-            unit = sums[groups[i] if groups is not None else str(i)]
-            unit[0] += y - x
-            unit[1] += 1
-    units = len(sums)
-    if units < 2:
-        return None
-    n = sum(count for _, count in sums.values())
-    mean = sum(total for total, _ in sums.values()) / n
-    squares = sum((total - count * mean) ** 2 for total, count in sums.values())
-    return mean, math.sqrt(units / (units - 1) * squares) / n, units
-
-
-def smallest_detectable(
-    second: Sequence[float | None],
-    first: Sequence[float | None],
-    groups: Sequence[str] | None = None,
-    *,
-    alpha: float = 0.05,
-    one_sided: bool = False,
-) -> float | None:
-    """Return the smallest true difference found with 80% power: (t(1 - alpha / 2) + t(.8)) SE (Bloom 1995).
-
-    The standard error is that of the given pairs. None below two units, and if no pair differs.
-    """
-    from scipy.special import stdtrit
-
-    found = standard_error(second, first, groups)
-    if found is None or found[1] == 0:
-        return None
-    _, error, units = found
-    level = alpha if one_sided else alpha / 2
-    return float((stdtrit(units - 1, 1 - level) + stdtrit(units - 1, POWER)) * error)
 
 
 def _mean(values: Sequence[float]) -> float | None:

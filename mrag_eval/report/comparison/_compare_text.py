@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from mrag_eval.core import interval_text, p_text, pipe_table, points
-from mrag_eval.platform import ConfigError, csv_cell, did_you_mean
+from mrag_eval.platform import ConfigError, csv_cell, did_you_mean, number_of
 from mrag_eval.report.comparison._compare import Comparison, Difference
 from mrag_eval.report.files._leaves import labelled
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import more_is_better, nearer_zero_is_better, scale_of
 
 _HEAD = ("task", "language", "n", "first", "second", "difference", "95%", "p", "p adjusted", "detectable", "+ / −")
 # Number of row ids printed of each kind; the JSON form has all of them.
 _SHOWN_IDS = 20
+# Differences that the verdict names beside those of whole tasks, and the level at which one is shown.
+_MOST, _LEVEL = 5, 0.05
 
 
 def comparison_text(comparison: Comparison, form: str = "md", *, flips: bool = False) -> str:
@@ -45,13 +47,91 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
         parts.append("\n".join(f"- {note}" for note in comparison.notes))
     if flips:
         parts += [_changed(d) for d in comparison.differences if d.language is None and (d.better or d.worse)]
+    if comparison.left_out:
+        parts.append(f"Left out: {number_of(comparison.left_out, 'pair')} of languages of too few rows to differ.")
     parts.append(
         "Points (× 100) unless another unit is named, second minus first, on rows scored in both runs · "
-        "p: two-sided, paired, by the test of the interval · adjusted: over all tests above · "
+        "p: two-sided, paired, by the test of the interval, of the metrics that decide · adjusted: over all of these · "
         "detectable: the smallest difference that these pairs show with 80% power"
         + ("" if comparison.margin is None else f" · equivalent: 90% interval within ± {comparison.margin:g}")
     )
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, comparison_verdict(comparison)])
+
+
+def comparison_verdict(comparison: Comparison) -> str:
+    """Return what a comparison shows, in words: by the first metric that decides in each task, then what differs."""
+    wholes: dict[str, Difference] = {}
+    tested = [d for d in comparison.differences if d.p_adjusted is not None]
+    for d in tested:
+        if d.language is None:
+            wholes.setdefault(d.task, d)
+    if not wholes:
+        return "No test was possible."
+    first, second = comparison.runs
+    shown = {task: _side(d) for task, d in wholes.items()}
+    if len(wholes) == 1:
+        (one,) = wholes.values()
+        said = [_of_one(one, comparison.runs)]
+        moved = [d for d in tested if d.language and d.metric == one.metric and _side(d) == _side(one) != 0]
+        own = [d for d in moved if "->" not in str(d.language) and " " not in str(d.language)]
+        if own:
+            most = max(own, key=lambda d: abs(_gain(d)))
+            said.append(f"Most in {_place(most)}: {_change(most)}.")
+    else:
+        counts = [[task for task, side in shown.items() if side == wanted] for wanted in (1, -1, 0)]
+        said = [f"By {' and '.join(dict.fromkeys(d.metric for d in wholes.values()))}, {second} is "]
+        said[0] += f"better than {first} in {len(counts[0])} of {number_of(len(wholes), 'task')}"
+        said[0] += f", worse in {len(counts[1])}, and no difference is shown in {len(counts[2])}."
+        for word, side in (("Most gained", 1), ("Most lost", -1)):
+            end = max(wholes.values(), key=lambda d: _gain(d) * side)
+            said += [f"{word}: {end.task} {_change(end)}."] if _side(end) == side else []
+    # a language that moves as its task does is no news
+    known = {id(d) for d in wholes.values()}
+    others = [d for d in tested if id(d) not in known and _side(d) not in (0, shown[d.task] if d.language else 0)]
+    others.sort(key=lambda d: (wholes[d.task].metric != d.metric, d.language is not None, d.p_adjusted or 0.0))
+    for d in others[:_MOST]:
+        more = f", {d.task}" if len(wholes) > 1 else ""
+        said.append(f"{'Better' if _side(d) > 0 else 'Worse'} in {_place(d)} ({d.metric}{more}): {_change(d)}.")
+    said += [f"{len(others) - _MOST} more differences are shown."] if len(others) > _MOST else []
+    return " ".join(said)
+
+
+def _of_one(d: Difference, runs: tuple[str, str]) -> str:
+    first, second = runs
+    scale = scale_of(d.metric)
+    scores = f"{points(d.second, scale=scale)} against {points(d.first, scale=scale)} by {d.metric}, {_change(d)}"
+    rows = number_of(d.n, "paired row")
+    if _side(d):
+        return f"{second} is {'better' if _side(d) > 0 else 'worse'} than {first}: {scores}, {rows}."
+    more_or_less = more_is_better(d.metric) is None and (d.p_adjusted or 1.0) <= _LEVEL
+    if more_or_less:
+        return f"{second} differs from {first}: {scores}, {rows}; neither side of {d.metric} is better."
+    least = f"; {points(d.detectable, scale=scale)} would be shown in four of five" if d.detectable is not None else ""
+    return f"No difference is shown between {first} and {second}: {scores}, {rows}{least}."
+
+
+def _gain(d: Difference) -> float:
+    """Return by how much the second run is better, in the metric's unit."""
+    change = d.difference or 0.0
+    if nearer_zero_is_better(d.metric):
+        return abs(d.first or 0.0) - abs(d.second or 0.0)
+    return -change if more_is_better(d.metric) is False else change
+
+
+def _side(d: Difference) -> int:
+    """Return 1 if the second run is shown to be better, -1 if it is worse, else 0."""
+    if d.p_adjusted is None or d.p_adjusted > _LEVEL or more_is_better(d.metric) is None:
+        return 0
+    return 1 if _gain(d) > 0 else -1
+
+
+def _change(d: Difference) -> str:
+    scale = scale_of(d.metric)
+    return f"{points(d.difference, '+', scale)} {interval_text(d.low, d.high, scale)}, p {p_text(d.p_adjusted)}"
+
+
+def _place(d: Difference) -> str:
+    return "all languages" if d.language is None else d.language.replace("->", " → ")
 
 
 def _cells(d: Difference) -> list[str]:

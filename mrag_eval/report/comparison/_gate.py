@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mrag_eval.config import EVERYTHING
 from mrag_eval.models import UNKNOWN_MODEL
-from mrag_eval.platform import DataError, Wait
+from mrag_eval.platform import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, other_versions, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.comparison._gate_rules import Check, GateResult, Guard, Rule, Rules, Side
+from mrag_eval.report.comparison._gate_rules import Check, GateResult, Guard, Rule, Rules, Side, check_bounds
 from mrag_eval.report.comparison._gate_verdicts import (
     RuleTest,
     bounded,
@@ -26,8 +27,11 @@ from mrag_eval.report.comparison._gate_verdicts import (
     why_unscored,
 )
 from mrag_eval.report.files._runs import SampleSet
-from mrag_eval.report.files._scored_rows import PAIR
+from mrag_eval.report.files._scored_rows import PAIR, ScoredRow
 from mrag_eval.scoring import TASK_MEASURES
+
+if TYPE_CHECKING:
+    from mrag_eval.metrics import Place
 
 Runs = Mapping[str, SampleSet]
 # The key under which a record names the models that replied.
@@ -61,11 +65,14 @@ def gate(
         _check_one_model(where, of_side, rules.differs)
     records = [run.measurement for runs in (*sides.values(), after) for run in runs.values()]
     check_differs(rules.differs, records)
+    check_bounds(rules)
     with Wait("reading the rules", len(rules.rules), "rules") as wait:
         found = [part for rule in wait.over(rules.rules) for part in _apply(rule, rules, sides, after)]
     asked = [part for part in found if isinstance(part, RuleTest)]
-    decided = iter(verdicts(asked, rules))
-    checks = tuple(next(decided) if isinstance(part, RuleTest) else part for part in found)
+    outcomes, tests = verdicts(asked, rules)
+    decided = iter(outcomes)
+    made = [next(decided) if isinstance(part, RuleTest) else part for part in found]
+    checks = tuple(check for check in made if check is not None)
     runs: dict[str, str] = {side: _named(run) for side, run in (*sides.items(), ("candidate", after))}
     for side, before in sides.items():
         if versions := other_versions((before[task], after[task]) for task in before if task in after):
@@ -74,10 +81,11 @@ def gate(
     return GateResult(
         checks,
         rules.correction,
-        sum(len(part.cells) for part in asked),
+        tests,
         rules.alpha,
         runs,
         _without_rule(looked_at, sides["baseline"], after),
+        len(made) - len(checks),
     )
 
 
@@ -127,25 +135,59 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
         return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
     found: list[Check | RuleTest] = []
     whole = Check(named[0] if len(named) == 1 else rule.task, rule.metric, rule.pair)
-    held = [] if rule.min_score is None else [replace(whole, floor=rule.min_score)]
-    held += [] if rule.max_score is None else [replace(whole, ceiling=rule.max_score)]
-    for check in held:
-        rows = [(t, r) for t in named if t in after for r in after[t].rows.values() if is_of(r, rule.metric)]
-        rows = [(task, row) for task, row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
-        kept = [row for _, row in rows]
-        tasks = [task for task, _ in rows] if _is_plain_mean(rule, named, after) else []
-        parts = {task: after[task].part for task in named if task in after}
-        asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
-        languages = {row.language for row in kept} - {""}
-        marked = marks({"candidate": asked}, languages)
-        limited = [limits_of(rule.metric, kept)]
-        limited += [] if check.floor is None else [out_of_reach(rule.metric, check.floor, kept)]
-        said = "; ".join(filter(None, limited)) or None
-        found.append(replace(bounded(rule, rules, check, kept, tasks), part=_parts(parts), marked=marked, limited=said))
+    rows = [(t, r) for t in named if t in after for r in after[t].rows.values() if is_of(r, rule.metric)]
+    rows = [(task, row) for task, row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
+    found += _held(rule, rule, rules, whole, rows, after, plain_mean=_is_plain_mean(rule, named, after))
+    for by, guard in rule.guards.items():
+        bounded_below = guard.min_score is not None or guard.max_score is not None
+        cells = sorted({cell for _, row in rows if (cell := row.cell(by))}) if bounded_below else []
+        for cell in _named_cells(rule, by, guard, cells):
+            here = replace(whole, language=cell, by=None if by in _KEYS else by)
+            inside = [(task, row) for task, row in rows if row.cell(by) == cell]
+            own = rule.model_copy(update={"min_n": guard.min_n})
+            found += _held(guard, own, rules, here, inside, after, plain_mean=False)
     if rule.limits_drop:
         for side, before in sides.items():
             found += _compared(rule, rules, replace(blank, against=side), named, before, after)
     return found
+
+
+def _held(
+    bounds: Rule | Guard,
+    rule: Rule,
+    rules: Rules,
+    whole: Check,
+    rows: Sequence[tuple[str, ScoredRow]],
+    after: Runs,
+    *,
+    plain_mean: bool,
+) -> list[Check]:
+    """Return the checks of a floor and a ceiling on the candidate's rows, each with its task."""
+    held = [] if bounds.min_score is None else [replace(whole, floor=bounds.min_score)]
+    held += [] if bounds.max_score is None else [replace(whole, ceiling=bounds.max_score)]
+    kept, named = [row for _, row in rows], [task for task, _ in rows]
+    parts = {task: after[task].part for task in dict.fromkeys(named)}
+    asked = sum((FailedRows.of(after[task].rows.values()) for task in parts), FailedRows())
+    marked = marks({"candidate": asked}, {row.language for row in kept} - {""})
+    found = []
+    for check in held:
+        limited = [limits_of(rule.metric, kept)]
+        limited += [] if check.floor is None else [out_of_reach(rule.metric, check.floor, kept)]
+        said = "; ".join(filter(None, limited)) or None
+        outcome = bounded(rule, rules, check, kept, named if plain_mean else [])
+        found.append(replace(outcome, part=_parts(parts), marked=marked, limited=said))
+    return found
+
+
+def _named_cells(rule: Rule, by: str, guard: Guard, known: Sequence[str]) -> list[str]:
+    """Return the cells that a guard is of. Raise ConfigError for one that it names and no row has."""
+    for one in guard.only or ():
+        if known and not any(fnmatchcase(cell, one) for cell in known):
+            raise ConfigError(
+                f"rule on {rule.metric}, only: no row has the cell '{one}' of {by}{close_match(one, known)}",
+                f"the cells there: {', '.join(known)}",
+            )
+    return [cell for cell in known if guard.only is None or any(fnmatchcase(cell, one) for one in guard.only)]
 
 
 def _compared(
@@ -171,12 +213,15 @@ def _compared(
     whole = whole.of_metric(rule.metric)
     if rule.pair is not None:
         whole = whole.of_pair(rule.pair)
+    from mrag_eval.metrics import Place
+
     # a row that one run lacks is no score that could be bounded
-    parts = [_test(rule, blank, whole, rule.pair, alone or None)]
+    of = (rules.rules.index(rule), blank.against)
+    parts = [_test(rule, blank, whole, rule.pair, Place(of), alone or None)]
     if rule.max_unscored is not None:
-        parts.append(_unscored(rule, blank, whole))
+        parts.append(_unscored(rule, blank, whole, Place((*of, "unscored"))))
     for by, guard in rule.guards.items():
-        parts += _guarded(rule, by, guard, blank, whole)
+        parts += _guarded(rule, by, guard, blank, whole, of) if guard.limits_drop else []
     return parts
 
 
@@ -221,32 +266,37 @@ _KEYS = {
 }
 
 
-def _guarded(rule: Rule, by: str, guard: Guard, blank: Check, whole: PairedRows) -> list[Check | RuleTest]:
+def _guarded(
+    rule: Rule, by: str, guard: Guard, blank: Check, whole: PairedRows, of: tuple[int, Side]
+) -> list[Check | RuleTest]:
     """Return the tests of a guard: one for each cell of its breakdown."""
-    own = {"max_drop": guard.max_drop, "max_drop_relative": None, "max_drop_pinned": None, "min_n": guard.min_n}
+    from mrag_eval.metrics import Place
+
+    own = {"max_drop": guard.max_drop or 0.0, "max_drop_relative": None, "max_drop_pinned": None, "min_n": guard.min_n}
     rule = rule.model_copy(update={**own, "must_detect": None, "non_inferiority": False})
     unknown = f"no row has the breakdown '{by}'; there are {', '.join(whole.breakdowns) or 'none'}"
     key, reason = _KEYS.get(by, (f"per {by}", unknown))
-    known = whole.cells(by)
-    cells = [cell for cell in known if guard.only is None or any(fnmatchcase(cell, one) for one in guard.only)]
-    if known and not cells:
-        reason = f"no cell is called {' or '.join(guard.only or ())}; there are {', '.join(known)}"
     found: list[Check | RuleTest] = []
-    for cell in cells:
+    for cell in _named_cells(rule, by, guard, whole.cells(by)):
         rows = whole.of_cell(by, cell)
         # questions and documents are the same in both runs, and what a run shows or says is not
         check = blank if by in _KEYS else replace(blank, by=by, elsewhere=rows.elsewhere(by))
-        found.append(_test(rule, check, rows, cell))
+        language = cell if by == "query_lang" else cell.partition("->")[0] if by == PAIR else ""
+        place = Place(of, language, "" if by == "query_lang" else f"{by} {cell}")
+        made = _test(rule, check, rows, cell, place)
+        all_pairs = isinstance(made, RuleTest) and by == PAIR and guard.only is None
+        found.append(replace(made, may_be_left_out=True) if isinstance(made, RuleTest) and all_pairs else made)
     return found or [replace(blank, language=key, reason=reason)]
 
 
 def _test(
-    rule: Rule, blank: Check, pair: PairedRows, language: str | None, reason: str | None = None
+    rule: Rule, blank: Check, pair: PairedRows, language: str | None, place: Place, reason: str | None = None
 ) -> Check | RuleTest:
     """Return the test of one rule on its rows; ``reason`` is a known cause why it cannot pass."""
     check = replace(blank, task=pair.task, language=language, part=pair.part, reason=reason)
     limited = limits_of(rule.metric, pair.second, pair.first)
     check = replace(check, marked=pair.marked(blank.against, "candidate"), limited=limited)
+    check = replace(check, less_is_better=bool(rule.less_is_better))
     if rule.less_is_better is None:
         why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"
         return replace(check, reason=why)
@@ -254,10 +304,16 @@ def _test(
         return replace(check, reason=no_rows(language))
     if rule.metric in pair.changed:
         return replace(check, reason=f"{rule.metric} is another metric in the candidate: what computes it has changed")
+    names = sorted({name for row in (*pair.first, *pair.second) for name in row.values})
+    if rule.metric not in names and names:
+        raise ConfigError(
+            f"rule on {rule.metric}: no row of {pair.task} has that metric{close_match(rule.metric, names)}",
+            f"the metrics there: {', '.join(names)}",
+        )
     for where, rows in ((blank.against, pair.first), ("candidate", pair.second)):
         if not any(rule.metric in row.values for row in rows):
             return replace(check, reason=f"the {where} has no {rule.metric}")
-    return RuleTest(check, rule, pair, drop_of(rule, pair, _limit(rule, blank.against, pair)))
+    return RuleTest(check, rule, pair, drop_of(rule, pair, _limit(rule, blank.against, pair)), place)
 
 
 def _limit(rule: Rule, against: Side, pair: PairedRows) -> float:
@@ -270,10 +326,10 @@ def _limit(rule: Rule, against: Side, pair: PairedRows) -> float:
     return rule.max_drop_relative * abs(known or 0.0)
 
 
-def _unscored(rule: Rule, blank: Check, pair: PairedRows) -> Check | RuleTest:
+def _unscored(rule: Rule, blank: Check, pair: PairedRows, place: Place) -> Check | RuleTest:
     """Return the test of the share of rows without a score."""
     check = replace(blank, task=pair.task, language=rule.pair, unscored=True, part=pair.part)
     if not pair.first or rule.metric in TASK_MEASURES:
         return replace(check, reason=no_rows(rule.pair) if not pair.first else "territories have no unscored rows")
     cells = unscored_of(rule, pair, rule.max_unscored or 0.0)
-    return RuleTest(replace(check, why=why_unscored(rule.metric, pair)), rule, pair, cells)
+    return RuleTest(replace(check, why=why_unscored(rule.metric, pair)), rule, pair, cells, place)

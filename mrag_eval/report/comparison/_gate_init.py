@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, number_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import POWER
+from mrag_eval.report.comparison._compare import POWER, headline
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.scoring import TASK_MEASURES, more_is_better
+from mrag_eval.scoring import TASK_MEASURES, more_is_better, scale_of
 
 # Share of answers that change between two releases, for the power of a rule.
 _CHURN = 0.1
-# A gate has to be able to show a drop of this size, in the metric's unit.
-_COARSE = 0.1
+# A gate has to be able to show a drop of this size, in the metric's unit, and a language or pair of this one.
+_COARSE, _COARSEST = 0.1, 0.25
 _FEWEST = 100
-_CORRECT_LANGUAGE = "correct_language"
+# The drop allowed in a language or a pair.
+_ALLOWED = 0.05
+_LEVEL = 0.05
 
 _HEAD = """\
 # Rules of `mrag-eval gate`: every key is described in docs/gate.md.
@@ -35,55 +38,60 @@ rules:
 
 @dataclass(frozen=True)
 class _Proposal:
-    """A rule to write: a metric of a task or group, perhaps of one pair of languages, and how many independent
-    rows (``units``) have it.
+    """A rule to write: a metric of a task or group, and how many independent rows have it: ``units`` of all, and those
+    of each language and pair of languages.
     """
 
     task: str
     metric: str
     units: int
     word: str
-    pair: str | None = None
+    languages: Mapping[str, int]
+    pairs: Mapping[str, int]
     unscored: bool = False
 
-    @property
-    def tests(self) -> int:
-        """Return the number of tests of the rule."""
-        return 1 + self.unscored
+    def found(self, rules: int) -> tuple[float, dict[str, float], dict[str, float]]:
+        """Return the drop that is found in all rows, and those in the languages and pairs that can show one."""
+        from mrag_eval.metrics import Place, hierarchy
 
-    def __str__(self) -> str:
-        return f"{self.task}: {self.metric}" + (f" [{self.pair}]" if self.pair else "")
+        cells = [("", ""), *((name, "") for name in self.languages), *((x.partition("->")[0], x) for x in self.pairs)]
+        shares = hierarchy([Place(0, *cell) for cell in cells])[0] / rules
+        sizes = [self.units, *self.languages.values(), *self.pairs.values()]
+        drops = [_detectable(n, _LEVEL * share) for n, share in zip(sizes, shares, strict=True)]
+        names = [*self.languages, *self.pairs]
+        shown = {name: drop + _ALLOWED for name, drop in zip(names, drops[1:], strict=True) if drop <= _COARSEST}
+        own = {name: drop for name, drop in shown.items() if name in self.languages}
+        return drops[0], own, {name: drop for name, drop in shown.items() if name in self.pairs}
 
 
 def starter_rules(runs: Sequence[Path], model: str | None = None) -> str:
     """Return a file of rules for ``runs`` (folders, sample files or a baseline file).
 
-    For each task, or group of tasks: the benchmark's main metric (or every metric that has a better side, if none is
-    declared) with the share of unscored rows, the correct language, and the pair of languages with the worst score. The
-    file says what each rule can show, and what was left out. Raises DataError if no rule could show a drop of ten
-    points: such a gate passes whatever happens.
+    For each task, or group of tasks, a rule on each metric of its :func:`headline`, of the first with the share of
+    unscored rows. It guards every language, and every pair of languages, whose rows can show a drop. The file says what
+    each rule can show, and what was left out. Raises DataError if no rule could show a drop of ten points: such a gate
+    passes whatever happens.
     """
     found: list[_Proposal] = []
     left: list[str] = []
     for task, members in _by_group(read_runs_or_baseline(runs, model)).items():
         rows = [row for run in members for row in run.rows.values()]
         names = dict.fromkeys(name for row in rows for name in row.values)
-        chosen = _metrics(members, list(names))
-        extra = [_CORRECT_LANGUAGE] if _CORRECT_LANGUAGE in names and _CORRECT_LANGUAGE not in chosen else []
-        found += [_proposal(task, name, rows, unscored=name == chosen[0]) for name in (*chosen, *extra)]
-        if chosen and (worst := _worst_pair(chosen[0], rows)) is not None:
-            found.append(_proposal(task, chosen[0], [row for row in rows if row.pair == worst], pair=worst))
-        left += [f"{task}: {name}" for name in names if name not in (*chosen, *extra)]
-    tests = sum(one.tests for one in found)
-    kept = [one for one in found if _detectable(one.units, tests) <= _COARSE]
+        chosen = [name for name in headline(members, list(names)) if more_is_better(name) is not None]
+        found += [_proposal(task, name, rows, unscored=name == chosen[0]) for name in chosen]
+        left += [f"{task}: {name}" for name in names if name not in chosen]
+    rules = sum(1 + one.unscored for one in found)
+    kept = [one for one in found if one.found(rules)[0] <= _COARSE]
     if not kept:
-        raise DataError(_toy(found), f"run more rows: about {_enough(tests):,} show a drop of ten points")
-    tests = sum(one.tests for one in kept)
-    coarse = [str(one) for one in found if one not in kept]
+        raise DataError(
+            _toy(found), f"run more rows: about {_enough(_LEVEL / max(rules, 1)):,} show a drop of ten points"
+        )
+    rules = sum(1 + one.unscored for one in kept)
+    coarse = [f"{one.task}: {one.metric}" for one in found if one not in kept]
     return "".join(
         [
             _HEAD.format(churn=_CHURN, min_n=min(_FEWEST, *(one.units for one in kept), _FEWEST)),
-            *(_rule(one, tests) for one in kept),
+            *(_rule(one, rules) for one in kept),
             *([f"# too few rows for a rule: {', '.join(coarse)}\n"] if coarse else []),
             *([f"# without a rule: {', '.join(left)}\n"] if left else []),
         ]
@@ -97,20 +105,35 @@ def _toy(found: Sequence[_Proposal]) -> str:
     return f"{most.units:,} {most.word} make no gate: most drops of ten points of {most.metric} would pass it"
 
 
-def _rule(one: _Proposal, tests: int) -> str:
-    """Return one rule as YAML, with the drop that it finds."""
-    drop = _detectable(one.units, tests)
+def _rule(one: _Proposal, rules: int) -> str:
+    """Return one rule as YAML, with the drops that it finds."""
+    drop, languages, pairs = one.found(rules)
     allowed = math.ceil(drop * 50) / 200
     lines = [
         f"  # {one.units:,} {one.word}: a drop of {100 * (drop + allowed):.1f} points is found",
         f"  - metric: {_quoted(one.metric)}",
         f"    task: {_quoted(one.task)}",
+        f"    max_drop: {allowed:g}   # how much worse it may be: 0.01 is one point",
     ]
-    lines += [f"    pair: {_quoted(one.pair)}   # the pair of languages with the worst score"] if one.pair else []
-    lines += [f"    max_drop: {allowed:g}   # how much worse it may be: 0.01 is one point"]
     lines += (
         [f"    max_unscored: {allowed:g}   # rise allowed in the share of rows without a score"] if one.unscored else []
     )
+    for key, what, shown, every in (
+        ("per_language", "language", languages, one.languages),
+        ("per_pair", "pair", pairs, one.pairs),
+    ):
+        if not shown:
+            continue
+        few = [name for name in every if name not in shown]
+        only = f", only: [{', '.join(map(_quoted, shown))}]" if few else ""
+        named = number_of(len(few), what) if len(few) > 5 else ", ".join(few)
+        rest = f"; too few rows: {named}" if few else ""
+        least, most = 100 * min(shown.values()), 100 * max(shown.values())
+        span = f"{most:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
+        lines += [
+            f"    # a drop of {span} points in one {what} is found{rest}",
+            f"    {key}: {{max_drop: {_ALLOWED:g}{only}}}",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -122,57 +145,39 @@ def _by_group(runs: Mapping[str, SampleSet]) -> dict[str, list[SampleSet]]:
     return found
 
 
-def _metrics(runs: Sequence[SampleSet], scored: Sequence[str]) -> list[str]:
-    from mrag_eval.datasets import declaration_of
-
-    record = runs[0].measurement
-    declared = None if record is None else declaration_of(record.setting.get("data") or {})
-    main = None if declared is None else declared.main_metric
-    if main is not None and main in scored:
-        return [main]
-    # a rule needs a worse side
-    return [name for name in scored if more_is_better(name) is not None]
-
-
-def _proposal(
-    task: str, metric: str, rows: Sequence[ScoredRow], *, pair: str | None = None, unscored: bool = False
-) -> _Proposal:
-    scored = [row.group for row in rows if metric in row.values]
-    units = len(set(scored))
-    word = "rows" if units == len(scored) else "groups of rows"
-    return _Proposal(task, metric, units, word, pair, unscored and metric not in TASK_MEASURES)
+def _proposal(task: str, metric: str, rows: Sequence[ScoredRow], *, unscored: bool) -> _Proposal:
+    scored = [row for row in rows if metric in row.values]
+    units: dict[str, set[str]] = defaultdict(set)
+    for row in scored:
+        for cell in ("", row.language, row.pair):
+            units[cell].add(row.group)
+    counts = {cell: len(groups) for cell, groups in sorted(units.items()) if cell}
+    word = "rows" if len(units[""]) == len(scored) else "groups of rows"
+    # a pair that holds all rows of its language is the language
+    pairs = {cell: n for cell, n in counts.items() if "->" in cell and n < counts[cell.partition("->")[0]]}
+    languages = {cell: n for cell, n in counts.items() if "->" not in cell}
+    own, both = (part if len(part) > 1 and scale_of(metric).percent else {} for part in (languages, pairs))
+    return _Proposal(task, metric, len(units[""]), word, own, both, unscored and metric not in TASK_MEASURES)
 
 
-def _worst_pair(metric: str, rows: Sequence[ScoredRow]) -> str | None:
-    """Return the pair of languages with the worst mean; None if there are fewer than two pairs."""
-    by_pair: dict[str, list[float]] = {}
-    for row in rows:
-        if row.pair and metric in row.values:
-            by_pair.setdefault(row.pair, []).append(row.values[metric])
-    if len(by_pair) < 2:
-        return None
-    pick = max if more_is_better(metric) is False else min
-    return pick(sorted(by_pair), key=lambda pair: sum(by_pair[pair]) / len(by_pair[pair]))
-
-
-def _detectable(n: int, tests: int) -> float:
-    """Return the drop found with 80% power at level .05 / tests, one-sided: (z(1 - level) + z(.8)) sqrt(churn / n).
+def _detectable(n: int, level: float) -> float:
+    """Return the drop found with 80% power at a level, one-sided: (z(1 - level) + z(.8)) sqrt(churn / n).
 
     If that is larger than the share of answers that change, as many change as drop.
     """
-    z = _reach(tests)
+    z = _reach(level)
     return max(z * math.sqrt(_CHURN / max(n, 1)), z * z / max(n, 1))
 
 
-def _enough(tests: int) -> int:
+def _enough(level: float) -> int:
     """Return about how many rows show a drop of ten points."""
-    return math.ceil(_CHURN * (_reach(tests) / _COARSE) ** 2)
+    return math.ceil(_CHURN * (_reach(level) / _COARSE) ** 2)
 
 
-def _reach(tests: int) -> float:
-    """Return how many standard errors a drop has to be for 80% power at level .05 / tests."""
+def _reach(level: float) -> float:
+    """Return how many standard errors a drop has to be for 80% power at a level."""
     inverse = NormalDist().inv_cdf
-    return inverse(1 - 0.05 / max(tests, 1)) + inverse(POWER)
+    return inverse(1 - level) + inverse(POWER)
 
 
 def _quoted(name: str) -> str:

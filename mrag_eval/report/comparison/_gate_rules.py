@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from mrag_eval.config import Block, Names, validated
-from mrag_eval.platform import read_yaml
+from mrag_eval.platform import ConfigError, read_yaml
 from mrag_eval.report.files._scored_rows import PAIR
-from mrag_eval.scoring import more_is_better, nearer_zero_is_better
+from mrag_eval.scoring import more_is_better, nearer_zero_is_better, scale_of
 
 Correction = Literal["holm", "bh", "none"]
 RuleVerdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
@@ -24,13 +24,21 @@ Side = Literal["baseline", "pinned"]
 class Guard(Block):
     """A guard on every cell of a breakdown of a rule's tasks, such as every language: the drop allowed in each.
 
-    A cell of fewer than ``min_n`` pairs of rows, or groups of them, cannot be told. ``only`` names the cells that are
-    guarded (``de->en``, or a glob such as ``*->en``), by default all.
+    Without a bound of its own, no drop is allowed. ``min_score`` is a floor under the candidate's score in each cell,
+    ``max_score`` a ceiling above it. A cell of fewer than ``min_n`` pairs of rows, or groups of them, cannot be told.
+    ``only`` names the cells that are guarded (``de->en``, or a glob such as ``*->en``), by default all.
     """
 
-    max_drop: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    min_score: float | None = Field(default=None, allow_inf_nan=False)
+    max_score: float | None = Field(default=None, allow_inf_nan=False)
     min_n: int = Field(default=30, ge=2)
     only: Names | None = Field(default=None, min_length=1)
+
+    @property
+    def limits_drop(self) -> bool:
+        """Return whether the guard compares the candidate with the baseline."""
+        return self.max_drop is not None or (self.min_score is None and self.max_score is None)
 
 
 class Rule(Block):
@@ -68,7 +76,7 @@ class Rule(Block):
     non_inferiority: bool = False
     min_n: int | None = Field(default=None, ge=2)
     must_detect: float | None = Field(default=None, gt=0)
-    max_unpaired: float | None = Field(default=None, ge=0, lt=1)
+    max_unpaired: float | None = Field(default=None, ge=0, le=0.5)
     max_unscored: float | None = Field(default=None, ge=0, lt=1)
     lower_is_better: bool | None = None
     per_language: Guard | None = None
@@ -102,12 +110,17 @@ class Rule(Block):
         if self.lower_is_better not in (None, self.less_is_better):
             better = "less" if self.less_is_better else "more"
             raise ValueError(f"of {self.metric}, {better} is better: leave 'lower_is_better' out")
-        if self.min_score is not None and self.less_is_better:
-            raise ValueError(f"of {self.metric}, less is better: write 'max_score' for 'min_score'")
-        if self.max_score is not None and self.less_is_better is False:
-            raise ValueError(f"of {self.metric}, more is better: write 'min_score' for 'max_score'")
-        of_drops = ("must_detect", "per_language", "per_pair", "per", "max_drop_pinned", "max_unscored")
-        given = [name for name in of_drops if getattr(self, name) not in (None, {})]
+        parts: list[Rule | Guard] = [self, *self.guards.values()]
+        for part in parts:
+            if part.min_score is not None and self.less_is_better:
+                raise ValueError(f"of {self.metric}, less is better: write 'max_score' for 'min_score'")
+            if part.max_score is not None and self.less_is_better is False:
+                raise ValueError(f"of {self.metric}, more is better: write 'min_score' for 'max_score'")
+        of_drops = ("must_detect", "max_drop_pinned", "max_unscored")
+        given = [name for name in of_drops if getattr(self, name) is not None]
+        guards = {"per_language": self.per_language, "per_pair": self.per_pair}
+        given += [name for name, one in guards.items() if one is not None and one.limits_drop]
+        given += ["per"] if any(one.limits_drop for one in self.per.values()) else []
         if not self.limits_drop and given:
             raise ValueError(f"'{given[0]}' compares with the baseline: add 'max_drop'")
         return self
@@ -116,10 +129,11 @@ class Rule(Block):
 class Rules(Block):
     """The rules file.
 
-    ``correction`` is over all tests of the gate: ``holm`` bounds the chance of any false alarm by ``alpha``, ``bh`` the
-    expected share of false alarms among the regressions (Benjamini & Hochberg 1995), ``none`` the chance in each test
-    alone. ``min_n`` applies to every rule that does not set it. ``differs`` names settings that may differ
-    between baseline and candidate (see ``mrag-eval compare``).
+    ``correction`` is over all tests of the gate: ``holm`` bounds the chance of any false alarm by ``alpha``, which
+    rules share; within a rule the whole has two fifths, the languages two, the pairs one. ``bh`` bounds the expected
+    share of false alarms among the regressions (Benjamini & Hochberg 1995), ``none`` the chance in each test alone.
+    ``min_n`` applies to every rule that does not set it. ``differs`` names settings that may differ between baseline
+    and candidate (see ``mrag-eval compare``).
     """
 
     rules: tuple[Rule, ...] = Field(min_length=1)
@@ -130,10 +144,50 @@ class Rules(Block):
     seed: int = Field(default=0, ge=0)
 
 
+def check_bounds(rules: Rules) -> None:
+    """Raise ConfigError for a bound that no difference or score of its metric can cross, naming the likely value.
+
+    Metrics are known once the runs are read: a user's own come with them.
+    """
+    for number, rule in enumerate(rules.rules, 1):
+        parts: list[tuple[str, Rule | Guard]] = [("", rule), *((f"{by}: ", guard) for by, guard in rule.guards.items())]
+        low, high = scale_of(rule.metric).bounds
+        for where, part in parts:
+            named = f"rule {number}, {rule.metric}, {where}"
+            for key in ("max_drop", "max_drop_pinned", "must_detect"):
+                if (value := getattr(part, key, None)) is not None and value >= high - low:
+                    raise beyond(f"{named}{key}", value, rule.metric)
+            for key, end in (("min_score", low), ("max_score", high)):
+                if (value := getattr(part, key)) is not None and (value == end or not low <= value <= high):
+                    raise beyond(f"{named}{key}", value, rule.metric)
+
+
+def beyond(key: str, value: float, metric: str) -> ConfigError:
+    """Return the error of a bound that nothing crosses, with the value that was probably meant."""
+    scale = scale_of(metric)
+    low, high = scale.bounds
+    meant = f"{key.rpartition(' ')[2]}: {value / 100:g} for {value:g} points"
+    points = scale.percent and value > 1 and value / 100 <= high
+    return ConfigError(
+        f"{key}: {value:g} decides nothing: values of {metric} are {low:g} to {high:g}",
+        f"write {meant}" if points else "name a value within that range, or leave it out",
+    )
+
+
 def read_rules(path: Path) -> Rules:
     """Return the validated rules file. Raise ConfigError naming the file and the key."""
     content = read_yaml(path, "correct it; docs/gate.md shows a file of rules")
     return validated(Rules, content, str(path), joint=", ")
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The language in which most rows got worse, with the numbers of rows that did, that got better, and of all."""
+
+    language: str
+    worse: int
+    better: int
+    n: int
 
 
 @dataclass(frozen=True)
@@ -159,7 +213,8 @@ class Check:
     the test of a verdict is exact, if there are fewer. ``limited`` names the languages in which a right
     answer scores less than it should (docs/statistics.md), ``marked`` those of which more than a tenth of
     the rows failed. ``why`` says why the candidate's rows have no score, in a check of those. ``elsewhere`` says in
-    which other cells the candidate has how many of the rows.
+    which other cells the candidate has how many of the rows. ``worst`` is the language of most rows that got worse, and
+    ``less_is_better`` says on which side that is.
     """
 
     task: str
@@ -194,6 +249,16 @@ class Check:
     why: str | None = None
     by: str | None = None
     elsewhere: str | None = None
+    worst: Worst | None = None
+    less_is_better: bool = False
+
+    @property
+    def improved(self) -> bool:
+        """Return whether the candidate is shown to be better."""
+        end = self.high if self.less_is_better or self.unscored else self.low
+        if self.difference is None or end is None or not self.passes:
+            return False
+        return end < 0 if self.less_is_better or self.unscored else end > 0
 
     @property
     def place(self) -> str | None:
@@ -211,7 +276,8 @@ class GateResult:
     """All checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided.
 
     ``tests`` is the number of p-values that the ``correction`` is over. ``runs`` names the run of each side, and the
-    versions in which they differ. ``without_rule``: task -> metrics of both runs that no rule looks at.
+    versions in which they differ. ``without_rule``: task -> metrics of both runs that no rule looks at. ``left_out``
+    counts the pairs of languages of too few rows to fail.
     """
 
     checks: tuple[Check, ...]
@@ -220,6 +286,7 @@ class GateResult:
     alpha: float = 0.05
     runs: Mapping[str, str] = field(default_factory=dict)
     without_rule: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left_out: int = 0
 
     @property
     def exit_code(self) -> int:

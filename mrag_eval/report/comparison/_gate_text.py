@@ -2,38 +2,207 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_args
 from xml.etree import ElementTree
 
-from mrag_eval.core import SHARE, Scale, columns, interval_text, p_text, points
-from mrag_eval.platform import number_of
+from mrag_eval.config import CORRECT
+from mrag_eval.core import SHARE, Scale, columns, interval_text, language_name, p_text, points
+from mrag_eval.platform import ConfigError, number_of
 from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_markdown
 from mrag_eval.report.comparison._changed_where import where_worse
 from mrag_eval.report.comparison._gate_rules import Check, GateResult, RuleVerdict
-from mrag_eval.report.comparison._shown_text import in_markdown, table_within
+from mrag_eval.report.comparison._shown_text import cut, in_markdown, table_within
 from mrag_eval.report.files._leaves import labelled
-from mrag_eval.scoring import more_is_better, scale_of
+from mrag_eval.scoring import scale_of
 
 _CORRECTIONS: Mapping[str, str] = {
-    "holm": "family-wise (Holm, max-t)",
+    "holm": "family-wise",
     "bh": "Benjamini-Hochberg",
     "none": "uncorrected",
 }
+# Characters of the name of a place; those of languages are short.
+_PLACE = 60
 _OUTCOMES = {0: "pass", 1: "FAIL", 2: "not decided"}
+_WORDS = {"fail": "FAIL", "cannot tell": "cannot tell"}
 
 
-def gate_lines(result: GateResult) -> list[str]:
-    """Return the runs, one line per check, and the outcome; scores are in points (x 100) or their metric's unit."""
-    lines = columns([(_verdict(check), _name(check), _metric(check), _finding(check)) for check in result.checks])
+def gate_lines(result: GateResult, *, verbose: bool = False) -> list[str]:
+    """Return the finding as a sentence, one line per check, and the outcome, for a screen.
+
+    Scores are in points (x 100) or their metric's unit. Without ``verbose``, the checks of languages and other cells
+    that pass are counted, and what they could miss is said once. What else there is to say of a check is below it.
+    """
+    shown = [c for c in result.checks if verbose or not c.passes or c.place is None or _mark(c)]
+    lines: list[str] = []
+    rows = columns([(_word(check), _name(check, result), _scores(check), _left_open(check)) for check in shown])
+    for check, line in zip(shown, rows, strict=True):
+        lines += [line.rstrip(), *(f"      {said}" for said in _remarks(check, verbose or not check.passes))]
+    hidden = [check for check in result.checks if check not in shown]
+    lines += [_hidden(hidden)] if hidden else []
+    if result.left_out:
+        lines.append(f"left out: {number_of(result.left_out, 'pair')} of languages of too few rows to fail")
     left = [f"no rule for {task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
-    return [
-        *_runs(result),
-        *lines,
-        *left,
-        f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}",
-    ]
+    outcome = f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}"
+    return [gate_sentence(result), *lines, *left, *_runs(result), outcome]
+
+
+def gate_sentence(result: GateResult) -> str:
+    """Return what the gate found as one sentence: of what fails, the question language that got worst first."""
+    failed = [check for check in result.checks if check.verdict == "fail"]
+    undecided = [check for check in result.checks if check.verdict == "cannot tell"]
+    if failed:
+        more = f"; {number_of(len(failed) - 1, 'more check')} failed" if len(failed) > 1 else ""
+        return f"FAIL: {_worst_of(failed, result)}{more}."
+    if undecided:
+        one = undecided[0]
+        return f"Not decided: {len(undecided)} of {len(result.checks)} checks; {_name(one, result)}: {one.reason}."
+    better = [check for check in result.checks if check.improved and check.place is None]
+    if better:
+        said = "; ".join(
+            f"{check.metric} {_points(check, check.difference, '+')} {_interval(check)}" for check in better
+        )
+        return f"Pass, and better: {said}."
+    return "Pass: no drop beyond what the rules allow was found."
+
+
+def _worst_of(failed: Sequence[Check], result: GateResult) -> str:
+    """Return what fails most: a language, else the whole with its worst one, else a pair with that of its questions."""
+    languages = [check for check in failed if _is_language(check)]
+    whole = [check for check in failed if check.place is None]
+    among = languages or whole or failed
+    first = min(CORRECT.index(one.metric) if one.metric in CORRECT else len(CORRECT) for one in among)
+    metric = CORRECT[first] if first < len(CORRECT) else among[0].metric
+    check = max((one for one in among if one.metric == metric), key=_excess)
+    allowed = f"{_points(check, check.baseline)} → {_points(check, check.candidate)}, {_allowed(check)}"
+    if check.unscored:
+        lost = round(((check.candidate or 0) - (check.baseline or 0)) * check.n)
+        why = f": {check.why}" if check.why else ""
+        return f"{_place(check)} has {lost} of {check.n:,} rows more without {check.metric} ({allowed}{why})"
+    if _bound(check) is not None:
+        return f"{check.metric} of {_place(check)} is {_points(check, check.candidate)}, {_allowed(check)}"
+    counts = _counted(check, *_moved(check), check.n)
+    found = f"{_place(check)} {counts} ({allowed})"
+    if check.place is None and check.worst is not None and check.worst.n < check.n:
+        at = check.worst
+        return f"{found}, most in {_spoken(at.language)}: {_counted(check, at.worse, at.better, at.n)}"
+    if "->" in (check.language or "") and check.by is None:
+        question = str(check.language).partition("->")[0]
+        pairs = {one.language: one for one in result.checks if _same(one, check) and "->" in (one.language or "")}
+        own = [one for name, one in pairs.items() if str(name).startswith(f"{question}->")]
+        steps = [one for one in result.checks if _same(one, check) and one.language == question] or own
+        n, worse, better = (
+            sum(part) for part in zip(*((c.n, len(c.worse), len(c.better)) for c in steps), strict=True)
+        )
+        return f"{_spoken(question)} {_counted(check, worse, better, n)}, most of them in {found}"
+    return found
+
+
+def _same(one: Check, other: Check) -> bool:
+    return (one.task, one.metric, one.unscored, one.against) == (
+        other.task,
+        other.metric,
+        other.unscored,
+        other.against,
+    )
+
+
+def _moved(check: Check) -> tuple[int, int]:
+    """Return the numbers of rows that got worse and better."""
+    counts = len(check.worse), len(check.better)
+    return counts[::-1] if check.less_is_better else counts
+
+
+def _counted(check: Check, worse: int, better: int, n: int) -> str:
+    """Return how many answers, or rows, of all got worse and better."""
+    if check.metric in CORRECT:
+        return f"lost {number_of(worse, 'right answer')} of {n:,} and won {better or 'none'}"
+    return f"got worse in {worse:,} of {n:,} rows and better in {better or 'none'}"
+
+
+def _is_language(check: Check) -> bool:
+    return check.language is not None and "->" not in check.language and check.by is None and not check.unscored
+
+
+def _excess(check: Check) -> float:
+    """Return by how much a check is beyond what is allowed, in its metric's unit."""
+    return abs(check.difference or 0.0) - (check.limit or 0.0)
+
+
+def _place(check: Check) -> str:
+    """Return the place of a check in words."""
+    if check.place is None:
+        return check.task
+    if check.by is not None:
+        return check.place
+    return (
+        cut(str(check.language), _PLACE).replace("->", " → ")
+        if "->" in str(check.language)
+        else _spoken(check.language)
+    )
+
+
+def _spoken(language: str | None) -> str:
+    """Return the name of a language, or what the rows have in its place."""
+    try:
+        return language_name(str(language))
+    except ConfigError:
+        return cut(str(language), _PLACE)
+
+
+def _word(check: Check) -> str:
+    return "pass" if check.passes else _WORDS[check.verdict]
+
+
+def _hidden(checks: Sequence[Check]) -> str:
+    """Return the number of checks that are not listed, and the largest drop that one of them could miss."""
+    told = [check for check in checks if check.could_miss is not None]
+    line = f"pass  {number_of(len(checks), 'more check')} of languages, pairs and other cells (--verbose)"
+    if not told:
+        return line
+    most = max(told, key=lambda check: check.could_miss or 0.0)
+    rows = number_of(most.n, "row")
+    return f"{line}; the largest drop that could go unseen: {_points(most, most.could_miss)} in {_place(most)} ({rows})"
+
+
+def _left_open(check: Check) -> str:
+    """Return what a verdict leaves open."""
+    if check.improved:
+        return "better"
+    if check.verdict == "no worse":
+        sign = "+" if check.unscored or _less_is_better(check) else "−"
+        return "shown to be no worse" + (f" than {sign}{_points(check, check.limit)}" if check.limit else "")
+    if check.verdict == "no drop shown":
+        could = "" if check.could_miss is None else f", could miss {_points(check, max(check.could_miss, 0.0))}"
+        return f"no drop shown{could}"
+    return "holds" if check.verdict == "holds" else ""
+
+
+def _remarks(check: Check, full: bool) -> list[str]:
+    """Return what else there is to say of a check, a line each."""
+    said = [check.reason, check.caution, _mark(check)]
+    if not full:
+        return [line for line in said if line]
+    tested = "" if check.p_adjusted is None or check.improved else f"p {p_text(check.p_adjusted)}"
+    counts = "" if check.candidate is None else f"n = {check.n:,}{_once(check)}"
+    head = "   ".join(filter(None, [tested, counts, "" if check.candidate is None else _allowed(check)]))
+    return [line for line in (head, *said, check.why) if line]
+
+
+def _once(check: Check) -> str:
+    return f" ({check.lost:,} more in one run only)" if check.lost and check.passes else ""
+
+
+def _scores(check: Check) -> str:
+    if check.candidate is None:
+        return ""
+    scores = [_points(check, check.baseline), _points(check, check.candidate)]
+    return f"{' → '.join(filter(None, scores))}{_scale(check).note}   {_change(check)}"
+
+
+def _change(check: Check) -> str:
+    return f"{_points(check, check.difference, '+')} {_interval(check)}".strip()
 
 
 def _runs(result: GateResult) -> list[str]:
@@ -42,18 +211,11 @@ def _runs(result: GateResult) -> list[str]:
 
 def _verdict(check: Check) -> str:
     """Return the verdict with what it leaves open."""
-    if check.verdict == "fail":
-        return "FAIL"
-    if check.verdict == "no worse":
-        sign = "+" if check.unscored or _less_is_better(check) else "−"
-        return "shown to be no worse" + (f" than {sign}{_points(check, check.limit)}" if check.limit else "")
-    if check.verdict == "no drop shown" and check.could_miss is not None:
-        return f"no drop shown (could miss up to {_points(check, max(check.could_miss, 0.0))})"
-    return check.verdict
+    return _left_open(check) or _WORDS.get(check.verdict, check.verdict)
 
 
 def _less_is_better(check: Check) -> bool:
-    return more_is_better(check.metric) is False
+    return check.less_is_better
 
 
 def _counts(result: GateResult) -> str:
@@ -67,9 +229,11 @@ def _correction(result: GateResult) -> str:
     return f"p: {_CORRECTIONS[result.correction]}, {tests}, level {result.alpha:g}"
 
 
-def _name(check: Check) -> str:
-    name = check.task if check.place is None else f"  {check.task} [{check.place}]"
-    return labelled(name, check.part)
+def _name(check: Check, result: GateResult) -> str:
+    """Return metric and place of a check, with its task if there are several."""
+    several = len({one.task for one in result.checks}) > 1
+    named = f"{_metric(check)} · {check.place or 'all'}{f' · {check.task}' if several else ''}"
+    return labelled(named, check.part)
 
 
 def _metric(check: Check) -> str:
@@ -89,9 +253,9 @@ def _finding(check: Check) -> str:
     scores = [_points(check, check.baseline), _points(check, check.candidate)]
     parts = [
         " → ".join(filter(None, scores)) + _scale(check).note,
-        f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
-        "" if check.p_adjusted is None else f"p {p_text(check.p_adjusted)}",
-        f"n = {check.n:,}" + (f" ({check.lost:,} more in one run only)" if check.lost and check.passes else ""),
+        _change(check),
+        "" if check.p_adjusted is None or check.improved else f"p {p_text(check.p_adjusted)}",
+        f"n = {check.n:,}{_once(check)}",
         _allowed(check),
     ]
     return "   ".join(filter(None, [*parts, check.reason, check.why, check.caution, _mark(check)]))
@@ -181,8 +345,9 @@ def gate_markdown(result: GateResult, changes: Changes | None = None, page_url: 
         table_within(head, [_cells(check) for check in checks], "lllrrrrl", MOST_CHARS // 3),
         *([in_markdown(f"Without a rule: {'; '.join(left)}.", 2_000)] if left else []),
     ]
+    parts.insert(1, f"**{in_markdown(gate_sentence(result))}**")
     if changes is not None:
-        parts.insert(1, f"**{in_markdown(where_worse(changes))}**")
+        parts.insert(2, in_markdown(where_worse(changes)))
         parts.append(changed_markdown(changes, page_url, MOST_CHARS - sum(map(len, parts)) - 100))
     return "\n\n".join(parts) + "\n"
 
@@ -191,10 +356,10 @@ def _cells(check: Check) -> list[str]:
     scores = [_points(check, check.baseline), _points(check, check.candidate)]
     return [
         ": ".join(filter(None, (_verdict(check), check.reason, check.why, check.caution, _mark(check)))),
-        _name(check).strip(),
+        labelled(check.task if check.place is None else f"{check.task} [{check.place}]", check.part),
         f"{_metric(check)}{_scale(check).note}",
         " → ".join(filter(None, scores)),
-        f"{_points(check, check.difference, '+')} {_interval(check)}".strip(),
+        _change(check),
         p_text(check.p_adjusted),
         (f"{check.n:,}" if check.n else "") + (f" ({check.lost:,} in one run only)" if check.lost else ""),
         "" if check.candidate is None else _allowed(check),

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from mrag_eval.report.comparison._compare import PairedRows, cell_of, smallest_detectable
-from mrag_eval.report.comparison._gate_rules import Check, Rule, Rules
+from mrag_eval.report.comparison._compare import PairedRows, cell_of
+from mrag_eval.report.comparison._gate_rules import Check, Rule, Rules, Worst
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import nearer_zero_is_better, scale_of
 
 if TYPE_CHECKING:
-    from mrag_eval.metrics import MarginTest, PairedCell
+    from mrag_eval.metrics import MarginTest, PairedCell, Place
 
 # Rows, or groups, from which the studentised bootstrap holds its level for differences of any shape: with fewer, a
 # sample may contain none of the rows that change a lot (docs/gate.md).
@@ -141,18 +141,21 @@ def no_rows(pair: str | None) -> str:
 class RuleTest:
     """A test that a rule asks for, before its verdict: the rows of the check, and the cells by which it goes.
 
-    There is one cell or, for a distance from 0, one for each side of it.
+    There is one cell or, for a distance from 0, one for each side of it. ``place`` is that of the check in the
+    hierarchy of its rule; with ``may_be_left_out``, it is one of all pairs of languages, and needs not be told.
     """
 
     check: Check
     rule: Rule
     rows: PairedRows
     cells: tuple[PairedCell, ...]
+    place: Place
+    may_be_left_out: bool = False
 
     @property
     def measured(self) -> tuple[PairedCell, ...]:
         """Return the cells as the score is measured."""
-        return tuple(_as_measured(cell, self.tasks) for cell in self.cells)
+        return tuple(replace(_as_measured(cell, self.tasks), place=self.place) for cell in self.cells)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -171,11 +174,16 @@ class RuleTest:
 
         None if there are no such rows; with a metric without a range, they cannot be filled, and the cells are empty.
         """
-        return tuple(_as_measured(_filled(cell), self.tasks) for cell in self.cells) if self.lost else None
+        if not self.lost:
+            return None
+        return tuple(replace(_as_measured(_filled(cell), self.tasks), place=self.place) for cell in self.cells)
 
 
-def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
-    """Return the checks with their verdicts, tested as one family."""
+def verdicts(asked: Sequence[RuleTest], rules: Rules) -> tuple[list[Check | None], int]:
+    """Return the checks with their verdicts, tested as one family, and the number of tests.
+
+    None stands for a pair of languages of too few rows to fail, which is left out.
+    """
     from mrag_eval.metrics import margin_tests
 
     def tested(cells: Sequence[Sequence[PairedCell]]) -> list[list[MarginTest]]:
@@ -184,19 +192,21 @@ def verdicts(asked: Sequence[RuleTest], rules: Rules) -> list[Check]:
         return [[next(results) for _ in part] for part in cells]
 
     own = tested([part.measured for part in asked])
-    filled = [None if part.rule.max_unpaired is not None else part.filled for part in asked]
+    filled = [part.filled for part in asked]
     worst = own
     if any(cells is not None for cells in filled):
         worst = tested([cells or part.measured for cells, part in zip(filled, asked, strict=True)])
-    level = rules.alpha / max(1, sum(map(len, own))) if rules.correction == "holm" else rules.alpha
-    return [
-        _decided(part, tests, None if cells is None else with_worst, rules, level)
+    checks = [
+        None
+        if part.may_be_left_out and not any(test.possible for test in tests)
+        else _decided(part, tests, None if cells is None else with_worst, rules)
         for part, tests, cells, with_worst in zip(asked, own, filled, worst, strict=True)
     ]
+    return checks, sum(test.p_adjusted is not None for tests in own for test in tests)
 
 
 def _decided(
-    asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules, level: float
+    asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules
 ) -> Check:
     """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
     rule, cell = asked.rule, asked.measured[0]
@@ -208,12 +218,14 @@ def _decided(
     check = _measured(asked, test, groups)
     if test.p_value is None:
         return replace(check, reason=test.reason)
+    most = max(t.upper if t.upper is not None else math.inf for t in (*tests, *(with_worst or ())))
     check = replace(
         check,
         p_value=test.p_value,
         p_adjusted=min((t.p_adjusted for t in tests if t.p_adjusted is not None), default=None),
-        could_miss=test.upper,
-        detectable=smallest_detectable(cell.second, cell.first, groups, alpha=level, one_sided=True),
+        # a row that the candidate alone lacks may be lost
+        could_miss=most if math.isfinite(most) else None,
+        detectable=test.detectable,
         method=test.method,
         caution=_caution(test),
     )
@@ -226,7 +238,8 @@ def _decided(
     reason = check.reason or _lost(asked, tests, with_worst)
     if reason is not None:
         return replace(check, reason=reason)
-    most = max((t.upper if t.upper is not None else math.inf) for t in (*tests, *(with_worst or ())))
+    if test.method == "sign test" and (test.difference or 0.0) > limit:
+        return replace(check, reason="fewer than ten rows differ, and the metric has no range to bound their drop by")
     # a candidate that is shown to be better is no worse, whatever the rule could show
     if not all(t.possible for t in tests) and most >= 0:
         return replace(check, needed=test.needed, reason=_impossible(test, groups))
@@ -234,11 +247,13 @@ def _decided(
         return replace(check, verdict="no worse", caution=_caution(test))
     if rule.non_inferiority and asked.check.language == rule.pair and not asked.check.unscored:
         return replace(check, needed=_for_margin(test, limit), reason=f"a drop larger than {limit:.3g} is not excluded")
-    if rule.must_detect is not None and check.detectable is not None and check.detectable > rule.must_detect:
-        enough = int(test.units * (check.detectable / rule.must_detect) ** 2) + 1
-        shown = f"too few rows to show a drop of {rule.must_detect:g} (the smallest is {check.detectable:.3g})"
-        return replace(check, needed=enough, reason=shown)
-    return replace(check, verdict="no drop shown")
+    if rule.must_detect is not None and (check.detectable is None or check.detectable > rule.must_detect):
+        least = check.detectable
+        enough = None if least is None else int(test.units * (least / rule.must_detect) ** 2) + 1
+        smallest = "none is sure to be shown" if least is None else f"the smallest is {least:.3g}"
+        return replace(check, needed=enough, reason=f"too few rows to show a drop of {rule.must_detect:g} ({smallest})")
+    few = test.method.startswith("betting") and test.difference != 0
+    return replace(check, verdict="no drop shown", caution=_caution(test) if few else None)
 
 
 def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Check:
@@ -254,7 +269,8 @@ def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Ch
     n, tasks = len(values), tuple(compress(asked.tasks, kept))
     before, after = (mean_of(side, tasks) for side in zip(*values, strict=True)) if n else (None, None)
     worse_up = check.unscored or bool(asked.rule.less_is_better)
-    ends = (test.lower, test.upper) if worse_up else (_minus(test.upper), _minus(test.lower))
+    ends = (_minus(test.upper), _minus(test.lower))
+    ends = (_minus(ends[1]), _minus(ends[0])) if worse_up else ends
     difference = test.difference if worse_up else _minus(test.difference)
     return replace(
         check,
@@ -268,11 +284,24 @@ def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Ch
         limit=cell.margin,
         better=tuple(a.id for (a, _), (x, y) in zip(pairs, values, strict=True) if y > x),
         worse=tuple(a.id for (a, _), (x, y) in zip(pairs, values, strict=True) if y < x),
+        worst=_worst_language([a.language for a, _ in pairs], values, worse_up),
     )
 
 
+def _worst_language(languages: Sequence[str], values: Sequence[tuple[float, float]], worse_up: bool) -> Worst | None:
+    """Return the language of most rows that got worse, less those that got better, with its counts; None for no row."""
+    fell, rose = (
+        Counter(name for name, (x, y) in zip(languages, values, strict=True) if name and (y - x) * side > 0)
+        for side in ((1, -1) if worse_up else (-1, 1))
+    )
+    if not fell:
+        return None
+    name = max(sorted(fell), key=lambda one: fell[one] - rose[one])
+    return Worst(name, fell[name], rose[name], languages.count(name))
+
+
 def _minus(value: float | None) -> float | None:
-    return None if value is None else 0.0 - value
+    return None if value is None or math.isinf(value) else 0.0 - value
 
 
 def _impossible(test: MarginTest, groups: list[str] | None) -> str:
@@ -323,10 +352,12 @@ def _for_margin(test: MarginTest, limit: float) -> int | None:
 
 
 def _caution(test: MarginTest) -> str | None:
-    """Return a warning if there are too few rows, or groups of rows, for the test to be exact."""
+    """Return a warning if there are too few rows, or groups of rows, for the test to be exact, or to find much."""
+    word = "rows" if test.units == test.n else "groups of rows"
+    if test.method.startswith("betting"):
+        return f"fewer than ten {word} changed, and not all of them whole: only a large drop is found"
     if "bootstrap" not in test.method or test.units >= EXACT_FROM:
         return None
-    word = "rows" if test.units == test.n else "groups of rows"
     return f"exact from {EXACT_FROM} {word} on: {test.units} may contain none that change a lot"
 
 

@@ -31,9 +31,13 @@ class RunOf:
     revision: str | None = None
     date: float = 0.0
 
+    @property
+    def day(self) -> str | None:
+        """Return the time of the run, None if it is unknown."""
+        return datetime.fromtimestamp(self.date, tz=timezone.utc).strftime("%Y-%m-%d %H:%M") if self.date else None
+
     def __str__(self) -> str:
-        day = datetime.fromtimestamp(self.date, tz=timezone.utc).strftime("%Y-%m-%d %H:%M") if self.date else None
-        known = [f"revision {self.revision[:12]}" if self.revision else None, day]
+        known = [f"revision {self.revision[:12]}" if self.revision else None, self.day]
         named = ", ".join(text for text in known if text)
         return f"{self.model} ({named})" if named else self.model
 
