@@ -205,6 +205,34 @@ def test_planned(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert elsewhere["configs"]["looped"]["agent"]["planner"] == "scripted"
 
 
+def test_a_folder_names_the_models_that_made_its_rows(
+    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another planner continues no folder, and takes no rows from it as its own."""
+    agent = ScriptedAgent(planner=lambda a: plan("en"), critic=_only_the_year, sufficiency=lambda a: enough(True))
+    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent))
+    monkeypatch.setattr(Agents, "check", lambda self: None)
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    write_task(tasks, "looped", **BASE, data=data, agent={"k": 2}, retrieval={"mode": "coral", "k": 2, "kind": "bm25"})
+
+    def asks(planner: str) -> None:
+        monkeypatch.setattr(Agents, "identities", {"planner": {"model": planner}, "critic": {"model": "c"}})
+
+    asks("one")
+    into(tmp_path / "run", tasks, "looped", limit=2)
+    asks("other")
+    with pytest.raises(ConfigError, match=r"under other settings .*agent\.planner\.model \(other \| one\)"):
+        into(tmp_path / "run", tasks, "looped")
+    metadata = {"retrieval": {"run_folder": str(tmp_path / "run")}}
+    with pytest.raises(ConfigError, match=r"under other settings .*agent\.planner\.model \(other \| one\)"):
+        run(tasks, "looped", limit=2, metadata=metadata)
+    metadata["retrieval"]["run_may_differ"] = ["agent.planner"]  # type: ignore[assignment]
+    config = run(tasks, "looped", limit=2, metadata=metadata)["configs"]["looped"]
+    assert config["measurement"]["instrument"]["planner"] == {"model": "one"}
+    assert config["provenance"]["models"]["planner"] == {"model": "one"}
+    assert config["retrieved"]["differs"] == {"agent.planner.model": "other | one"}
+
+
 def _only_the_year(asked: Asked) -> str:
     return GOOD if "1841" in asked.user else BAD
 

@@ -93,8 +93,8 @@ class Saved(Source):
         return {key: dict(value) for key, value in saved.items() if value is not None} | self._live.record()
 
     def models(self) -> dict[str, Any]:
-        """Return the models of this machine, else those at the time of retrieval."""
-        return self._live.models() or dict(self.entry.models)
+        """Return the models at the time of retrieval, whichever this machine would ask; else those of this machine."""
+        return dict(self.entry.models) or self._live.models()
 
     def origin(self) -> dict[str, Any]:
         """Return the origin of these rows, for the results."""
