@@ -298,6 +298,27 @@ def test_the_translator_is_named_beside_the_papers(tmp_path: Path) -> None:
     assert "org/m, translated by lm acme/polyglot (the paper: Qwen3-235B-A22B-Instruct-2507)" in table.notes
 
 
+@pytest.mark.parametrize(
+    ("critic", "told"),
+    [
+        ({"temperature": 0.6, "max_completion_tokens": 32_768}, "this run"),
+        ({"temperature": 0.0, "max_tokens": 32_768}, "1 with temperature 0.0, 32768 tokens"),
+        ({"temperature": 0.6, "max_gen_toks": 512}, "1 with temperature 0.6, 512 tokens"),
+    ],
+)
+def test_agents_that_decode_in_another_way_are_no_run_of_the_paper(
+    tmp_path: Path, critic: dict[str, Any], told: str
+) -> None:
+    seat = {"model": "local-chat-completions", "args": {"model": "qwen"}}
+    decoding = {"planner": {"temperature": 0.6, "max_tokens": 32_768}, "critic": critic}
+    by = {role: {**seat, "generation": sent} for role, sent in decoding.items()}
+    records = with_records({"blend_coral_su": leaf(0.5, 10, "coral")}, instrument=by)
+    path = tmp_path / "results_1.json"
+    path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
+    (ours,) = [r for r in shown(path)["1"].rows if r.labels[-1].startswith("org/m")]
+    assert ours.source == (told if told == "this run" else f"this run, other settings: agents={told}, not 1")
+
+
 def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
     content = {"model_name": "org/m", "date": 1.0, "configs": {"blend_coral_su": leaf(0.5, 10, "coral")}}
     (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from mrag_eval.config import mode_named, reranker_name
+from mrag_eval.config import AGENT_DECODING, mode_named, reranker_name
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._task_config import TaskConfig
 
@@ -16,6 +16,8 @@ ANY = "any"
 # Points between the share of English documents and the share that a table names.
 _NEAR = 10
 _UNKNOWN = "not recorded"
+# Names of the longest reply in requests, by the type of the model.
+_LONGEST = ("max_tokens", "max_completion_tokens", "max_gen_toks")
 _DUMP = re.compile(r"(?:, |wiki-)(\d{8})[.-]")
 
 
@@ -132,9 +134,24 @@ def _judges(leaf: LeafResult) -> int | None:
     return len(named - ({judge.model for judge in leaf.scores.silent_judges} - voted)) if named else None
 
 
-def _agents(leaf: LeafResult) -> int | None:
-    """Return the number of different models that plan and criticise; None without agents."""
-    return len({model_of(leaf, role) for role in ("planner", "critic")}) if leaf.config.agent else None
+def _agents(leaf: LeafResult) -> int | str | None:
+    """Return the number of different models that plan and criticise, and how they decode if not as in the paper.
+
+    None without agents.
+    """
+    if not leaf.config.agent:
+        return None
+    roles = ("planner", "critic")
+    number, found = len({model_of(leaf, role) for role in roles}), leaf.measurement
+    seats = [{} if found is None else found.instrument.get(role) or {} for role in roles]
+    other = dict.fromkeys(_decoding(seat["generation"]) for seat in seats if "generation" in seat)
+    other.pop(_decoding(AGENT_DECODING), None)
+    return f"{number} with {' and '.join(other)}" if other else number
+
+
+def _decoding(sent: Mapping[str, Any]) -> str:
+    longest = next((sent[name] for name in _LONGEST if name in sent), None)
+    return f"temperature {sent.get('temperature')}, {longest} tokens"
 
 
 class Requirement(NamedTuple):
