@@ -342,6 +342,42 @@ def test_lines_for_the_screen(tmp_path: Path) -> None:
     assert max(map(len, gate_lines(three(tmp_path)))) <= 120
 
 
+def test_a_folder_of_two_runs_names_the_one_that_is_taken(tmp_path: Path) -> None:
+    a, b = runs(tmp_path, [1] * 100, [0] * 100)
+    runs(tmp_path, [1] * 100, [1] * 100, date="2026-02-01T00-00-00.000000")
+    result = gate([a], [b], rules({"metric": "acc"}))
+    assert result.exit_code == 0
+    assert result.runs["candidate"].endswith(", the newest of 2 runs of qa there")
+    assert "the newest of" not in result.runs["baseline"]
+
+
+def test_an_improvement_is_called_one(tmp_path: Path) -> None:
+    lines = gate_lines(held(tmp_path, [1] * 20 + [0] * 80, [1] * 60 + [0] * 40, {"max_drop": 0.02}))
+    assert lines[0].startswith("Pass, and better: acc +40.0 [")
+    assert single_spaced(lines[1]).startswith("pass acc · all 20.0 → 60.0 +40.0 [")
+    assert lines[1].endswith("better")
+    assert "p 1.000" not in "\n".join(lines)
+
+
+def test_a_pair_that_fails_is_told_with_the_language_of_its_questions(tmp_path: Path) -> None:
+    def made(lost: int) -> list[dict[str, Any]]:
+        rows = []
+        for i in range(160):
+            one = row(i, "th" if i % 2 else "de", acc=float(i % 4 != 1 or i // 4 >= lost))
+            one["cell"]["doc_lang"] = "en" if i % 4 < 2 else one["cell"]["query_lang"]
+            rows.append(one)
+        return rows
+
+    a, b = write_run(tmp_path / "a", {"qa": made(0)}), write_run(tmp_path / "b", {"qa": made(20)})
+    guards = {"max_drop": 0.5, "per_language": {"max_drop": 0.4}, "per_pair": {"max_drop": 0.1}}
+    result = gate([a], [b], rules({"metric": "acc", **guards}))
+    assert [check.language for check in result.checks if check.verdict == "fail"] == ["th->en"]
+    assert gate_lines(result)[0] == (
+        "FAIL: Thai lost 20 right answers of 80 and won none; th → en lost 20 right answers of 40 and won none "
+        "(100.0 → 50.0, allowed −10.0)."
+    )
+
+
 def test_junit(tmp_path: Path) -> None:
     suite = ElementTree.fromstring(junit(three(tmp_path)))
     assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["3", "1", "1"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from mrag_eval.config import Measurement
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, task_and_date
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._samples import (
     counts,
@@ -18,7 +18,6 @@ from mrag_eval.report.files._samples import (
     read_samples,
     result_beside,
     scored_samples,
-    task_of,
 )
 from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow
 
@@ -47,7 +46,8 @@ class SampleSet:
     """The rows of one task of one run, and its record (None if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it, ``plain_means`` the metrics of which a group has the
-    plain mean of its tasks, whatever their numbers of rows. ``part`` says how many of the rows were run, if not
+    plain mean of its tasks, whatever their numbers of rows. ``found`` is the number of runs of the task where this, the
+    newest, was found. ``part`` says how many of the rows were run, if not
     all, and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None:
     the file has samples.
     """
@@ -61,6 +61,7 @@ class SampleSet:
     run: RunOf = RunOf()
     kept: Mapping[str, RowTexts] | None = None
     plain_means: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    found: int = 1
 
     @property
     def answered_by(self) -> tuple[str, ...]:
@@ -95,10 +96,14 @@ def read_runs(paths: Sequence[Path], model: str | None = None, *, of_several: bo
             f"{_listed(paths)}: runs of {len(models)} models: {', '.join(models)}",
             "name the folder of one, or choose it by its name (mrag-eval gate --model, --baseline-model)",
         )
-    newest = {
-        task_of(file): file for file in sorted(files, key=newest_last) if model is None or model_of[file] == model
-    }
-    return {task: _sample_set(task, path) for task, path in sorted(newest.items())}
+    newest: dict[str, Path] = {}
+    dates: dict[str, set[str]] = {}
+    for file in sorted(files, key=newest_last):
+        if model is None or model_of[file] == model:
+            task, date = task_and_date(file)
+            newest[task] = file
+            dates.setdefault(task, set()).add(date)
+    return {task: replace(_sample_set(task, path), found=len(dates[task])) for task, path in sorted(newest.items())}
 
 
 def _listed(paths: Sequence[Path]) -> str:
