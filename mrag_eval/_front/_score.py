@@ -251,6 +251,8 @@ class _Lines:
 
     def _line(self, record: RowRecord, doc: Mapping[str, Any], reply: str) -> dict[str, Any]:
         """Return a sample as the harness writes it. What the system was prompted with is not known."""
+        # The harness makes samples and results inside its evaluator, of rows that are all in memory, and the standard
+        # library's json with an indent, which hashes need, takes twice as long as `_indented`: neither suits a log.
         from mrag_eval.scoring import reference_of
 
         target, prompt = reference_of(doc), None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mrag_eval import models
+from mrag_eval.config import TRANSLATED
 from mrag_eval.controls._replies import ControlPool, ControlReply, control_replies, in_form
 from mrag_eval.core import ModelReply, RagDoc, RowScores, Scored
 from mrag_eval.scoring import METRICS, ControlRecord, Given, LanguageRule, Rules, control_of, read, row_scores
@@ -109,13 +110,13 @@ def _scored(
     """Return the scores of a control's replies, aligned with them; none for a row without a reply."""
     # whatever the length: the classes of lengths show what a least length leaves out
     rules = Rules(metrics, rule.form, language=replace(rule.language, min_chars=None))
-    rows, places = [], []
+    rows, places, translated = [], [], bool({*TRANSLATED} & {*metrics})
     for place, (doc, reply) in enumerate(zip(docs, replies, strict=True)):
         if reply.text is not None:
             said = in_form(reply.text, rule.form) if control in _ANSWERS else reply.text
             row = read(Given(doc, reply=ModelReply(said)), rules).row
             # a reply in the language of the references needs no translation
-            rows.append(replace(row, translated=row.answer))
+            rows.append(replace(row, translated=row.answer) if translated else row)
             places.append(place)
     verdicts = rule.panel if rule.panel is not None and any(map(_judged, metrics)) else rule.verdicts
     out = [RowScores() for _ in docs]
