@@ -23,15 +23,8 @@ from mrag_eval.config import AGENT_DECODING, MODES, Measurement, differences, lo
 from mrag_eval.core import CORAL_POOL, RagDoc
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.datasets import LOADERS, validate_data
-from mrag_eval.datasets._blend import COUNTRIES, BlendBlock
-from mrag_eval.datasets._blend import LANGUAGES as BLEND_LANGUAGES
+from mrag_eval.datasets._blend import COUNTRIES
 from mrag_eval.datasets._bordirlines import EMBEDDERS
-from mrag_eval.datasets._click import ClickBlock
-from mrag_eval.datasets._mkqa import LANGUAGES as MKQA_LANGUAGES
-from mrag_eval.datasets._xor_tydi import LANGUAGES as XOR_LANGUAGES
-from mrag_eval.datasets._xquad import LANGUAGES as XQUAD_LANGUAGES
-from mrag_eval.datasets._xrag import LANGUAGES as XRAG_LANGUAGES
-from mrag_eval.datasets._xrag import XragBlock
 from mrag_eval.prompts import load_template
 from mrag_eval.report.tables._layout_schema import layout_names, load_layout
 from mrag_eval.retrieval._plan import plan_rows
@@ -177,13 +170,16 @@ def test_the_axes_are_the_lists_of_the_loaders() -> None:
     def axis(benchmark: str, name: str) -> list[str]:
         return list(matrix(benchmark)["axes"][name])
 
-    assert sorted(axis("blend", "language")) == sorted(BLEND_LANGUAGES)
+    def languages(benchmark: str) -> list[str]:
+        return sorted(LOADERS[benchmark].declaration.languages)
+
+    assert sorted(axis("blend", "language")) == languages("blend_saq")
     assert axis("blend_saq", "country") == list(COUNTRIES)
     # English has its own entries, since not every setting asks in it
-    assert sorted([*axis("mkqa", "language"), "en"]) == sorted(MKQA_LANGUAGES)
-    assert sorted(axis("xor_tydi", "language")) == sorted(XOR_LANGUAGES)
-    assert sorted(axis("xquad_rag", "language")) == sorted(XQUAD_LANGUAGES)
-    assert sorted(axis("xrag", "language")) == sorted(XRAG_LANGUAGES)
+    assert sorted([*axis("mkqa", "language"), "en"]) == languages("mkqa")
+    assert sorted(axis("xor_tydi", "language")) == languages("xor_tydi")
+    assert sorted(axis("xquad_rag", "language")) == languages("xquad")
+    assert sorted([*axis("xrag", "language"), "en"]) == languages("xrag")
     assert axis("bordirlines", "hits") == [*EMBEDDERS, "own"]
     for benchmark in ("click", "blend", "blend_saq"):
         assert tuple(matrix(benchmark)["bases"][benchmark]["retrieval"]["pool"]) == CORAL_POOL
@@ -318,9 +314,9 @@ def test_the_blocks_of_a_leaf_are_those_of_its_bases_and_its_own() -> None:
 )
 def test_click_and_blend_ask_every_question_once_in_each_mode(short: str, mode: str) -> None:
     click = [split_leaf(f"click_{short}")]
-    assert [ClickBlock(**blocks.data).category for blocks in click] == [None]
+    assert [LOADERS["click"].block(**blocks.data).category for blocks in click] == [None]
     languages = [split_leaf(name) for name in _leaf_names(f"blend_{short}")]
-    asked = [BlendBlock(**blocks.data).language for blocks in languages]
+    asked = [LOADERS["blend"].block(**blocks.data).language for blocks in languages]
     assert asked == [code for tier in ("low", "mid", "high") for code in CORAL_TIERS[tier]]
     assert {blocks.retrieval.mode for blocks in (*click, *languages)} == {mode}
 
@@ -398,7 +394,7 @@ def test_xrag_has_the_papers_conditions_and_no_name_twice() -> None:
         "xrag_multi_eqes": ("question", "supporting"),
         "xrag_multi_eqesed": ("question", "supporting", "distracting"),
     }.items():
-        found = [XragBlock(**split_leaf(name).data) for name in _leaf_names(group)]
+        found = [LOADERS["xrag"].block(**split_leaf(name).data) for name in _leaf_names(group)]
         assert [(block.setting, block.language, block.english) for block in found] == [
             ("multi", code, english) for code in languages
         ]
@@ -411,7 +407,7 @@ def test_xrag_has_the_papers_conditions_and_no_name_twice() -> None:
         assert names == [f"{group}_{code}" for code in languages]
         for name in (*names, f"{group}_en"):
             blocks = split_leaf(name)
-            assert XragBlock(**blocks.data).language == name[-2:]
+            assert LOADERS["xrag"].block(**blocks.data).language == name[-2:]
             assert (blocks.retrieval.mode, blocks.retrieval.given.subset) == (mode, subset)
 
 
