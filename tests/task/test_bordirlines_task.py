@@ -228,14 +228,22 @@ def test_likelihoods_need_options(tasks: Path) -> None:
         run(tasks)
 
 
+def greedy_path() -> Any:
+    """Return a model of our type that has no weights."""
+    from lm_eval.api.registry import get_model
+
+    from mrag_eval.models import register_model_types
+
+    register_model_types()
+    return object.__new__(get_model("hf-greedy-path"))
+
+
 def test_the_greedy_path_is_ranked_as_published(tmp_path: Path) -> None:
     """Compared by hand, step by step, with a model of four tokens whose next token depends only on the last one.
 
     Greedy from a: b (0.6), then from b: c (0.7). "c d" scores log P(c|a) + log P(d|b), not P(d|c).
     """
     torch = pytest.importorskip("torch")
-    from mrag_eval.models.harness._greedy_path import GreedyPathLM
-
     chances = torch.tensor(
         [[0.05, 0.6, 0.3, 0.05], [0.1, 0.1, 0.7, 0.1], [0.25, 0.25, 0.25, 0.25], [0.4, 0.2, 0.2, 0.2]]
     )
@@ -253,7 +261,7 @@ def test_the_greedy_path_is_ranked_as_published(tmp_path: Path) -> None:
         def __call__(self, input_ids: Any, past_key_values: Any, use_cache: bool) -> Any:
             return SimpleNamespace(logits=chances[input_ids].log(), past_key_values=past_key_values)
 
-    lm = object.__new__(GreedyPathLM)
+    lm = greedy_path()
     lm.__dict__.update(tokenizer=Tokens(), _model=Chain(), _rank=0, _device="cpu", _max_length=8)
     lm.cache_hook = SimpleNamespace(add_partial=lambda *_: None)
     lm.tok_encode = lambda text, **_: Tokens()(text)["input_ids"]  # type: ignore[method-assign]
@@ -266,9 +274,7 @@ def test_the_greedy_path_is_ranked_as_published(tmp_path: Path) -> None:
 
 def test_the_greedy_path_refuses_options_longer_than_the_path() -> None:
     pytest.importorskip("torch")
-    from mrag_eval.models.harness._greedy_path import GreedyPathLM
-
-    lm = object.__new__(GreedyPathLM)
+    lm = greedy_path()
     ids = SimpleNamespace(get_vocab=lambda: {"<|eot_id|>": 9})
     lm.__dict__.update(tokenizer=lambda text, add_special_tokens: {"input_ids": [1] * 50})
     lm.tokenizer.get_vocab = ids.get_vocab
