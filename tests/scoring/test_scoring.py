@@ -9,15 +9,18 @@ import pytest
 
 from mrag_eval.config import check_metrics
 from mrag_eval.config._measures import deepest_cutoff
-from mrag_eval.core import Hit, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
+from mrag_eval.core import Hit, ModelReply, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import (
     METRIC_NAMES,
     METRICS,
     Answer,
+    Given,
     RowRecord,
+    Rules,
     parse_answer,
     published_name,
+    read,
     row_record,
     score_rows,
     summarize,
@@ -97,6 +100,25 @@ def test_a_short_answer_is_on_its_own_line(reply: str, answer: str) -> None:
 )
 def test_the_last_tag_counts_and_declines_where_that_was_offered(reply: str, may_decline: bool, answer: Answer) -> None:
     assert parse_answer(reply, "tag", may_decline=may_decline) == answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ("<think>so", "thinking cut"),
+        ("<think>so</think>", "empty"),
+        (" \n", "empty"),
+        ("the Nile", None),
+        ("<think>so</think>the Nile", None),
+    ],
+)
+def test_how_a_reply_gave_no_answer(reply: str, outcome: str | None) -> None:
+    doc = RagDoc("r", "Was?", "de")
+    assert read(Given(doc, reply=ModelReply(reply)), Rules()).outcome == outcome
+    # what the provider says comes first
+    told = ModelReply(reply)
+    told.outcome = "refusal"
+    assert read(Given(doc, reply=told), Rules()).outcome == "refusal"
 
 
 def test_unscored_rows_have_a_reason() -> None:
