@@ -357,10 +357,13 @@ def renamed(key: str) -> str:
     return key
 
 
-def meant(file: str, key: str) -> str | None:
+def meant(file: str, key: str, was: Any, now: Any) -> str | None:
     """Return why a value may differ, or None."""
     for entry in PLAN["meant"] or ():
-        if fnmatch(file, entry.get("file", "*")) and re.search(entry.get("key", ""), key):
+        if not fnmatch(file, entry.get("file", "*")) or not re.search(entry.get("key", ""), key):
+            continue
+        mask = entry.get("but")
+        if mask is None or re.sub(mask, "", str(was)) == re.sub(mask, "", str(now)):
             return str(entry["why"])
     return None
 
@@ -394,11 +397,12 @@ def compare(old: Path, new: Path, shown: int) -> int:
                     if repr(before.get(key, "(none)")) != repr(after.get(key, "(none)"))
                 ]
         for key, was, now in differing:
-            why = meant(file, key)
+            why = meant(file, key, was, now)
             if why:
                 reasons[why] += 1
             else:
-                kind = re.sub(r"\b\d+\b", "#", key if not key.startswith("line ") else "line")
+                kind = "line" if key.startswith("line ") else re.sub(r"\b\d+\b", "#", key)
+                kind = re.sub(PLAN["tasks"], r"\1.*", kind)
                 found[f"{Path(file).suffix} {kind}"].append((file, key, was, now))
     for kind, all_ in sorted(found.items()):
         runs = sorted({file.split("/")[0] for file, *_ in all_})
