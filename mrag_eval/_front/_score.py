@@ -34,14 +34,13 @@ from mrag_eval.config import (
     Measurement,
     Prompt,
     Retrieval,
-    judges_of,
     package_versions,
     ranking_measures,
     relevance_measures,
     validated,
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved
-from mrag_eval.platform import ConfigError, DataError, RunFiles, Wait, content_key, to_json, uncollected
+from mrag_eval.platform import ConfigError, DataError, RunFiles, Wait, content_key, uncollected
 from mrag_eval.systems import OWN, hits_of, in_own_terms, text_hash
 
 if TYPE_CHECKING:
@@ -298,29 +297,21 @@ def _indented(value: Any, margin: str = "\n") -> str:
 
 def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:
     """Return the result file as a run writes it."""
-    from mrag_eval.models import Answering
     from mrag_eval.scoring import measured_on, value_names
 
     task, model, rows = lines.task, lines.model, len(lines.records)
     directions = {"unscored": False, **value_names(lines.names, **measured_on(lines.retrieval))}
-    answering = Answering(model, f"not ours ({model})")
-    measured = _measured(lines, scores, answering.transport)
     means: dict[str, Any] = {"unscored": scores.unscored_share}
     means |= {name: found.value for name, found in scores.metrics.items() if found.value is not None}
     config = {
         "task": task,
         "output_type": "generate_until",
         "generation_kwargs": {},
-        **{key: measured.setting[key] for key in ("replies", "languages", "row_texts", "prompt", "judge")},
         "retrieval": lines.retrieval.model_dump(mode="json"),
         "data": {"benchmark": "log", "breakdowns": list(lines.breakdowns)},
-        "source": measured.data["source"],
         "metrics": list(lines.names),
-        "scored_by": "generation",
         "scores": scores.to_dict(),
-        "answering": answering.as_dict(),
-        **({} if lines.panel is None else {"provenance": {"models": {JUDGES: lines.panel.identities}}}),
-        "measurement": measured.to_dict(),
+        "measurement": _measured(lines).to_dict(),
     }
     return {
         "results": {
@@ -344,20 +335,22 @@ def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:
     }
 
 
-def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
+def _measured(lines: _Lines) -> Measurement:
     """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
     from mrag_eval.datasets import sha256_file
     from mrag_eval.languages import RELIABILITY_FILE, changed_languages
+    from mrag_eval.models import Answering
     from mrag_eval.scoring import support_by, words_of
 
     found = lines.found
+    outcome = Answering(lines.model, f"not ours ({lines.model})").as_dict()
     docs = {name: replace(doc, absent_ids=()) for name, doc in found.docs.items()}
     ids = sorted(docs)
     own = changed_languages({"en", *(doc.query_lang for doc in docs.values())})
     reliability = {"reliability": {"sha256": sha256_file(RELIABILITY_FILE)}}
     return Measurement(
         lines.task,
-        subject={"transport": transport, "answered_by": []},
+        subject={"transport": outcome.pop("transport")},
         setting={
             "replies": "given",
             "languages": "detected where not given" if found.counts["detected"] else "given",
@@ -367,7 +360,7 @@ def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
         },
         instrument={
             **words_of(lines.names),
-            **({} if lines.panel is None else {JUDGES: judges_of(lines.panel.identities)}),
+            **({} if lines.panel is None else {JUDGES: lines.panel.identities}),
             **({} if (by := lines.supported_by) is None else support_by(lines.names, by)),
             **(reliability if "correct_language" in lines.names else {}),
             **({"languages": own} if own else {}),
@@ -377,7 +370,7 @@ def _measured(lines: _Lines, scores: TaskScores, transport: str) -> Measurement:
             "ran": {"rows": len(ids), "of": len(ids), "ids": content_key(ids)},
         },
         environment={"versions": package_versions()},
-        outcome={} if scores.prompts is None else {"prompts": to_json(scores.prompts)},
+        outcome=outcome,
     )
 
 

@@ -58,7 +58,7 @@ def _observed(leaf: LeafResult, samples: Sequence[Sample]) -> Observed:
     spent: dict[str, Spent] = defaultdict(Spent)
     for sample in samples:
         replies = sample.replies
-        written = sum(map(estimated_tokens, replies)) if leaf.config.setting("scored_by") != "likelihood" else 0
+        written = sum(map(estimated_tokens, replies)) if leaf.config.scored_by != "likelihood" else 0
         spent["evaluated"] += Spent(len(replies), len(replies) * estimated_tokens(sample.prompt or ""), written)
         for traced in () if sample.trace is None else sample.trace.rounds:
             for role, usage in traced.usage.items():

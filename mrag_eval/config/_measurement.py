@@ -50,8 +50,10 @@ SOURCES = ("source", "source.corpus")
 _ALWAYS = "languages"
 # The note in results about contexts that a RAG system brings itself.
 OWN_CONTEXTS = "the system's; languages detected where not given"
-# The block of the judges, by what they are.
+# The block of the judges, by seat.
 JUDGES = "judges"
+# Of the settings: what lies at their paths.
+_CONTENTS = "contents"
 
 _EMBEDDER = "retrieval.embedder"
 # Addresses of servers, and the keys beside them that name what is there.
@@ -83,16 +85,20 @@ _FIX = "run again with this version of mrag-eval"
 
 @dataclass(frozen=True)
 class Measurement:
-    """Everything that decides the numbers of one task of one run, by role.
+    """Everything that decides the numbers of one task of one run, by role, and what came of it.
+
+    All but the outcome and the rows that ran is made before the first request. Each fact stands once; what else it
+    says is computed when it is asked for.
 
     Attributes:
         task: the task's name.
-        subject: the evaluated model: type, arguments, revision, chat template, and the model that answered.
-        setting: the merged blocks of the task, texts of its prompts by hash, and what the run's flags add.
-        instrument: judges, planner, critic, translator, reranker and detector, by what they are.
+        subject: the evaluated model: type, arguments, revision, chat template, and who sends its requests.
+        setting: the merged blocks of the task as they were given, texts of its prompts by hash, and what the run's
+            flags add. ``contents`` holds, by dotted key, what lies at each path among them.
+        instrument: judges by seat, planner, critic, translator, reranker and detector, by what they are.
         data: the rows, those of them that ran, and the corpus, by content.
         environment: versions.
-        outcome: what came of the run besides its scores: prompts cut, failures.
+        outcome: what came of the run besides its scores: calls, tokens, the models that replied, metrics left out.
         shipped: the hash of the settings of the package's own task of this name at the time; None if there is none.
         unknown: what the harness did not tell.
     """
@@ -121,10 +127,32 @@ class Measurement:
     def flat(self, roles: Collection[Role] = ROLES) -> dict[str, tuple[Role, Any]]:
         """Return dotted key -> role and value of everything that is set, harmless keys included."""
         found: dict[str, tuple[Role, Any]] = {
-            key: (role, value) for role in ROLES if role in roles for key, value in dotted(getattr(self, role)).items()
+            key: (role, value) for role in ROLES if role in roles for key, value in dotted(self._compared(role)).items()
         }
         if "instrument" in roles and self.instrument.get(JUDGES):
-            found[JUDGES] = "instrument", sorted(self.instrument[JUDGES])
+            found[JUDGES] = "instrument", sorted(self.judges)
+        return found
+
+    def _compared(self, role: Role) -> Mapping[str, Any]:
+        """Return the entries of a role as they are compared: paths by content, judges by what they are."""
+        own: Mapping[str, Any] = getattr(self, role)
+        if role == "subject" and self.answered_by is not None:
+            return {**own, "answered_by": self.answered_by}
+        if role == "instrument" and own.get(JUDGES):
+            return {**own, JUDGES: self.judges}
+        if role == "data" and own.get("retrieved"):
+            # rows from a folder are those that this machine would retrieve, but for what was allowed to differ
+            return {**own, "retrieved": {"differs": own["retrieved"].get("differs")}}
+        if role != "setting":
+            return own
+        held = own.get(_CONTENTS) or {}
+        found = _each({key: value for key, value in own.items() if key != _CONTENTS}, lambda key, v: held.get(key, v))
+        block = found.get("retrieval")
+        if isinstance(block, Mapping) and "mode" in block:
+            if not mode_named(block["mode"]).searches:
+                found["retrieval"] = {key: value for key, value in block.items() if key not in _OF_A_SEARCH}
+            elif "depth" in block:
+                found["retrieval"] = {**block, "depth": block["depth"] or block.get("k")}
         return found
 
     @property
@@ -149,20 +177,38 @@ class Measurement:
         }
 
     def portable(self) -> dict[str, Any]:
-        """Return the record as JSON that may leave this machine: without the folders of what is never compared."""
-        record = self.to_dict()
-        return record | {role: _shortened(record[role]) for role in ROLES if role in record}
+        """Return what is compared as JSON that may leave this machine: without the folders of what never is."""
+        parts: dict[str, Any] = {role: _shortened(self._compared(role)) for role in ROLES}
+        return replace(self, **{**parts, "outcome": {}}).to_dict()
+
+    @property
+    def answered_by(self) -> list[str] | None:
+        """Return the models that replied, sorted; None if nothing was asked."""
+        found = self.outcome.get("answered_by", self.subject.get("answered_by"))
+        return None if found is None else sorted(found)
+
+    @property
+    def judges(self) -> dict[str, Any]:
+        """Return the judges by what they are."""
+        return judges_of(self.instrument.get(JUDGES) or {})
 
     @property
     def votes(self) -> dict[str, Any]:
         """Return who votes where judges decide a metric, and how their votes become one verdict."""
         block = self.setting.get("judge") or {}
-        return {JUDGES: self.instrument.get(JUDGES) or {}, **{key: block.get(key) for key in ("repeats", "tie")}}
+        return {JUDGES: self.judges, **{key: block.get(key) for key in ("repeats", "tie")}}
 
     def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
         """Return the record with further entries of a role."""
         changed: dict[str, Any] = {role: {**getattr(self, role), **values}}
         return replace(self, **changed)
+
+    def with_blocks(self, blocks: Mapping[str, Any]) -> Measurement:
+        """Return the record with these blocks of the task in place of its own."""
+        held = {k: name for k, name in (self.setting.get(_CONTENTS) or {}).items() if not is_named(k, list(blocks))}
+        held |= _contents(blocks)
+        own = {key: value for key, value in self.setting.items() if key != _CONTENTS}
+        return replace(self, setting={**own, **blocks, **({_CONTENTS: held} if held else {})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,12 +426,15 @@ def _shortened(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def by_content(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with each model, prompt and file that lies here named by what it holds, wherever it lies."""
+    held = _contents(settings)
+    return _each(settings, lambda key, value: held.get(key, value))
 
-    def held(key: str, value: Any) -> Any:
-        place = isinstance(value, str) and harmless(key) is None and any(fnmatchcase(key, one) for one in _PLACES)
-        return (place_by_content(value) or value) if place else value
 
-    return _each(settings, held)
+def _contents(blocks: Mapping[str, Any]) -> dict[str, str]:
+    """Return dotted key -> what it holds of each model, prompt and file that lies here, wherever it lies."""
+    places = ((key, value) for key, value in dotted(blocks).items() if isinstance(value, str) and harmless(key) is None)
+    named = {key: place_by_content(value) for key, value in places if any(fnmatchcase(key, one) for one in _PLACES)}
+    return {key: held for key, held in named.items() if held}
 
 
 def _each(block: Mapping[str, Any], change: Callable[[str, Any], Any], above: str = "") -> dict[str, Any]:
@@ -408,13 +457,8 @@ def setting_of(
         texts: the hashes of its prompts by what they are for.
     """
     mode = mode_named(blocks.retrieval.mode)
-    retrieval = blocks.retrieval.model_dump(mode="json")
-    if mode.searches:
-        retrieval["depth"] = blocks.retrieval.search_depth
-    else:
-        retrieval = {key: value for key, value in retrieval.items() if key not in _OF_A_SEARCH}
     own = {
-        "retrieval": retrieval,
+        "retrieval": blocks.retrieval.model_dump(mode="json"),
         **({"agent": blocks.agent.model_dump(mode="json")} if mode.source == "agents" else {}),
         **({"contexts": OWN_CONTEXTS} if mode.asks_system else {}),
         "prompt": blocks.prompt.model_dump(mode="json"),
@@ -423,7 +467,8 @@ def setting_of(
     return {
         **{key: to_json(value) for key, value in harness.items() if key not in _NAMES},
         "version": (harness.get("metadata") or {}).get("version"),
-        **by_content(own),
+        **own,
+        **({_CONTENTS: held} if (held := _contents(own)) else {}),
         "data": dict(data),
         "metrics": list(blocks.metrics),
         "texts": dict(texts),
@@ -437,6 +482,7 @@ def judges_of(seats: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for who in seats.values():
+        who = who if isinstance(who, Mapping) else {"model": who}
         args = who.get("args") or {}
         name = str(args.get("model") or args.get("pretrained") or who.get("model"))
         again = (name if n == 1 else f"{name}#{n}" for n in range(1, len(found) + 2))

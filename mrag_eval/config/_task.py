@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from mrag_eval.config._agent import Agent
@@ -119,6 +120,9 @@ def split_config(
     from_file = {key: value for key, value in defaults.items() if key not in merged["data"]}
     merged = deep_merge(merged, {"data": from_file} if from_file else {})
     rest["metadata"] = {key: metadata[key] for key in KEPT_METADATA if key in metadata}
+    if source := rest["metadata"].get("config_source"):
+        # results tell from where the task was read
+        rest["metadata"]["config_source"] = str(Path(str(source)).absolute())
     for key, value in _HARNESS_DEFAULTS.items():
         rest.setdefault(key, value)
     if run is None:

@@ -62,7 +62,7 @@ class Answering:
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form for results files."""
         return {
-            "model": self.model,
+            "asked": self.model,
             "transport": self.transport,
             "host": self.host,
             "ledger": self.ledger.as_dict(),

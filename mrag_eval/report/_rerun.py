@@ -74,7 +74,7 @@ def rerun(path: Path, output_path: Path, own_tasks: Path, *, trust: bool = False
         *("--tasks", ",".join(said.names("tasks", _asked_for(file)))),
         *_task_files(configs, own_tasks, notes, said),
         *_metadata(file, configs, notes, said),
-        *_rows(file, configs, notes),
+        *_rows(file, configs),
         *_prompting(content, notes, said),
     ]
     if any(file.path.parent.glob(f"samples_*_{file.path.stem.removeprefix('results_')}.jsonl")):
@@ -201,8 +201,6 @@ def _metadata(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[s
     # what all tasks were given, or each under its name
     same = all(other == settings[0] for other in settings)
     merged = dict(settings[0]) if same else {task: blocks for task, blocks in given.items() if blocks}
-    if not all(config.provenance for config in configs.values()):
-        notes.append("the run is older than these records: what --metadata said is not known; compare its settings")
     args = file.run.get("model_args") or {}
     for config in configs.values():
         merged |= {key: value for key, value in config.context.items() if key not in args}
@@ -210,20 +208,13 @@ def _metadata(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[s
     return ["--metadata", json.dumps(merged, ensure_ascii=False)] if merged else []
 
 
-def _rows(file: ResultFile, configs: Mapping[str, TaskConfig], notes: list[str]) -> list[str]:
+def _rows(file: ResultFile, configs: Mapping[str, TaskConfig]) -> list[str]:
     samples = {task: config.samples for task, config in configs.items() if config.samples}
     if samples:
         return ["--samples", json.dumps(samples)]
     limit = file.run.get("limit")
     if limit is not None:
         return ["--limit", str(int(limit)) if float(limit).is_integer() else str(limit)]
-    cut = [
-        task
-        for task, n in (file.content.get("n-samples") or {}).items()
-        if not (task in configs and configs[task].provenance) and n.get("effective") != n.get("original")
-    ]
-    if cut:
-        notes.append(f"not all rows of {', '.join(cut)} were run, and which ones is not known (--samples)")
     return []
 
 
@@ -261,7 +252,7 @@ def _not_in_the_file(configs: Mapping[str, TaskConfig]) -> list[str]:
     corpora = {config.corpus or "benchmark" for config in configs.values() if config.index} - {"benchmark"}
     if corpora:
         notes.append(f"corpora that it needs: {', '.join(sorted(corpora))}")
-    there: Mapping[str, str] = next((config.versions for config in configs.values() if config.provenance), {})
+    there: Mapping[str, str] = next((config.versions for config in configs.values()), {})
     here = package_versions()
     other = [f"{name} {there.get(name, 'none')} (here {here.get(name, 'none')})" for name in sorted({*there, *here})
              if there and there.get(name) != here.get(name)]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 
 from mrag_eval import models
 from mrag_eval.config import (
-    OWN_CONTEXTS,
+    Measurement,
     provenance,
     relevance_measures,
     split_config,
@@ -83,7 +83,7 @@ from mrag_eval.scoring import (
     unscored_lines,
     value_names,
 )
-from mrag_eval.task._measured import measured
+from mrag_eval.task._measured import completed, measured
 from mrag_eval.task._system import check_asked, prompt_for_system
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -122,6 +122,7 @@ class RagTask(HarnessTask):
         self._shortened = 0
         self._folds_system: bool | None = None
         self._summary: TaskScores | None = None
+        self._measured: Measurement | None = None
         self._by_territory: dict[str, dict[str, float]] = {}
         self._ran: list[str] = []
         with naming(name):
@@ -182,6 +183,7 @@ class RagTask(HarnessTask):
         self._folds_system = None
         self._shortened = 0
         self._summary = None
+        self._measured = None
         self._ran = []
         self._budget = budget_for(
             self.blocks.prompt.max_tokens, model, self.config.metadata or {}, self.config.generation_kwargs
@@ -210,6 +212,7 @@ class RagTask(HarnessTask):
         return self._verdicts.support() if checker is None else checker.identity
 
     def rendered(self) -> None:
+        self._measured = self._decides()
         parts = [number_of(self.prompts, "row"), *self._supply.described()]
         if self._shortened:
             parts.append(f"{self._shortened} prompts shortened to fit {self._budget.limit:,} tokens")
@@ -420,37 +423,29 @@ class RagTask(HarnessTask):
         return found, [values[name] for values in self._by_territory.values() if name in values]
 
     def published_config(self, harness: Mapping[str, Any]) -> dict[str, Any]:
-        """Return our merged blocks, the source of the data, the scores, what they measure, and how to repeat them."""
-        out: dict[str, Any] = {
-            "retrieval": self.blocks.retrieval.model_dump(mode="json"),
-            "prompt": self.blocks.prompt.model_dump(mode="json"),
-            "judge": self.blocks.judge.model_dump(mode="json"),
-            "data": dict(self.blocks.data),
-            "metrics": list(self.blocks.metrics),
-            "scored_by": "likelihood" if self.by_likelihood else "generation",
-            **self._supply.as_record(),
-            **({"contexts": OWN_CONTEXTS} if self._asks_system else {}),
-        }
-        if self._summary is not None:
-            out["scores"] = self._summary.to_dict()
-        models = {**self._supply.models(), **self._verdicts.models()}
-        source = (harness.get("metadata") or {}).get("config_source")
-        if self.answered is not None:
-            out["answering"] = self.answered.as_dict()
-        out["provenance"] = provenance(self.blocks, source, models, self._samples)
-        out["measurement"] = measured(
+        """Return the scores, the record of what they measure, and which of its settings the user gave."""
+        out: dict[str, Any] = {} if self._summary is None else {"scores": self._summary.to_dict()}
+        left_out = [name for name in self._asked.metrics if name not in self.blocks.metrics]
+        record = self._measured or self._decides()
+        out["provenance"] = provenance(self.blocks)
+        seats = {**self._supply.came_back(), **self._verdicts.came_back()}
+        done = completed(record, len(self._supply.docs), self._ran, left_out, self.answered, seats)
+        out["measurement"] = done.to_dict()
+        return out
+
+    def _decides(self) -> Measurement:
+        """Return the record of everything that decides the numbers, before anything is asked."""
+        by = self._supported_by()
+        return measured(
             self._name,
             self._asked,
             self.chosen_config(),
             self._texts,
             self._supply,
             self._verdicts,
-            rows=self._ran,
             answered=self.answered,
-            scores=self._summary,
-            support=None if (by := self._supported_by()) is None else support_by(self.blocks.metrics, by),
-        ).to_dict()
-        return out
+            support=None if by is None else support_by(self.blocks.metrics, by),
+        )
 
 
 def _lost(replies: Sequence[Any]) -> ModelReply | None:

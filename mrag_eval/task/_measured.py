@@ -1,4 +1,4 @@
-"""The record of what a task's numbers measure, made when they are computed."""
+"""The record of what a task's numbers measure: what decides them, before the first request; what came of it, after."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval import models
-from mrag_eval.config import JUDGES, Measurement, TaskBlocks, judges_of, package_versions, setting_of
+from mrag_eval.config import Measurement, TaskBlocks, package_versions, setting_of
 from mrag_eval.core import ANY_LANGUAGE
 from mrag_eval.datasets import sha256_file, validate_data
 from mrag_eval.harness import Running, running
@@ -19,7 +19,7 @@ from mrag_eval.models import Answering, asked_with
 from mrag_eval.planning import shipped
 from mrag_eval.platform import content_key, to_json
 from mrag_eval.retrieval import TaskRows
-from mrag_eval.scoring import TaskScores, words_of
+from mrag_eval.scoring import words_of
 
 # Arguments of the harness's evaluation that belong to the model.
 _OF_THE_MODEL = ("apply_chat_template",)
@@ -33,12 +33,10 @@ def measured(
     supply: TaskRows,
     verdicts: JudgingStage,
     *,
-    rows: Sequence[str] = (),
     answered: Answering | None = None,
-    scores: TaskScores | None = None,
     support: Mapping[str, Any] | None = None,
 ) -> Measurement:
-    """Return the record of a task.
+    """Return what decides the numbers of a task, when its rows are retrieved and nothing is asked yet.
 
     Args:
         task: its name.
@@ -47,48 +45,64 @@ def measured(
         texts: the hashes of its prompts by what they are for.
         supply: its rows.
         verdicts: its judges.
-        rows: the ids of the rows that ran, each once.
-        answered: what is known of the model's replies; None before a run.
-        scores: what came of it; None before a run.
+        answered: how the model is asked; None outside of a run.
         support: what decides the metrics of support; None without them.
 
     What only the finished run's result file holds (type, arguments and revision of the model, seeds) is added when that
     file is read.
     """
     now, record = running(), supply.as_record()
-    judges = judges_of(verdicts.models().get(JUDGES, {}))
+    names = {role: name for role, name in record.pop("agent", {}).items() if role in ("planner", "critic")}
     data = validate_data(blocks.data).model_dump(mode="json")
+    # what scores are broken down by decides no number
+    data |= {key: to_json(blocks.data[key]) for key in ("breakdowns",) if key in blocks.data}
     official = shipped(task)
     return Measurement(
         task,
         subject={} if now is None else _subject(now, answered, harness),
-        setting={**setting_of(blocks, data, harness, texts), "run": _flags(now, task)},
+        setting={
+            **(setting := setting_of(blocks, data, harness, texts)),
+            **({"agent": {**setting["agent"], **names}} if "agent" in setting else {}),
+            "run": _flags(now, task),
+        },
         instrument={
             **supply.instruments(),
-            **({JUDGES: judges} if judges else {}),
+            **verdicts.models(),
             **_detector(blocks),
             **words_of(blocks.metrics),
             **(support or {}),
             **_own_files(supply),
         },
-        data={
-            **{key: record[key] for key in ("source", "index", "left_out") if key in record},
-            # rows from a folder are those that this machine would retrieve, but for what was allowed to differ
-            "retrieved": {"differs": (record.get("retrieved") or {}).get("differs")},
-            "ran": {"rows": len(rows), "of": len(supply.docs), "ids": content_key(sorted(rows))},
-        },
+        data=record,
         environment={"versions": package_versions()},
-        outcome={} if scores is None else _outcome(scores, {**supply.came_back(), **verdicts.came_back()}),
         shipped=None if official is None else official.sha256,
         unknown=() if now is not None else ("the model and the flags of the run",),
     )
 
 
-def _outcome(scores: TaskScores, seats: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what came of a run: prompts that were cut, and what came back from the seats that were asked."""
+def completed(
+    record: Measurement,
+    of: int,
+    rows: Sequence[str],
+    left_out: Sequence[str],
+    answered: Answering | None,
+    seats: Mapping[str, Mapping[str, Any]],
+) -> Measurement:
+    """Return the record of a task with what came of it.
+
+    Args:
+        record: what decides its numbers.
+        of: how many rows the task has.
+        rows: the ids of those that ran, each once.
+        left_out: metrics that its file names and nobody was there to judge.
+        answered: what is known of the model's replies; None outside of a run.
+        seats: what came back from judges, planner, critic, translator and reranker.
+    """
     asked = {name: found for name, found in seats.items() if any(found.values())}
-    prompts = {} if scores.prompts is None else {"prompts": to_json(scores.prompts)}
-    return {**prompts, **({"seats": asked} if asked else {})}
+    outcome = {} if answered is None else {k: v for k, v in answered.as_dict().items() if k != "transport"}
+    outcome |= {"seats": asked} if asked else {}
+    record = record.adding("outcome", {**outcome, **({"not_judged": list(left_out)} if left_out else {})})
+    return record.adding("data", {"ran": {"rows": len(rows), "of": of, "ids": content_key(sorted(rows))}})
 
 
 def _subject(now: Running, answered: Answering | None, harness: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +115,7 @@ def _subject(now: Running, answered: Answering | None, harness: Mapping[str, Any
         "chat_template_name": applied if isinstance(applied, str) else None,
         "chat_template_sha256": sha256(template.encode()).hexdigest() if template else None,
         **_system(now),
-        **({} if answered is None else {"transport": answered.transport, "answered_by": sorted(answered.answered_by)}),
+        **({} if answered is None else {"transport": answered.transport}),
     }
 
 

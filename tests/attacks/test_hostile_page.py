@@ -64,7 +64,8 @@ def everywhere(folder: Path, text: str) -> None:
         content = json.loads(path.read_text("utf-8"))
         content |= {"model_name": text}
         config = json.loads(json.dumps(content["configs"]["qa_one"]))
-        config["data"]["benchmark"] = config["metadata"]["pretrained"] = config["agent"]["planner"] = text
+        setting = config["measurement"]["setting"]
+        setting["data"]["benchmark"] = config["metadata"]["pretrained"] = setting["agent"]["planner"] = text
         scores = config["scores"]
         scores["metrics"][text] = scores["metrics"]["match"]
         scores["metrics"]["match"]["by"]["pair"][f"{text}->en"] = {"value": 0.3, "low": 0.2, "high": 0.5, "n": 3}
@@ -156,7 +157,7 @@ def test_no_score_is_shown_that_is_no_number(value: float | None, context: Any, 
     match |= {"value": value, "by": {"pair": {"ar->en": {**match, "value": value, "high": value}}}}
     match["by"]["pair"]["zh->en"] = {"value": 0.3, "low": 0.2, "high": value, "n": 23, "method": "Wilson"}
     content["date"] = content["total_evaluation_time_seconds"] = value
-    content["configs"]["qa_one"]["retrieval"]["k"] = value
+    content["configs"]["qa_one"]["measurement"]["setting"]["retrieval"]["k"] = value
     results.write_text(json.dumps(content), "utf-8")
     (samples,) = (tmp_path / "run").rglob("samples_qa_one_*.jsonl")
     rows = [json.loads(line) for line in samples.read_text("utf-8").splitlines()]

@@ -114,7 +114,7 @@ def test_trackio_and_the_hub_take_a_run_of_ours(
     assert trackio.started == {"project": "rag", "name": "first"}
     assert trackio.finished
     blocks = trackio.settings["task_configs"]["mine_rag"]
-    assert blocks["retrieval"]["depth"] == 5
+    assert blocks["measurement"]["setting"]["retrieval"]["depth"] == 5
     assert blocks["measurement"]["task"] == blocks["task"]
     scores = trackio.logged[0]
     assert scores["mine/char3gram_recall"] == scores["mine_rag/char3gram_recall"] == 1.0

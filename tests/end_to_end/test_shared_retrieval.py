@@ -79,7 +79,10 @@ def test_retrieved_pushed_and_read_without_a_corpus(tmp_path: Path, hub: Hub) ->
     place = f"retrieval.run_folder=hub:org/shared@{commit}"
     scores, config = reader.evaluated("out", place)
     assert scores == direct
-    assert (config["retrieved"]["repository"], config["retrieved"]["commit"]) == ("org/shared", commit)
+    assert (
+        config["measurement"]["data"]["retrieved"]["repository"],
+        config["measurement"]["data"]["retrieved"]["commit"],
+    ) == ("org/shared", commit)
     assert not (reader.home / "cache").exists() or not list((reader.home / "cache").rglob("manifest.json"))
     # again without a connection, and not at all at another commit
     assert reader.evaluated("offline", place, HF_HUB_OFFLINE="1")[0] == direct

@@ -51,14 +51,14 @@ def test_prefixes_give_each_benchmark_its_files(program: str, here: Path, test_d
     paths = f"xquad.data.path={test_data / 'xquad'},click.data.path={test_data / 'click' / 'Culture'}"
     found = _run(program, here, f"{paths},xquad_rag_de.retrieval.k=2", '{"xquad": {"retrieval": {"kind": "bm25"}}}')
     german, korean = found["xquad_rag_de"], found["click_norag"]
-    assert german["data"]["path"] == str(test_data / "xquad")
-    assert korean["data"]["path"] == str(test_data / "click" / "Culture")
-    assert (german["retrieval"]["k"], german["retrieval"]["kind"]) == (2, "bm25")
-    assert german["provenance"]["overrides"] == {
-        "data": {"path": str(test_data / "xquad")},
-        "retrieval": {"k": 2, "kind": "bm25"},
-    }
-    assert korean["provenance"]["overrides"] == {"data": {"path": str(test_data / "click" / "Culture")}}
+    assert german["measurement"]["setting"]["data"]["path"] == str(test_data / "xquad")
+    assert korean["measurement"]["setting"]["data"]["path"] == str(test_data / "click" / "Culture")
+    assert (
+        german["measurement"]["setting"]["retrieval"]["k"],
+        german["measurement"]["setting"]["retrieval"]["kind"],
+    ) == (2, "bm25")
+    assert sorted(german["provenance"]["overrides"]) == ["data.path", "retrieval.k", "retrieval.kind"]
+    assert korean["provenance"]["overrides"] == ["data.path"]
 
 
 def test_the_config_file_gives_each_benchmark_its_files(here: Path, test_data: Path) -> None:
@@ -66,6 +66,6 @@ def test_the_config_file_gives_each_benchmark_its_files(here: Path, test_data: P
     (here / "mrag.yaml").write_text(json.dumps({"data": blocks}), "utf-8")
     found = _run(_MREVAL, here, "xquad.retrieval.kind=bm25")
     for task, name in (("xquad_rag_de", "xquad"), ("click_norag", "click")):
-        assert found[task]["source"]["place"]["path"] == blocks[name]["path"]
-        assert found[task]["provenance"]["config_file"] == {"data": blocks[name]}
-    assert found["xquad_rag_de"]["provenance"]["overrides"] == {"retrieval": {"kind": "bm25"}}
+        assert found[task]["measurement"]["data"]["source"]["place"]["path"] == blocks[name]["path"]
+        assert found[task]["provenance"]["config_file"] == ["data.path"]
+    assert found["xquad_rag_de"]["provenance"]["overrides"] == ["retrieval.kind"]

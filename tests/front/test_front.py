@@ -338,8 +338,9 @@ def test_settings_of_a_name_are_for_its_tasks_alone(small: Path) -> None:
         settings={"small": {"retrieval": {"k": 1}}, "jsonl": {"data": {"seed": 3}}},
     )
     configs = json.loads(found.path.read_text("utf-8"))["configs"]
-    assert {name: config["retrieval"]["k"] for name, config in configs.items()} == {"small": 1, "bare": 5}
-    assert all(config["data"]["seed"] == 3 and config["retrieval"]["seed"] == 4 for config in configs.values())
+    settings = {name: config["measurement"]["setting"] for name, config in configs.items()}
+    assert {name: own["retrieval"]["k"] for name, own in settings.items()} == {"small": 1, "bare": 5}
+    assert all(own["data"]["seed"] == 3 and own["retrieval"]["seed"] == 4 for own in settings.values())
 
 
 @pytest.mark.parametrize(

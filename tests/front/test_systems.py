@@ -110,11 +110,12 @@ def test_the_contexts_of_the_system_are_what_every_metric_reads(small: Path, tmp
     assert set(values(samples, "shown@k")) == set(values(samples, "hit@2")) == {1.0}
     assert set(values(samples, "passages_in_language")) == {0.5}
     assert (leaf.config.mode, leaf.config.setting("prompt.template")) == ("system", "question")
-    assert leaf.config.setting("answering.ledger.calls") == len(KNOWN)
+    assert leaf.config.outcome["ledger"]["calls"] == len(KNOWN)
     assert leaf.measurement.setting["retrieval"]["mode"] == "system"
     assert leaf.measurement.setting["contexts"] == "the system's; languages detected where not given"
     # nothing of the task's own search is left in what is compared
-    assert not {"k", "kind", "merge"} & leaf.measurement.setting["retrieval"].keys()
+    compared = leaf.measurement.flat(["setting"])
+    assert not {f"retrieval.{key}" for key in ("k", "kind", "merge")} & compared.keys()
     assert leaf.measurement.setting["retrieval"]["shuffle"] is None
 
 
@@ -183,7 +184,7 @@ def test_a_third_of_the_rows_fails_at_the_stage_of_the_system(small: Path, tmp_p
 
     _, again, _ = run(small, mended, tmp_path / "again", model_args={"model": name, **args})
     assert sorted(asked) == sorted(sample.doc.query for sample in failed)
-    assert (again.scores.failures, again.config.setting("answering.ledger.cached")) == ({}, 10)
+    assert (again.scores.failures, again.config.outcome["ledger"]["cached"]) == ({}, 10)
     # nothing is left to repeat, so that the next run asks for all
     run(small, mended, tmp_path / "anew", model_args={"model": name, **args})
     assert len(asked) == 5 + len(KNOWN)

@@ -94,7 +94,7 @@ def test_grades_are_medians_means_and_weighted_agreement(finished: Callable[...,
     out = finished(GRADES)
     config = scores_of(out)
     scores, table = config["scores"], config["scores"]["judge"]
-    assert config["judge"]["scale"] == GRADES
+    assert config["measurement"]["setting"]["judge"]["scale"] == GRADES
     # lighthouse 1, 2, 5: the median 2; bakery 2, 5, 5; ferry 5, 5 and a reply that cannot be read
     assert scores["metrics"]["judge_grade"]["n"] == 15
     assert scores["metrics"]["judge_grade"]["value"] == pytest.approx((0.25 + 1 + 1) / 3)

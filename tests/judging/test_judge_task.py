@@ -90,7 +90,7 @@ def test_the_votes_of_every_row_are_counted_shown_and_published(
     assert {name: ledger["calls"] for name, ledger in table["ledger"].items()} == {"j1": 15, "j2": 15, "j3": 15}
     assert table["language_check"] == "language by fasttext"
     assert scores["metrics"]["judge_correct"]["n"] == 15
-    assert results["configs"]["judged"]["judge"]["prompt"] == "correctness"
+    assert results["configs"]["judged"]["measurement"]["setting"]["judge"]["prompt"] == "correctness"
     said = [r.getMessage() for r in caplog.records if "judged by a panel" in r.getMessage()]
     assert len(said) == 1
     assert said[0].startswith(

@@ -253,7 +253,7 @@ def test_without_passages_or_a_judge_there_is_no_value(
     monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: None)
     alone = run(searching, "context", lm=ScriptedLM(knows_everything), limit=3)
     assert "context_sufficiency,none" not in alone["results"]["context"]
-    assert "context_sufficiency" not in alone["configs"]["context"]["metrics"]
+    assert "context_sufficiency" in alone["configs"]["context"]["measurement"]["outcome"]["not_judged"]
 
 
 def test_a_wrong_prompt_is_named_before_anything_runs(searching: Path, seat: Callable[..., Judges]) -> None:

@@ -58,14 +58,17 @@ def filling(task: str, stated: Mapping[str, Any]) -> LeafResult:
     instrument: dict[str, Any] = {}
     model = {"model": "openai-chat-completions", "args": {"model": "m"}, "generation": {"temperature": 0.6}}
     if {"judge", "relevance"} & {*texts}:
-        instrument["judges"] = {f"judge-{n}": model for n in range(stated.get("judges") or 1)}
+        seats = range(stated.get("judges") or 1)
+        instrument["judges"] = {f"seat-{n}": {**model, "args": {"model": f"judge-{n}"}} for n in seats}
     if mode.source == "agents":
         instrument |= {"planner": model, "critic": model}
     if {mode.query_translation, mode.document_translation} != {"none"}:
         instrument["translator"] = {"backend": "nllb", "model": "m"}
     record = Measurement(task, {}, setting, instrument, data, shipped=official.sha256)
-    scored = {"scored_by": stated["scored_by"]} if "scored_by" in stated else {}
-    return with_record(LeafResult(task, TaskScores.from_dict(SCORES), TaskConfig(scored)), record)
+    likely = {"greedy path": "hf-greedy-path", "likelihood": "hf"}
+    scored = stated.get("scored_by")
+    raw = {"output_type": "multiple_choice", "model_type": likely[scored]} if scored in likely else {}
+    return with_record(LeafResult(task, TaskScores.from_dict(SCORES), TaskConfig(raw), record), record)
 
 
 def _index(corpus: str, stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,6 +93,4 @@ def _index(corpus: str, stated: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_record(leaf: LeafResult, record: Measurement) -> LeafResult:
     """Return a result with a record, and the configuration that such a run writes."""
-    own = {key: leaf.config.raw[key] for key in ("scored_by",) if key in leaf.config.raw}
-    raw = {**record.setting, **{key: record.data[key] for key in ("source", "index") if key in record.data}, **own}
-    return replace(leaf, config=TaskConfig(raw), measurement=record)
+    return replace(leaf, config=replace(leaf.config, record=record), measurement=record)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mrag_eval.config import deep_merge
 from mrag_eval.platform import content_key
-from tests.worlds.measured import recorded
+from tests.worlds.measured import placed, recorded
 
 CONFIG: Mapping[str, Any] = {
     "data": {"benchmark": "x", "path": "/here"},
@@ -32,7 +32,7 @@ def row(number: int, lang: str = "en", group: str | None = None, **values: float
 def with_record(task: str, config: Mapping[str, Any], rows: Sequence[str]) -> dict[str, Any]:
     """Return the configuration of a task with the record of a run over these rows, all that there are."""
     record = recorded(task, config, ran=len(rows), data={"ran": {"ids": content_key(sorted(rows))}})
-    return {**config, "measurement": record}
+    return placed(config, record)
 
 
 def write_run(

@@ -51,7 +51,7 @@ def write(
         task: {
             "retrieval": {"mode": mode},
             "data": {"benchmark": "bordirlines"},
-            "scored_by": by,
+            "output_type": "generate_until" if by == "generation" else "multiple_choice",
             "generation_kwargs": {"seed": seed} if by == "generation" else {},
             "scores": {"rows": rows, "metrics": {}, "unscored": {}, "concurrence": concurrence(kb, 0.05)},
         }
@@ -194,16 +194,6 @@ def test_a_citation_run_of_a_part_of_the_rows_is_not_the_papers(tmp_path: Path) 
     for name in FIGURES:
         sources = {row.source for row in found[name].rows if row.source.startswith("this run")}
         assert sources == {"this run, other settings: rows=2 of 720, not all"}, name
-
-
-def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
-    path = write_citations(tmp_path / "results_1.json", 1.0, {"en": 3})
-    content = json.loads(path.read_text("utf-8"))
-    for config in content["configs"].values():
-        del config["measurement"]
-    path.write_text(json.dumps(content), "utf-8")
-    sources = {row.source for table in tables(path).values() for row in table.rows if row.source.startswith("this run")}
-    assert sources == {"this run, other settings: identity unknown"}
 
 
 def test_labels_say_how_the_run_with_their_documents_differs(tmp_path: Path) -> None:

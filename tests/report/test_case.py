@@ -68,9 +68,9 @@ def test_answers_and_documents(runs: Path) -> None:
     text = single_spaced(shown_case(case))
     assert "claimed by Spain, Peru · controlled by nobody known" in text
     assert "| org/tiny | no_ir | direct | Spain | Spain |" in text
-    assert "| org/tiny | qlang | direct | (none)* | Peru* |" in text
+    assert "| org/tiny | qlang (openai) | direct | (none)* | Peru* |" in text
     assert "| mode | question | for Peru | Neutral | no label |" in text
-    assert "| qlang | es | 2 | 1 | 1 |" in text
+    assert "| qlang (openai) | es | 2 | 1 | 1 |" in text
     json.dumps(case.as_dict())
 
 
@@ -79,7 +79,7 @@ def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs:
     write(runs, "bordirlines_qlang_likelihood_openai", "qlang", [sample("en", 1), sample("es", 0)])
     text = single_spaced(shown_case(read_case("Islet", [runs])))
     assert "| org/tiny | no_ir | likelihood | Peru | Peru |" in text
-    assert "| org/tiny | qlang | likelihood | Peru | Spain* |" in text
+    assert "| org/tiny | qlang (openai) | likelihood | Peru | Spain* |" in text
 
 
 def test_runs_of_one_mode_are_told_apart(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_documents_that_each_language_cites(tmp_path: Path) -> None:
         "c": {"es": {"document": 1, "times": 1}},
     }
     text = single_spaced(shown_case(case))
-    assert "Documents that org/tiny cites in en_only, by language of the question" in text
+    assert "Documents that org/tiny cites in en_only (openai), by language of the question" in text
     assert "| document | en | es | cited by |" in text
     assert "| b | 1 | 0 (2 x) | 1 of 2 |" in text
     assert "| a | 0 (1 x) | | 1 of 1 |" in text

@@ -249,7 +249,9 @@ def test_the_newest_run_of_a_folder_counts_and_a_judged_file_before_its_original
     assert [d.metric for d in compare([b], [b]).differences] == ["acc"]
     (file,) = read_results([b])
     scores = summarize([RowRecord.from_dict(sample["rows"])])
-    LaterVerdicts(scores, {}, sha256_file(judged)).write(file.path, "qa")
+    measured = file.measurement("qa")
+    assert measured is not None
+    LaterVerdicts(scores, sha256_file(judged), measured).write(file.path, "qa")
     found = compare([b], [b]).differences
     assert [d.metric for d in found] == ["acc", "judged_accuracy"]
 

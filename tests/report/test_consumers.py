@@ -52,8 +52,8 @@ def exported(run: Path, form: str, folder: Path) -> list[Path]:
 
 def main_score(config: Mapping[str, Any]) -> float | None:
     """Return the unweighted mean over languages of a benchmark's main metric, from the results themselves."""
-    declared = declaration_of(config["data"])
-    if declared is None or declared.is_own(config["data"]) or declared.main_metric is None:
+    declared = declaration_of(config["measurement"]["setting"]["data"])
+    if declared is None or declared.is_own(config["measurement"]["setting"]["data"]) or declared.main_metric is None:
         return None
     scores = config["scores"]
     found = scores["metrics"].get(declared.main_metric)
@@ -99,7 +99,9 @@ def test_mteb_reads_every_file(made: Callable[[str], Path], tmp_path: Path) -> N
     (path,) = (path for path, (task, _) in wanted.items() if task == "xlcost_travel")
     (results,) = (made("labelled") / "out").rglob("results_*.json")
     config = json.loads(results.read_text("utf-8"))["configs"]["xlcost_travel"]
-    cells = config["scores"]["metrics"][declaration_of(config["data"]).main_metric]["by"]["query_lang"]  # type: ignore[union-attr]
+    declared = declaration_of(config["measurement"]["setting"]["data"])
+    assert declared is not None
+    cells = config["scores"]["metrics"][declared.main_metric]["by"]["query_lang"]
     assert read[path]["by"] == {"ara": cells["ar"]["value"], "eng": cells["en"]["value"]}
 
 

@@ -319,14 +319,6 @@ def test_agents_that_decode_in_another_way_are_no_run_of_the_paper(
     assert ours.source == (told if told == "this run" else f"this run, other settings: agents={told}, not 1")
 
 
-def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
-    content = {"model_name": "org/m", "date": 1.0, "configs": {"blend_coral_su": leaf(0.5, 10, "coral")}}
-    (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")
-    tables = layout_tables("coral", [tmp_path])
-    sources = {r.source for t in tables for r in t.rows if r.labels[-1].startswith("org/m")}
-    assert sources == {"this run, other settings: identity unknown"}
-
-
 def test_the_highest_number_of_rounds_is_noted(run: Path) -> None:
     assert "org/m · planner qwen, critic qwen, at most 3 rounds" in shown(run)["1"].notes
 

@@ -64,7 +64,6 @@ def write_run(
                 "prompt": {"template": "short_answer"},
                 "metadata": {"version": 1.0},
                 "generation_kwargs": {"max_gen_toks": 16, "temperature": 0.0},
-                "provenance": {"models": {}, "overrides": {}, "samples": None, "file": None},
                 "scores": scores,
             },
             changes,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mrag_eval.config import Measurement
 from mrag_eval.report import LeafResult, TaskConfig
 from mrag_eval.report.tables._layout_cells import metric_name
 from mrag_eval.report.tables._layout_schema import Layout, LayoutTable, load_layout
@@ -25,7 +26,7 @@ def finished(task: str, metric: str, failed: int) -> LeafResult:
     score = {**part, "failed": failed, **({"by": {"pair": {cell: part}}} if cell else {})}
     unscored = {metric_name(metric): {"answer failed (timeout)": failed}} if failed else {}
     scores = {"rows": 190 + failed, "metrics": {metric_name(metric): score}, "unscored": unscored}
-    return LeafResult(task, TaskScores.from_dict(scores), TaskConfig({}))
+    return LeafResult(task, TaskScores.from_dict(scores), TaskConfig(), Measurement(task))
 
 
 def figures() -> Iterator[tuple[Layout, LayoutTable, Slot, str]]:

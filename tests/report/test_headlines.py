@@ -14,7 +14,7 @@ from mrag_eval.platform import DataError
 from mrag_eval.report import Options, TaskConfig, export, load_results
 from mrag_eval.report.exports._runs import runs_of
 from tests.report.test_export import DATE, cell, write_run
-from tests.worlds.measured import with_all_records
+from tests.worlds.measured import blocks_of, with_all_records
 
 
 def written(run: Path, form: str, tmp_path: Path, **more: Any) -> tuple[Any, tuple[str, ...]]:
@@ -27,6 +27,9 @@ def changed(run: Path, change: Any) -> Path:
     """Change the content of the run's result file."""
     (path,) = run.rglob("results_*.json")
     content = json.loads(path.read_text("utf-8"))
+    content["configs"] = {task: blocks_of(config) for task, config in content["configs"].items()}
+    for config in content["configs"].values():
+        config.pop("measurement", None)
     change(content)
     path.write_text(json.dumps(with_all_records(content)), "utf-8")
     return run
@@ -254,7 +257,7 @@ def test_a_run_with_other_settings_says_so_in_its_name_and_replaces_none_as_ship
     """Fixed schemas have no place for settings, and a later run may be the one that differs."""
 
     def as_package(content: dict[str, Any]) -> None:
-        content["configs"] = {"xquad_rag_de": content["configs"]["rag_de"]}
+        content["configs"] = {"xquad_rag_de": {**content["configs"]["rag_de"], "task": "xquad_rag_de"}}
         content["group_subtasks"] = {"xquad_rag_de": []}
         for block in ("data", "retrieval", "prompt", "generation_kwargs", "metadata", "metrics"):
             content["configs"]["xquad_rag_de"].pop(block)
@@ -282,7 +285,9 @@ def test_a_task_of_one_s_own_names_what_the_command_set(tmp_path: Path) -> None:
     content = json.loads(path.read_text("utf-8"))
     config = content["configs"]["rag_de"]
     config["measurement"]["setting"]["run"] = {"system_instruction": "Lie.", "limit": 4, "log_samples": True}
-    config["provenance"] = {"overrides": {"retrieval": {"k": 1, "device": "cpu"}, "prompt": {"max_tokens": 9}}}
+    given = {"retrieval": {"k": 1, "device": "cpu"}, "prompt": {"max_tokens": 9}}
+    config["measurement"]["setting"] |= given
+    config["provenance"] = {"overrides": ["retrieval.k", "retrieval.device", "prompt.max_tokens"]}
     content["config"]["gen_kwargs"] = {"temperature": 0.5}
     path.write_text(json.dumps(content), "utf-8")
     export([path], "csv", Options(output=tmp_path / "scores.csv"))

@@ -279,16 +279,6 @@ def test_an_earlier_run_has_a_row_if_its_settings_differ_and_a_line_if_they_do_n
     assert left_out == ["org/model, xrag_mono_de: an earlier run with the same settings is left out (results_2.json)"]
 
 
-def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
-    path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.1)})
-    content = json.loads(path.read_text("utf-8"))
-    del content["configs"]["xrag_mono_de"]["measurement"]
-    path.write_text(json.dumps(content), "utf-8")
-    found = tables(path)
-    ours = {row.source for table in found.values() for row in table.rows if row.labels[-1] == "org/model"}
-    assert ours == {"this run, other settings: identity unknown"}
-
-
 def test_a_score_of_nought_is_a_figure(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"xrag_mono_ar": leaf(0.0)})
     assert "0.00 (n=300)" in render([tables(path)["4"]])

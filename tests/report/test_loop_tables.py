@@ -13,7 +13,7 @@ from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import Table, report_tables
 from mrag_eval.report.tables._loop_tables import cost_table, language_table
 from mrag_eval.report.tables._margins import margin_table
-from tests.worlds.measured import with_records
+from tests.worlds.measured import blocks_of, with_records
 
 LABEL = "org/m · planner p, critic p"
 DATE = "2026-11-22T00-00-00.000001"
@@ -185,7 +185,7 @@ def changed_records(run: Path, **roles: Any) -> Path:
     """Write the records of a run again, with entries of a role."""
     (file,) = run.glob("results_*")
     content = json.loads(file.read_text("utf-8"))
-    content["configs"] = with_records(content["configs"], **roles)
+    content["configs"] = with_records({t: blocks_of(c) for t, c in content["configs"].items()}, **roles)
     file.write_text(json.dumps(content), "utf-8")
     return run
 
@@ -213,21 +213,6 @@ def test_an_alias_that_names_another_model_loses_no_run(tmp_path: Path) -> None:
         "planner GPT-OSS-120B, critic GPT-OSS-120B",
     }
     assert not [note for note in table.notes if "left out" in note]
-
-
-def test_runs_without_a_record_say_so_and_stay_apart_from_others(tmp_path: Path) -> None:
-    usual = write_run(tmp_path / "a", {"click_coral": [1, 1]})
-    older = write_run(tmp_path / "b", {"click_coral": [1, 0]})
-    (file,) = older.glob("results_*")
-    content = json.loads(file.read_text("utf-8"))
-    del content["configs"]["click_coral"]["measurement"]
-    file.write_text(json.dumps(content), "utf-8")
-    table = cost_table([usual, older])
-    assert table is not None
-    assert {row.source: row.cells[0].value for row in table.rows} == {
-        "this run": 100.0,
-        "this run, other settings: identity unknown": 50.0,
-    }
 
 
 def test_other_questions_are_another_loop(tmp_path: Path) -> None:
@@ -290,7 +275,7 @@ def test_loops_over_other_rows_have_two_rows(part: str, tmp_path: Path) -> None:
     if part.startswith("limit"):
         content["config"] = {"limit": 2}
     else:
-        content["configs"]["click_coral"]["provenance"] = {"samples": [0, 7]}
+        content["configs"]["click_coral"]["measurement"]["setting"]["run"] = {"samples": [0, 7]}
     file.write_text(json.dumps(content), "utf-8")
     table = cost_table([usual, other])
     assert table is not None

@@ -248,19 +248,6 @@ def test_a_run_over_a_part_of_the_rows_is_not_the_papers(tmp_path: Path) -> None
     assert ours.source == "this run, other settings: rows=13 of 2,827, not all"
 
 
-def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
-    """It is beneath the row that its prompt is nearest to."""
-    content = {"model_name": "m", "date": 1.0, "configs": {"mkqa_en_only_fr": leaf(0.5, "short_ul")}}
-    (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")
-    tables = {table.id: table for table in layout_tables("mrag", [tmp_path])}
-    ours = [row for row in tables["5"].rows if row.labels[-1] == "m"]
-    assert [(row.labels[0], row.source) for row in ours] == [
-        ("Retrieval in English, Reply short (UL)", "this run, other settings: identity unknown")
-    ]
-    sources = {row.source for table in tables.values() for row in table.rows if row.labels[-1] == "m"}
-    assert all(source.startswith("this run, other settings: identity unknown") for source in sources)
-
-
 def test_conditions_without_a_run_are_one_line_and_no_empty_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"mkqa_en_only_ko": leaf(0.5, "short_in_ul_ul")}, 1.0)
     tables = {table.id: table for table in layout_tables("mrag", [path])}

@@ -349,7 +349,7 @@ def _replaced(nested: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str
 
 def test_what_no_task_says_anything_of_is_not_named_elsewhere() -> None:
     """An entry that a comparison covers is a needless one."""
-    place = next(place for place in cells("xlcost") if "index" in place.leaf.config.raw)
+    place = next(place for place in cells("xlcost") if place.leaf.config.index)
     for name in OF_NO_TASK:
         paths = [path for path in paths_of(place.leaf) if is_named(".".join(path[1:]), (name,))]
         assert paths

@@ -30,7 +30,7 @@ def answers(folder: Path, task: str, reply: Any, data: dict[str, Any]) -> None:
     (folder / f"samples_{task}_2026-01-01.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     file = folder / "results_2026-01-01.json"
     content = json.loads(file.read_text("utf-8")) if file.is_file() else {"model_name": "scripted", "configs": {}}
-    content["configs"][task] = {key: out["configs"][task][key] for key in ("retrieval", "data")}
+    content["configs"][task] = {"measurement": out["configs"][task]["measurement"]}
     file.write_text(json.dumps(content, default=str), encoding="utf-8")
 
 

@@ -112,13 +112,6 @@ def test_a_prompt_changes_no_policy(tmp_path: Path) -> None:
     assert {row.source for row in table.rows} == {"xlcost_travel"}
 
 
-def test_a_run_without_a_record_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "results_1.json"
-    path.write_text(json.dumps({"model_name": "m", "configs": {"xlcost_travel": leaf(0.9, 0.6)}}), "utf-8")
-    table = report_tables("policies", [path])[0]
-    assert {row.source for row in table.rows} == {"xlcost_travel, other settings: identity unknown"}
-
-
 def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
     leaves = {
         "c": leaf(0.99, 0.9, mode="balanced", quota=True),

@@ -13,7 +13,7 @@ from lm_eval.utils import handle_non_serializable
 import mrag_eval
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli import main
-from mrag_eval.config import package_versions
+from mrag_eval.config import dotted, package_versions
 from mrag_eval.platform import DataError
 from mrag_eval.report import repeated, rerun
 from tests.task.test_hook import run
@@ -23,19 +23,19 @@ from tests.worlds.small import BASE, write_task
 
 def results_file(folder: Path, **changes: Any) -> Path:
     """Write a result file with one of our tasks, as a run does."""
-    record = {
-        "overrides": {},
-        "samples": None,
-        "file": "/there/site-packages/lm_eval/tasks/mrag_eval/xquad/xquad_rag.yaml",
-        "models": {},
-    }
     versions = {"versions": package_versions() | changes.pop("versions", {})}
+    given, from_file, file = (
+        changes.pop("given", {}),
+        changes.pop("from_file", {}),
+        "/there/site-packages/lm_eval/tasks/mrag_eval/xquad/xquad_rag.yaml",
+    )
     config: dict[str, Any] = {
         "scores": {"metrics": {"match": {"value": 0.5, "n": 2}}},
-        "metadata": {"version": 1.0},
-        "provenance": record | changes.pop("record", {}),
+        "metadata": {"version": 1.0, "config_source": changes.pop("file", file)},
+        "provenance": {"overrides": list(dotted(given)), "config_file": list(dotted(from_file))},
     }
-    config["measurement"] = recorded("xquad_rag", config, environment=versions)
+    roles = {"setting": given | from_file | changes.pop("setting", {}), "instrument": changes.pop("instrument", {})}
+    config["measurement"] = recorded("xquad_rag", config, environment=versions, **roles)
     content: dict[str, Any] = {
         "configs": {"xquad_rag": config},
         "group_subtasks": {"xquad_rag": []},
@@ -80,7 +80,7 @@ def test_everything_a_run_was_asked_for_reads_back_the_same(tmp_path: Path, own:
     path = results_file(
         tmp_path,
         config=run_config,
-        record={"overrides": {"retrieval": {"mode": "all", "k": 3}, "prompt": {"system": 'Say "yes" & $HOME'}}},
+        given={"retrieval": {"mode": "all", "k": 3}, "prompt": {"system": 'Say "yes" & $HOME'}},
         chat_template="{{ messages }}",
         system_instruction="Be brief; it's late.",
     )
@@ -123,8 +123,8 @@ def test_secrets_are_never_part_of_it(tmp_path: Path, own: Path, args: Any) -> N
 
 def test_missing_information_is_reported(tmp_path: Path, own: Path) -> None:
     judges = {"gpt": {"model": "openai-chat-completions", "args": {"model": "gpt-x"}}}
-    record = {"file": "/gone/mine.yaml", "models": {"judges": judges}, "samples": [4, 2]}
-    found = rerun(results_file(tmp_path, record=record, versions={"numpy": "0.1"}), Path("again"), own)
+    record = {"setting": {"run": {"samples": [4, 2]}}, "instrument": {"judges": judges}, "versions": {"numpy": "0.1"}}
+    found = rerun(results_file(tmp_path, file="/gone/mine.yaml", **record), Path("again"), own)
     notes = "\n".join(found.notes)
     assert "include_path=/gone" in found.notes[0]
     assert "--include_path" not in found.command

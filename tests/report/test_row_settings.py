@@ -121,7 +121,7 @@ XRAG, MKQA, XLCOST = "xrag_mono_de", "mkqa_en_only_fr", "xlcost_travel"
         (
             XRAG,
             {"judges": 3},
-            {"instrument.judges": {"a": {}, "a#2": {}, "b": {}}},
+            {"instrument.judges": {seat: {"model": seat[0]} for seat in ("a", "a#2", "b")}},
             ("judges=2, not 3",),
         ),
         (XRAG, {"judges": 3}, {"instrument": {}}, ()),

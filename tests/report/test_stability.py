@@ -11,7 +11,7 @@ import pytest
 from mrag_eval.platform import DataError
 from mrag_eval.report import consistency, flips, shown_consistency, shown_flips
 from tests.tables import single_spaced
-from tests.worlds.measured import recorded
+from tests.worlds.measured import placed, recorded
 
 
 def sample(row: str, lang: str, answer: str, *, group: str | None = None, right: bool | None = None) -> dict[str, Any]:
@@ -74,7 +74,8 @@ def measured(folder: Path, task: str, **roles: dict[str, Any]) -> None:
     file = folder / "results_2026-01-01.json"
     content = json.loads(file.read_text("utf-8"))
     content["config"]["model_args"] |= roles.pop("subject", {}).get("model_args", {})
-    content["configs"][task]["measurement"] = recorded(task, content["configs"][task], **roles)
+    config = content["configs"][task]
+    content["configs"][task] = placed(config, recorded(task, config, **roles))
     file.write_text(json.dumps(content), "utf-8")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import validated
+from mrag_eval.config import Measurement, validated
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import LeafResult, Table, TaskConfig, render
 from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
@@ -277,13 +277,6 @@ def test_more_judges_than_the_papers_are_other_settings(tmp_path: Path) -> None:
     assert sources == {"this run, other settings: judges=2, not 1"}
 
 
-def test_a_run_without_a_record_is_never_this_run(tmp_path: Path) -> None:
-    path = tmp_path / "results_1.json"
-    path.write_text(json.dumps({"model_name": "org/model", "configs": {"xlcost_travel": leaf("all")}}), "utf-8")
-    sources = {r.source for t in layout_tables("xlcost", [path]) for r in t.rows if r.source.startswith("this run")}
-    assert sources == {"this run, other settings: identity unknown"}
-
-
 @pytest.mark.parametrize(
     ("retrieval", "name"),
     [
@@ -341,7 +334,7 @@ def test_two_runs_of_other_systems_have_separate_rows(tmp_path: Path) -> None:
 
 def test_parts_of_a_score() -> None:
     config = leaf("all")
-    found = LeafResult("t", TaskScores.from_dict(config["scores"]), TaskConfig(config))
+    found = LeafResult("t", TaskScores.from_dict(config["scores"]), TaskConfig(config), Measurement("t"))
     assert found.score("hit@20") is found.scores.metrics["hit@20"]
     for name, value in (
         ("hit@20[en->ar]", 0.3),

@@ -157,4 +157,4 @@ def test_a_task_with_such_a_file(world: Path, tmp_path: Path) -> None:
     config = run_task(tmp_path, "forked", model)["configs"]["forked"]
     assert len(model.prompts) == len(questions)
     assert all("It opened in 1890." in prompt for prompt in model.prompts)
-    assert config["index"]["kind"] == "precomputed"
+    assert config["measurement"]["data"]["index"]["kind"] == "precomputed"

@@ -322,7 +322,7 @@ def test_through_the_harness(world: Path, by_length: ByLength) -> None:
     sample = out["samples"]["second"][0]
     assert sorted(sample["doc"]["reranked"]["ids"]) == sorted(sample["doc"]["ranking"]["ids"])
     assert [p["id"] for p in sample["doc"]["passages"]] == sample["doc"]["reranked"]["ids"][:2]
-    assert out["configs"]["second"]["retrieval"]["rerank"]["model"] == "some/reranker"
+    assert out["configs"]["second"]["measurement"]["setting"]["retrieval"]["rerank"]["model"] == "some/reranker"
     assert "rerank_hit@2" in out["configs"]["second"]["scores"]["metrics"]
     off = run(world, "second", metadata={"retrieval.rerank": None})
     assert "rerank_hit@2,none" not in off["results"]["second"]

@@ -124,12 +124,12 @@ def same_run(tasks: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPat
     assert _plain(taken["samples"][name]) == _plain(direct["samples"][name])
     before, after = direct["configs"][name], taken["configs"][name]
     assert _plain(_untimed(after["scores"])) == _plain(_untimed(before["scores"]))
-    for key in ("source", "index", "agent", "left_out"):
-        assert after.get(key) == before.get(key)
+    for role, key in (("data", "source"), ("data", "index"), ("setting", "agent"), ("data", "left_out")):
+        assert after["measurement"][role].get(key) == before["measurement"][role].get(key)
     records = [Measurement.from_dict(config["measurement"], name) for config in (before, after)]
     assert differences(*records) == []
-    assert after["retrieved"]["fingerprint"] == manifest(folder, name)["fingerprint"]
-    assert "retrieved" not in before
+    assert after["measurement"]["data"]["retrieved"]["fingerprint"] == manifest(folder, name)["fingerprint"]
+    assert "retrieved" not in before["measurement"]["data"]
     return taken
 
 
@@ -202,7 +202,7 @@ def test_planned(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", no_models)
     elsewhere = run(tasks, "looped", metadata={"retrieval.run_folder": str(tmp_path / "run")})
     assert elsewhere["results"] == taken["results"]
-    assert elsewhere["configs"]["looped"]["agent"]["planner"] == "scripted"
+    assert elsewhere["configs"]["looped"]["measurement"]["setting"]["agent"]["planner"] == "scripted"
 
 
 def test_a_folder_names_the_models_that_made_its_rows(
@@ -251,7 +251,10 @@ def test_a_machine_without_the_corpus(tasks: Path, tmp_path: Path) -> None:
     index.rename(tmp_path / "elsewhere")
     taken = run(tasks, "named", metadata={"retrieval.run_folder": str(tmp_path / "run")})
     assert taken["results"] == direct["results"]
-    assert taken["configs"]["named"]["index"] == direct["configs"]["named"]["index"]
+    assert (
+        taken["configs"]["named"]["measurement"]["data"]["index"]
+        == direct["configs"]["named"]["measurement"]["data"]["index"]
+    )
     # labels of passages need their texts, and the folder does not contain all texts
     labelled = {"retrieval.run_folder": str(tmp_path / "run"), "judge.relevance.labels": "proxy"}
     with pytest.raises(Exception, match="no index at"):
@@ -321,7 +324,7 @@ def test_settings_may_differ_on_purpose(tasks: Path, tmp_path: Path) -> None:
         build(tasks, metadata={"retrieval": block})
     results = run(tasks, metadata={"retrieval": {**block, "run_may_differ": ["retrieval"]}})
     assert len(results["samples"]["small"][0]["doc"]["passages"]) == 2  # as retrieved
-    differs = results["configs"]["small"]["retrieved"]["differs"]
+    differs = results["configs"]["small"]["measurement"]["data"]["retrieved"]["differs"]
     assert differs == {"retrieval.k": "1 | 2", "retrieval.seed": "5 | 0"}
 
 
@@ -341,7 +344,7 @@ def test_breakdowns_change_the_scores_but_not_the_retrieval(tasks: Path, tmp_pat
     by = results["configs"]["small"]["scores"]["metrics"]["char3gram_recall"]["by"]
     assert set(by["topic"]) == {row["id"].split("-")[1] for row in rows}
     assert {row["rows"]["cell"].get("category") for row in results["samples"]["small"]} == {None}
-    assert results["configs"]["small"]["data"]["breakdowns"] == ["topic"]
+    assert results["configs"]["small"]["measurement"]["setting"]["data"]["breakdowns"] == ["topic"]
 
 
 def test_missing_rows_are_named_and_counted(tasks: Path, tmp_path: Path) -> None:

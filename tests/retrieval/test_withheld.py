@@ -142,4 +142,4 @@ def test_a_run_withholds_the_same_rows_whatever_its_limit(limit: int | None, tas
             assert scored["shown@k"] == 0.0
             assert "abstention_hallucination" in scored
         assert sample["rows"]["cell"]["withheld"] == ("yes" if sample["doc"]["withheld"] else "no")
-    assert results["configs"]["withheld"]["retrieval"]["unanswerable"] == 0.5
+    assert results["configs"]["withheld"]["measurement"]["setting"]["retrieval"]["unanswerable"] == 0.5

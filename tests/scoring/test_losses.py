@@ -11,6 +11,7 @@ import pytest
 from mrag_eval.core import Failure, Hit, RagDoc, Ranked, Retrieved, RowScores
 from mrag_eval.report import render, score_tables
 from mrag_eval.scoring import TaskScores, row_record, summarize
+from tests.worlds.measured import with_records
 
 FAILED = {
     "search": Failure("search", "m", "timeout"),
@@ -81,7 +82,9 @@ def test_each_row_is_lost_once_and_at_its_stage() -> None:
 
 def test_the_report_prints_them_by_pair(tmp_path: Path) -> None:
     content: dict[str, Any] = {
-        "configs": {"qa": {"task": "qa", "retrieval": {"mode": "all", "k": 2}, "scores": scores().to_dict()}},
+        "configs": with_records(
+            {"qa": {"task": "qa", "retrieval": {"mode": "all", "k": 2}, "scores": scores().to_dict()}}
+        ),
         "model_name": "m",
         "date": 1_767_225_600.0,
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import Failure
 from mrag_eval.platform import DataError
 from mrag_eval.report import LeafResult, TaskConfig
@@ -79,7 +80,7 @@ def test_a_question_without_an_answer_takes_its_territory_out_of_the_scores() ->
     assert whole.concurrence.scores["Cst_CS_all"] < 1.0
     assert part.concurrence.scores["Cst_CS_all"] == summarize(rows(failed=False)[3:]).concurrence.scores["Cst_CS_all"]  # type: ignore[union-attr]
     assert (part.concurrence.lost, part.concurrence.unanswered) == (1, 1)
-    leaf = LeafResult("borders", part, TaskConfig())
+    leaf = LeafResult("borders", part, TaskConfig(), Measurement("borders"))
     # of the two territories one is known: Con_CS is 1 there, and anything between 0 and 1 in the other
     assert leaf.metrics["concurrence.Con_CS"].bounds == (0.5, 1.0)
     assert not leaf.metrics["concurrence.Con_CS"].headline_allowed

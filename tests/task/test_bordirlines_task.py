@@ -120,7 +120,7 @@ def test_published_documents_by_mode(test_data: Path, copy: Path) -> None:
         config = results["configs"][name]
         if short == "swap_docs":
             # in six of the eight territories no claimant speaks English
-            assert config["left_out"]["skipped_by_mode"] == 6
+            assert config["measurement"]["data"]["left_out"]["skipped_by_mode"] == 6
             assert config["scores"]["concurrence"]["skipped"] == {"queries": 6, "territories": 0}
             table = config["scores"]["concurrence"]
             assert table["deflated"] == ["KB_CS", "countries_mean"]
@@ -134,7 +134,7 @@ def test_published_documents_by_mode(test_data: Path, copy: Path) -> None:
             records = [RowRecord.from_dict(line["rows"]) for line in results["samples"][name]]
             assert "KB_CS" not in str(territory_values(records))
         else:
-            assert config["left_out"] == {"skipped_by_mode": 0, "without_documents": 720 - 26}
+            assert config["measurement"]["data"]["left_out"] == {"skipped_by_mode": 0, "without_documents": 720 - 26}
     assert {short: dict(count) for short, count in langs.items()} == {
         "qlang": {"ru": 10},
         "qlang_en": {"en": 5, "ru": 5},
@@ -216,7 +216,7 @@ def test_likelihoods_choose(name: str, test_data: Path, reference: Path) -> None
     expected = json.loads((reference / "concurrence_scores.json").read_text("utf-8"))["synthetic_sets"][name]
     assert scores["KB_CS"] == pytest.approx(expected["KB_CS"], abs=1e-12)
     assert scores["Cst_CS_all"] == pytest.approx(expected["Cst_CS_all"], abs=1e-12)
-    assert results["configs"][task]["scored_by"] == "likelihood"
+    assert results["configs"][task]["output_type"] == "multiple_choice"
     read = results["samples"][task][0]["rows"]["answer"]
     assert sorted(read["loglikelihoods"]) == [-5.0, -1.0]
 

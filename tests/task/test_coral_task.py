@@ -84,7 +84,7 @@ def test_passages_scores_and_traces_are_in_samples_and_results(
     bare = sum(s["rows"]["loop"]["shown"] == 0 for s in samples.values())
     assert table["without_documents"]["value"] == pytest.approx(bare / 15)
     assert 0 < bare < 15
-    assert results["configs"]["looped"]["agent"]["planner"] == "scripted"
+    assert results["configs"]["looped"]["measurement"]["setting"]["agent"]["planner"] == "scripted"
     assert any(m.startswith("[looped] rounds: ") for m in (r.getMessage() for r in caplog.records))
     json.dumps(results, default=handle_non_serializable, allow_nan=False)
     assert len(agent.of("plan")) == 15
@@ -180,7 +180,7 @@ def test_a_run_leaves_nothing_in_the_working_directory(
 def test_an_agent_block_does_nothing_in_another_mode(looped: Path) -> None:
     """A suite sets its agents once, for all its modes."""
     results = run(looped, "looped", limit=1, metadata={"retrieval.mode": "all"})
-    assert "agent" not in results["configs"]["looped"]
+    assert "agent" not in results["configs"]["looped"]["measurement"]["setting"]
     assert "trace" not in results["samples"]["looped"][0]["doc"]
 
 

@@ -291,9 +291,9 @@ def test_plain_means_keep_the_stderr_and_scores_carry_intervals(tasks: Path) -> 
     assert hit["macro"]["cross_language"]["n"] == 15
     assert hit["macro"]["same_language"]["value"] is None
     config = results["configs"]["small"]
-    assert config["retrieval"]["mode"] == "all"
-    assert config["prompt"]["template"] == "short_answer"
-    assert config["source"]
+    assert config["measurement"]["setting"]["retrieval"]["mode"] == "all"
+    assert config["measurement"]["setting"]["prompt"]["template"] == "short_answer"
+    assert config["measurement"]["data"]["source"]
 
 
 def test_everything_is_json_and_contains_no_nan(tasks: Path) -> None:

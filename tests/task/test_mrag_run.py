@@ -75,7 +75,7 @@ def test_each_setting_shows_passages_of_its_languages(setting: str, language: st
     expected = [len(found & {"190", "907"}) / 2 for found in grams]
     assert sum(expected) == pytest.approx(scores["char3gram_recall"]["value"] * 10)
     assert ("recall@5" in scores) == (setting in ("en_only", "oracle_pages"))
-    searched = results["configs"][task].get("index")
+    searched = results["configs"][task]["measurement"]["data"].get("index")
     if setting == "norag":
         assert searched is None
     else:
@@ -101,7 +101,7 @@ def test_the_oracle_shows_the_paragraph_that_kilt_names_and_nothing_else_of_its_
         assert answer(number, "en") in shown["text"]
         assert "Trams" not in shown["text"]
     assert config["scores"]["metrics"]["recall@5"]["value"] == 1.0
-    assert config["source"]["paragraphs"]["paragraphs"] == 10
+    assert config["measurement"]["data"]["source"]["paragraphs"]["paragraphs"] == 10
     # the pages' other passages are the oracle of another name
     pages = run(folder, "mkqa_oracle_pages_ko")["samples"]["mkqa_oracle_pages_ko"]
     assert all(any("Trams" in shown["text"] for shown in sample["doc"]["passages"]) for sample in pages)
@@ -162,7 +162,7 @@ def test_the_system_prompt_is_chosen_by_name(prompt: str, opening: str, folder: 
     lm = ScriptedLM(lambda _: "1907")
     results = run(folder, "mkqa_norag_ko", lm, prompt={"system": prompt})
     assert all(text.startswith(opening) for text in lm.prompts)
-    assert results["configs"]["mkqa_norag_ko"]["prompt"]["system"] == prompt
+    assert results["configs"]["mkqa_norag_ko"]["measurement"]["setting"]["prompt"]["system"] == prompt
 
 
 @pytest.mark.parametrize(("task", "rows"), [("xor_tydi_qlang_ko", 6), ("xor_tydi_ru", 4), ("tydi_en", 3)])
@@ -187,7 +187,7 @@ def detected(folder: Path, reply: str, **setting: Any) -> tuple[float | None, di
     """Return the correct language rate of Korean questions answered with ``reply``, and the unscored rows."""
     judge = {"correct_language": setting}
     results = run(folder, "mkqa_norag_ko", ScriptedLM(lambda _: reply), judge=judge)["configs"]["mkqa_norag_ko"]
-    assert results["judge"]["correct_language"].items() >= setting.items()
+    assert results["measurement"]["setting"]["judge"]["correct_language"].items() >= setting.items()
     metric = results["scores"]["metrics"].get("correct_language", {"value": None})
     return metric["value"], results["scores"]["unscored"].get("correct_language", {})
 

@@ -93,7 +93,7 @@ def test_the_chain_from_retrieval_to_the_answer(folder: Path, judges: dict[str, 
     assert scores["metrics"]["hit@20"]["macro"]["same_language"]["value"] == 1.0
     assert scores["metrics"]["judge_correct"]["by"]["pair"]["en->en"]["value"] == 1.0
     assert leaf["hit@20,none"] == scores["metrics"]["hit@20"]["value"]
-    assert config["source"]["counts"]["kept"] == 4
+    assert config["measurement"]["data"]["source"]["counts"]["kept"] == 4
     assert "rerank_hit@5" not in scores["metrics"]
     json.dumps(results, default=handle_non_serializable, allow_nan=False)
 

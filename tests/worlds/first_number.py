@@ -77,10 +77,14 @@ def check(folder: Path) -> None:
             right = [row["doc"]["answers"][0] == TOWN for row in rows]
             assert scores["judged_accuracy"]["value"] == sum(right) / len(right), name
             continue
-        assert config["agent"]["planner"] == config["agent"]["critic"] == "evaluated"
-        assert config["provenance"]["models"]["planner"]["args"]["model"] == "my-model"
-        assert set(config["index"]["part"]) == set(CORAL_POOL)
-        assert {part["preset"] for part in config["index"]["part"].values()} == {"coral-small"}
+        assert (
+            config["measurement"]["setting"]["agent"]["planner"]
+            == config["measurement"]["setting"]["agent"]["critic"]
+            == "evaluated"
+        )
+        assert config["measurement"]["instrument"]["planner"]["args"]["model"] == "my-model"
+        assert set(config["measurement"]["data"]["index"]["part"]) == set(CORAL_POOL)
+        assert {part["preset"] for part in config["measurement"]["data"]["index"]["part"].values()} == {"coral-small"}
         # the script always chooses A
         assert scores["acc"]["value"] == sum(row["doc"]["gold_choice"] == 0 for row in rows) / 2, name
     assert "coral-small, a part of Wikipedia" in (folder / "report.html").read_text("utf-8")

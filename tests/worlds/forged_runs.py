@@ -90,7 +90,9 @@ class Run:
         together = "".join(row["doc_hash"] + row["prompt_hash"] + row["target_hash"] for row in rows)
         self.content["task_hashes"][task] = _hash(together)
         metadata = config["metadata"]
-        scores = summarize(records, config["retrieval"].get("seed", 0), metadata.get("pretrained"))
+        scores = summarize(
+            records, config["measurement"]["setting"]["retrieval"].get("seed", 0), metadata.get("pretrained")
+        )
         config["scores"] = scores.to_dict()
         self.write()
         file = read_result_file(self.path)
@@ -103,16 +105,11 @@ class Run:
         self.record(task)
 
     def record(self, task: str) -> None:
-        """Make the record of what was measured that of the task's configuration and rows."""
+        """Make the record of what was measured that of the harness's keys and of the rows."""
         config = self.content["configs"][task]
         found = config["measurement"]
-        for name in ("prompt", "judge", "agent", "retrieval", "data", "generation_kwargs", "metrics"):
-            block, own = config.get(name), found["setting"].get(name)
-            if isinstance(block, dict) and isinstance(own, dict):
-                own |= {key: value for key, value in block.items() if key in own}
-            elif block is not None and own is not None:
-                found["setting"][name] = block
-        found["data"] |= {name: config[name] for name in ("source", "index") if name in config}
+        found["setting"] |= {name: config[name] for name in found["setting"] if name in config}
+        found["setting"]["version"] = config["metadata"].get("version")
         ids = sorted({str(row["rows"]["row"]) for row in self.samples[task]})
         found["data"]["ran"] |= {"rows": len(ids), "ids": content_key(ids)}
 

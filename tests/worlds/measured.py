@@ -15,10 +15,10 @@ PUBLISHED: Mapping[str, Any] = {
     "rows": 1,
     "published": {"status": "official", "reason": "the published rows"},
 }
-# Blocks of a configuration that the record holds as settings.
-_SETTINGS = (
-    *("retrieval", "agent", "prompt", "judge", "data", "generation_kwargs", "metrics", "output_type", "num_fewshot"),
-)
+# Blocks of a configuration that the record holds as settings, in place of it or besides.
+_OURS = ("retrieval", "agent", "prompt", "judge", "data", "metrics", "replies", "row_texts")
+_SETTINGS = (*_OURS, "generation_kwargs", "output_type", "num_fewshot")
+_DATA = ("index", "left_out", "retrieved")
 
 
 def recorded(
@@ -44,7 +44,7 @@ def recorded(
         "instrument": _instruments(scores, config),
         "data": {
             "source": {**PUBLISHED, **(config.get("source") or {})},
-            **({"index": config["index"]} if "index" in config else {}),
+            **{name: config[name] for name in _DATA if name in config},
             "ran": {"rows": rows, "of": rows if of is None else of, "ids": content_key(["ids", rows])},
         },
         "environment": {"versions": {"mrag-eval": "0.1.0", "lm-eval": "0.4.13"}},
@@ -88,14 +88,30 @@ def _instruments(scores: Mapping[str, Any], config: Mapping[str, Any]) -> dict[s
 
 def with_records(configs: Mapping[str, Mapping[str, Any]], **how: Any) -> dict[str, dict[str, Any]]:
     """Return ``configs`` of a result file, each with its record; ``how`` is as in :func:`recorded`."""
-    return {task: {**config, "measurement": recorded(task, config, **how)} for task, config in configs.items()}
+    return {task: placed(config, recorded(task, config, **how)) for task, config in configs.items()}
+
+
+def placed(config: Mapping[str, Any], record: dict[str, Any]) -> dict[str, Any]:
+    """Return a task's configuration in a result file with this record, which alone holds the task's own blocks."""
+    kept = {name: value for name, value in config.items() if name not in (*_OURS, *_DATA, "source")}
+    kept |= {name: record["setting"][name] for name in _SETTINGS if name in kept and name in record["setting"]}
+    if "version" in (kept.get("metadata") or {}):
+        kept["metadata"] = {**kept["metadata"], "version": record["setting"].get("version")}
+    return {**kept, "measurement": record}
+
+
+def blocks_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task's configuration in a result file with its own blocks beside the record, as :func:`placed` took."""
+    record = config.get("measurement") or {}
+    own = {name: block for role in ("setting", "data") for name, block in (record.get(role) or {}).items()}
+    return {**{name: own[name] for name in (*_OURS, *_DATA, "source") if name in own}, **config}
 
 
 def with_all_records(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a result file in which every task has the record of its settings and rows, made again."""
     counts = content.get("n-samples") or {}
-    for task, config in content["configs"].items():
+    for task, config in [(task, blocks_of(config)) for task, config in content["configs"].items()]:
         rows = counts.get(task) or {}
         ran = rows.get("effective", (config.get("scores") or {}).get("rows", 1))
-        config["measurement"] = recorded(task, config, ran=ran, of=rows.get("original", ran))
+        content["configs"][task] = placed(config, recorded(task, config, ran=ran, of=rows.get("original", ran)))
     return content

@@ -227,7 +227,7 @@ def _metric(task: ExportedTask, score: Score) -> dict[str, Any]:
     if what and (panel := deciding[what]).models:
         judge, kind = task.config.judge, _KINDS[what]
         block = judge if kind == "judge" else judge.get("grounded" if kind == "claims" else kind) or {}
-        text = task.config.setting(f"measurement.setting.texts.{kind}")
+        text = task.config.setting(f"texts.{kind}")
         out["llm_scoring"] = {
             "judges": [{"model_info": {**_named(model), "additional_details": _UNKNOWN}} for model in panel.models],
             "input_prompt": f"{block.get('prompt')}{f' (sha256 {text})' if text else ''}",

@@ -262,9 +262,9 @@ def _mark(leaf: LeafResult) -> str:
 
 def _given(leaf: LeafResult) -> dict[str, Any]:
     """Return what the command of a run set besides the task's file, which need not be on this machine."""
-    flags = {} if leaf.measurement is None else leaf.measurement.flat(["subject", "setting"])
+    flags = leaf.measurement.flat(["subject", "setting"])
     given = {key: value for key, (_, value) in flags.items() if key.partition(".")[0] in _FLAGS}
-    given |= dotted(leaf.config.setting("provenance.overrides") or {})
+    given |= dotted(leaf.config.overrides)
     decoding = {key for key in given if key.startswith("gen_kwargs.")}
     return {key: value for key, value in sorted(given.items()) if harmless(key) is None or key in decoding}
 

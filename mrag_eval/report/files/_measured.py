@@ -1,29 +1,47 @@
-"""The record of what a task's numbers measure, completed by what only the finished run's result file holds."""
+"""The record of what a task's numbers measure, compared with and completed by what the harness wrote beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
-from mrag_eval.config import CONTEXT_METADATA, Measurement
+from mrag_eval.config import CONTEXT_METADATA, Measurement, Role, dotted, harmless, shown
 from mrag_eval.models import ANSWERED_BY_US
+from mrag_eval.platform import DataError
 from mrag_eval.scoring import tell_metrics
 
 # Keys of the harness's record that seed a sampled reply, with its defaults.
 _SEEDS = {"random_seed": 0, "numpy_seed": 1234, "torch_seed": 1234, "fewshot_seed": 1234}
 # Keys of a result file, beside its record of the run, that belong to the model.
 _OF_THE_MODEL = ("model_source", "max_length")
+# The task's own blocks, and the role of the record that holds each.
+_HOME: Mapping[str, Role] = {
+    **dict.fromkeys(("agent", "contexts", "data", "judge", "languages", "metrics", "prompt", "replies"), "setting"),
+    **dict.fromkeys(("retrieval", "row_texts", "texts"), "setting"),
+    **dict.fromkeys(("index", "left_out", "retrieved", "source"), "data"),
+    "versions": "environment",
+}
+_AGAIN = "run again with this version of mrag-eval"
 
 
 def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measurement | None:
-    """Return the record of a task in the content of a result file; None if the run is older than such records.
+    """Return the record of a task in the content of a result file; None for a task that is not ours.
 
-    Raises DataError for a record of another version, and for a faulty one.
+    Raises DataError for results of another version, and for a record that is faulty or contradicts the harness's keys.
     """
-    written = content["configs"][task].get("measurement")
+    config = content["configs"][task]
+    written = config.get("measurement")
     if not isinstance(written, Mapping):
+        if isinstance(config.get("scores"), Mapping):
+            raise DataError(f"{where}.measurement is missing: another version wrote these results", _AGAIN)
         return None
-    record = Measurement.from_dict(written, where)
+    record = Measurement.from_dict(written, f"{where}.measurement")
+    if twice := next((name for name in _HOME if name in config and held(record, name)), None):
+        raise DataError(f"{where}.{twice} is in the record, too: another version wrote these results", _AGAIN)
+    for key, told, own in _contradictions(content, task, record):
+        text = f"{where}.{key} is {shown(told)}, in the record of what was measured {shown(own)}"
+        raise DataError(text, f"take the file as the run wrote it, or {_AGAIN}")
     tell_metrics(record.instrument, where)
     run = content.get("config")
     run = run if isinstance(run, Mapping) else {}
@@ -42,6 +60,33 @@ def _context(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[st
     given = metadata if isinstance(metadata, Mapping) else {}
     found = {key: given[key] for key in CONTEXT_METADATA if key in given and str(given[key]) != arguments.get(key)}
     return {"context": found} if found else {}
+
+
+def held(record: Measurement | None, name: str) -> Mapping[str, Any]:
+    """Return the role of a record that holds the task's own block ``name``; empty if none does."""
+    part: Mapping[str, Any] = {} if record is None or name not in _HOME else getattr(record, _HOME[name])
+    return part if name in part else {}
+
+
+def _contradictions(content: Mapping[str, Any], task: str, record: Measurement) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the keys in which the harness says something else than the record, with both values."""
+    config = content["configs"][task]
+    told = {name: config[name] for name in record.setting if name in config and name not in _HOME}
+    own = {name: record.setting[name] for name in told}
+    if "task" in config:
+        told["task"], own["task"] = config["task"], record.task
+    metadata = config.get("metadata")
+    if isinstance(metadata, Mapping) and "version" in metadata:
+        told["metadata"] = {"version": metadata["version"]}
+        own["metadata"] = {"version": record.setting.get("version")}
+    if "chat_template" in content and "chat_template_sha256" in record.subject:
+        text, key = content["chat_template"], "measurement.subject.chat_template_sha256"
+        told[key] = sha256(str(text).encode()).hexdigest() if text else None
+        own[key] = record.subject["chat_template_sha256"]
+    one, other = dotted(told), dotted(own)
+    for key in sorted({*one, *other}):
+        if one.get(key) != other.get(key) and harmless(key, "setting") is None:
+            yield key, one.get(key), other.get(key)
 
 
 def _subject(run: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Measurement
+from mrag_eval.config import JUDGES, Measurement
 from mrag_eval.datasets import sha256_file
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import (
-    OPTIONAL,
     DataError,
     JsonFault,
     Wait,
@@ -54,13 +53,19 @@ _RANDOM = "concurrence.random."
 class LeafResult:
     """One task of a run: its scores and its settings.
 
-    ``measurement`` is the record of what the scores measure, None in results from before such records.
+    ``measurement`` is the record of what the scores measure.
     """
 
     task: str
     scores: TaskScores
     config: TaskConfig = field(repr=False)
-    measurement: Measurement | None = field(default=None, repr=False)
+    measurement: Measurement = field(repr=False)
+
+    @property
+    def seats(self) -> Mapping[str, Any]:
+        """Return the judges by seat, each with the settings that decide its votes; empty without judges."""
+        found: Mapping[str, Any] = self.measurement.instrument.get(JUDGES) or {}
+        return found
 
     @cached_property
     def metrics(self) -> Mapping[str, MetricScore]:
@@ -136,13 +141,18 @@ class ResultFile:
     def configs(self) -> Mapping[str, TaskConfig]:
         """Return the configuration of every task, scored or not."""
         configs = self.content.get("configs") or {}
-        return {task: TaskConfig(config) for task, config in configs.items() if isinstance(config, dict)}
+        return {
+            task: self.leaves[task].config if task in self.leaves else TaskConfig(config, self.measurement(task))
+            for task, config in configs.items()
+            if isinstance(config, dict)
+        }
 
     def measurement(self, task: str) -> Measurement | None:
         """Return the record of what a task's numbers measure, scored or not; None without one."""
         if task in self.leaves:
             return self.leaves[task].measurement
-        return measurement_of(self.content, task, f"{self.path}: {task}") if task in self.configs else None
+        known = isinstance((self.content.get("configs") or {}).get(task), dict)
+        return measurement_of(self.content, task, f"{self.path}: configs.{task}") if known else None
 
     @property
     def groups(self) -> Mapping[str, Sequence[str]]:
@@ -253,16 +263,15 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True)
 class LaterVerdicts:
-    """The verdicts of a panel on a finished run: the task's scores with them, who judged, and by which settings.
+    """The verdicts of a panel on a finished run: the task's scores with them, and what these measure.
 
     They lie beside the results, which stay as the run wrote them: the judged samples, and these scores with the hash of
     the samples that they were made of. Neither counts without the other.
     """
 
     scores: TaskScores
-    judge: Mapping[str, Any]
     samples: str
-    measurement: Measurement | None = field(default=None, metadata=OPTIONAL)
+    measurement: Measurement
 
     @staticmethod
     def path(results: Path, task: str) -> Path:
@@ -335,9 +344,8 @@ def with_later_verdicts(file: ResultFile) -> ResultFile:
     for task, leaf in file.leaves.items():
         later = LaterVerdicts.of(file.path, task)
         if later is not None:
-            told = {} if later.measurement is None else {"measurement": later.measurement.to_dict()}
-            config = TaskConfig({**leaf.config.raw, "judge": later.judge, **told})
-            found[task] = LeafResult(task, later.scores, config, later.measurement or leaf.measurement)
+            config = replace(leaf.config, record=later.measurement)
+            found[task] = LeafResult(task, later.scores, config, later.measurement)
     return replace(file, leaves={**file.leaves, **found}) if found else file
 
 
@@ -381,9 +389,10 @@ def read_result_file(path: Path) -> ResultFile:
     for task, config in configs.items():
         if isinstance(config, dict) and isinstance(config.get("scores"), dict):
             scores = TaskScores.from_dict(config["scores"], f"{path}: configs.{task}.scores")
-            rest = {name: finite(value) for name, value in config.items() if name != "scores"}
-            record = measurement_of(content, task, f"{path}: configs.{task}.measurement")
-            full = TaskConfig(rest | _of_the_run(content, config))
+            rest = {name: finite(value) for name, value in config.items() if name not in ("scores", "measurement")}
+            record = measurement_of(content, task, f"{path}: configs.{task}")
+            assert record is not None, "scores"
+            full = TaskConfig(rest | _of_the_run(content), record)
             leaves[task] = LeafResult(task, scores, full, record)
     date = content.get("date")
     known = isinstance(date, int | float) and 0 <= date < _LAST_DATE
@@ -399,16 +408,12 @@ def _json_of(path: Path, fix: str) -> Any:
         raise DataError(f"{path}: not readable as JSON ({err})", fix) from None
 
 
-def _of_the_run(content: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a leaf takes from its run: the seed, ``--limit``, the type of the model, and how options
-    were scored if not set by the task.
-    """
+def _of_the_run(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a leaf takes from its run: the seed, ``--limit``, the type of the model."""
     run = content.get("config") or {}
     generation = run.get("gen_kwargs")
     seed = (generation.get("seed") if isinstance(generation, Mapping) else None) or run.get("torch_seed")
-    by_path = config.get("scored_by") == "likelihood" and run.get("model") == "hf-greedy-path"
-    found = {"seed": seed, "limit": run.get("limit"), "model_type": run.get("model")}
-    return found | ({"scored_by": "greedy path"} if by_path else {})
+    return {"seed": seed, "limit": run.get("limit"), "model_type": run.get("model")}
 
 
 def _called(content: Mapping[str, Any]) -> str:

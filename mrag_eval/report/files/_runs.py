@@ -66,9 +66,10 @@ class SampleSet:
     @property
     def answered_by(self) -> tuple[str, ...]:
         """Return the models that replies named; none if that is the one that was asked alone."""
-        subject = {} if self.measurement is None else self.measurement.subject
-        names = tuple(subject.get("answered_by") or ())
-        return () if names == ((subject.get("model_args") or {}).get("model"),) else names
+        if self.measurement is None:
+            return ()
+        names = tuple(self.measurement.answered_by or ())
+        return () if names == ((self.measurement.subject.get("model_args") or {}).get("model"),) else names
 
     def texts(self, rows: Collection[str]) -> dict[str, RowTexts]:
         """Return the texts of these rows, by id: those that the run's file holds."""

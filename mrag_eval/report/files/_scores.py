@@ -181,7 +181,7 @@ def _settings(leaf: LeafResult) -> dict[str, Any]:
         "failed_votes": "; ".join(vote_lines(leaf.scores)),
         "prompt": config.prompt,
         "task_version": config.version,
-        "fingerprint": None if leaf.measurement is None else leaf.measurement.sha256,
+        "fingerprint": leaf.measurement.sha256,
     }
     said = {key: str(value) for key, value in texts.items() if value not in (None, "")}
     where = {"benchmark": config.benchmark or leaf.task, "mode": mode_of(leaf)}

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from mrag_eval.config import Shown, mode_named, passages_shown, unmeasured, upper_bound
+from mrag_eval.config import JUDGES, Measurement, Shown, mode_named, passages_shown, undotted, unmeasured, upper_bound
+from mrag_eval.report.files._measured import held
 from mrag_eval.scoring import needs_of
 
 # Task metadata that the harness takes from --metadata or from --model_args.
@@ -39,10 +40,12 @@ def _at(key: str) -> Any:
 class TaskConfig:
     """The ``configs.<task>`` of a result file without its scores; empty without a result file next to the samples.
 
-    ``seed`` and ``scored_by`` fall back to the values of the whole run.
+    ``record`` holds the task's own blocks, ``raw`` the harness's keys and what a log says of its contexts. ``seed``
+    falls back to the value of the whole run.
     """
 
     raw: Mapping[str, Any] = field(default_factory=dict)
+    record: Measurement | None = None
 
     # blocks; empty if they are missing
     retrieval = _Block("retrieval")
@@ -52,11 +55,8 @@ class TaskConfig:
     agent = _Block("agent")
     judge = _Block("judge")
     generation = _Block("generation_kwargs")
-    provenance = _Block("provenance")  # how the run came about; older files have none
     rerank = _Block("retrieval.rerank")
-    overrides = _Block("provenance.overrides")  # the settings of --metadata
-    from_file = _Block("provenance.config_file")  # those of the config file for the task's benchmark
-    versions = _Block("measurement.environment.versions")  # of packages, by name
+    versions = _Block("versions")  # of packages, by name
     # single settings; None if they are missing
     mode = _Text("retrieval.mode")
     corpus = _Text("retrieval.corpus")  # the name of the corpus that is searched
@@ -70,7 +70,6 @@ class TaskConfig:
     version = _at("metadata.version")
     seed = _at("seed")
     limit = _at("limit")  # of --limit
-    scored_by = _at("scored_by")  # how options were scored: generation, likelihood or greedy path
 
     def __bool__(self) -> bool:
         return bool(self.raw)
@@ -82,15 +81,52 @@ class TaskConfig:
 
     def setting(self, key: str) -> Any:
         """Return the value behind a dotted key; None without one."""
-        value: Any = self.raw
+        value: Any = held(self.record, key.partition(".")[0]) or self.raw
         for part in key.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         return value
 
     @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Return the settings of --metadata, as nested blocks."""
+        return self._given("overrides")
+
+    @property
+    def from_file(self) -> Mapping[str, Any]:
+        """Return the settings that the config file has for the task's benchmark, as nested blocks."""
+        return self._given("config_file")
+
+    def _given(self, place: str) -> dict[str, Any]:
+        """Return those of the settings that were given in this place which the record has."""
+        found = {}
+        for key in map(str, self.setting(f"provenance.{place}") or ()):
+            above, _, name = key.rpartition(".")
+            if name in (self.block(above) if above else held(self.record, name)):
+                found[key] = self.setting(key)
+        return undotted(found)
+
+    @property
+    def scored_by(self) -> str:
+        """Return how options were scored: generation, likelihood or greedy path."""
+        if self.raw.get("output_type") != "multiple_choice":
+            return "generation"
+        return "greedy path" if self.raw.get("model_type") == "hf-greedy-path" else "likelihood"
+
+    @property
+    def transport(self) -> str | None:
+        """Return who sent the requests to the evaluated model; None in a file that does not say it."""
+        found = None if self.record is None else self.record.subject.get("transport")
+        return None if found is None else str(found)
+
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """Return what came of the run besides the scores: its calls and the models that replied."""
+        return {} if self.record is None else self.record.outcome
+
+    @property
     def unmeasured(self) -> Mapping[str, Sequence[str]]:
         """Return the metrics that were asked for and that the mode cannot measure, by the reason."""
-        names = [str(name) for name in self.raw.get("metrics") or ()]
+        names = self.metrics
         reranked = bool(self.retrieval.get("rerank"))
         shows = self.shows != "nothing"
         return unmeasured(names, str(self.mode), searched=mode_named(self.mode).ranks, reranked=reranked, shows=shows)
@@ -257,26 +293,28 @@ class TaskConfig:
 
     @property
     def metrics(self) -> list[str]:
-        """Return the metrics that the task names, its main one first."""
-        return [str(name) for name in self.raw.get("metrics") or ()]
+        """Return the metrics that were measured, the main one first: without judges some of the task's are left out."""
+        left_out = self.outcome.get("not_judged") or ()
+        return [str(name) for name in self.setting("metrics") or () if name not in left_out]
 
     @property
     def file(self) -> Path | None:
         """Return the file that the task was read from; None if it is not recorded."""
-        found = self.provenance.get("file")
-        return Path(found) if found else None
+        found = self.block("metadata").get("config_source")
+        return Path(str(found)) if found else None
 
     @property
     def samples(self) -> Sequence[int]:
         """Return the rows of --samples; empty if all were asked for, or a number of them."""
-        found = self.provenance.get("samples")
+        flags = {} if self.record is None else self.record.setting.get("run") or {}
+        found = flags.get("samples")
         return found if isinstance(found, list) else ()
 
     @property
     def models(self) -> Mapping[str, str]:
         """Return the models of the config file that the run used: name -> type and model."""
-        found = self.provenance.get("models") or {}
-        named = {**found.get("judges", {}), **{part: spec for part, spec in found.items() if part != "judges"}}
+        found = {} if self.record is None else self.record.instrument
+        named = {**(found.get(JUDGES) or {}), **{role: found[role] for role in ("planner", "critic") if role in found}}
         args = {name: spec.get("args") or {} for name, spec in named.items()}
         return {
             name: f"{spec.get('model')} {args[name].get('model') or args[name].get('pretrained') or ''}".rstrip()

@@ -15,9 +15,7 @@ from mrag_eval.config import (
     GroundedByPanel,
     Judge,
     Measurement,
-    by_content,
     deep_merge,
-    judges_of,
     validated,
     verdict_metrics,
 )
@@ -148,17 +146,16 @@ def judge_answers(
         *(out, done, config, block, (*names, "language_check")), None if of_people else config.evaluated, dry_run
     )
     if run is not None:
-        recorded, measured = block.model_dump(mode="json"), run.measurement(task_of(path))
+        recorded, measured = block.model_dump(mode="json"), run.leaves[task_of(path)].measurement
         if before is not None:
             # verdicts on claims that were given after the run stay
-            recorded["grounded"] = before.judge.get("grounded")
-            by_key = {} if before.measurement is None else before.measurement.instrument
-            kept = {key: who for key, who in by_key.items() if key in _OF_CLAIMS}
-            measured = None if measured is None else measured.adding("instrument", kept)
-        by = {} if measured is None else _checked_by(measured)
+            recorded["grounded"] = (before.measurement.setting.get("judge") or {}).get("grounded")
+            kept = {key: who for key, who in before.measurement.instrument.items() if key in _OF_CLAIMS}
+            measured = measured.adding("instrument", kept)
+        by = _checked_by(measured)
         crossed = {f"{OWN}{name}": {**by, "right": right} for name in names if name in GROUNDED}
-        measured = _measured(measured, block, panel, _of_other_votes([sample.record for sample in done]), crossed)
-        _join(run, path, judged_run, recorded, measured)
+        others = _of_other_votes([sample.record for sample in done])
+        _join(run, path, judged_run, _measured(measured, recorded, block, panel, others, crossed))
     return judged_run
 
 
@@ -186,17 +183,15 @@ def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, 
         done.append(sample.rescored(record, GROUNDED, score.values, None))
     judged_run = _written(out, done, config, block, names, config.evaluated, dry_run)
     if run is not None:
-        measured = run.measurement(task_of(path)) if before is None else before.measurement
+        measured = run.leaves[task_of(path)].measurement if before is None else before.measurement
         told: Mapping[str, Any] = block.model_dump(mode="json")
         if verdict_metrics(earlier) or _of_other_votes([sample.record for sample in done]):
             # what other judges decided keeps them
-            told = {**(config.judge if before is None else before.judge), "grounded": told["grounded"]}
-        elif measured is not None:
-            measured = measured.adding("instrument", {JUDGES: judges_of(panel.identities)})
-        if measured is not None:
-            by = support_by([*known, *names], claims_by(panel, block))
-            measured = measured.adding("instrument", by).adding("setting", by_content({"judge": told}))
-        _join(run, path, judged_run, told, measured)
+            told = {**(measured.setting.get("judge") or {}), "grounded": told["grounded"]}
+        else:
+            measured = measured.adding("instrument", {JUDGES: panel.identities})
+        by = support_by([*known, *names], claims_by(panel, block))
+        _join(run, path, judged_run, measured.adding("instrument", by).with_blocks({"judge": told}))
     return judged_run
 
 
@@ -264,9 +259,9 @@ def _run_of(path: Path, out: Path) -> tuple[ResultFile | None, LaterVerdicts | N
     return run, LaterVerdicts.of(run.path, task)
 
 
-def _join(run: ResultFile, path: Path, done: Rejudged, judge: Mapping[str, Any], measured: Measurement | None) -> None:
-    """Make verdicts part of a run; ``judge`` is the judge block that says how they were given."""
-    LaterVerdicts(done.scores, judge, sha256_file(done.path), measured).write(run.path, task_of(path))
+def _join(run: ResultFile, path: Path, done: Rejudged, measured: Measurement) -> None:
+    """Make verdicts part of a run."""
+    LaterVerdicts(done.scores, sha256_file(done.path), measured).write(run.path, task_of(path))
 
 
 def _settings(
@@ -328,21 +323,23 @@ def _of_other_votes(records: Sequence[RowRecord]) -> list[str]:
 
 
 def _measured(
-    record: Measurement | None, block: Judge, panel: Panel, others: Sequence[str], crossed: Mapping[str, Any]
-) -> Measurement | None:
+    record: Measurement,
+    told: Mapping[str, Any],
+    block: Judge,
+    panel: Panel,
+    others: Sequence[str],
+    crossed: Mapping[str, Any],
+) -> Measurement:
     """Return what the scores of a run measure with the verdicts of a panel on its answers.
 
-    ``others`` are the metrics that keep the run's own judges, ``crossed`` those of claims that also follow the
-    verdicts, with what decides them.
+    ``told`` is the judge block that says how they were given, by ``block``. ``others`` are the metrics that keep the
+    run's own judges, ``crossed`` those of claims that also follow the verdicts, with what decides them.
     """
-    if record is None:
-        return None
     text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
-    own = by_content({"judge": block.model_dump(mode="json")})
     texts = {**(record.setting.get("texts") or {}), "judge": text}
     before = record.votes
-    record = record.adding("instrument", {**crossed, JUDGES: judges_of(panel.identities)})
-    record = record.adding("setting", {**own, "texts": texts})
+    record = record.adding("instrument", {**crossed, JUDGES: panel.identities})
+    record = record.with_blocks({"judge": told, "texts": texts})
     kept = [] if content_key(record.votes) == content_key(before) else others
     return record.adding("instrument", {f"{OWN}{name}": before for name in kept})
 

@@ -132,11 +132,11 @@ def _unfound(leaves: Iterable[Leaf]) -> Iterator[str]:
 def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[str]:
     """Yield the runs in which other models replied than the one asked, a cache that any may have filled included."""
     for leaf in leaves:
-        block = leaf.result.config.block("answering")
+        block = leaf.result.config.outcome
         counts = dict(block.get("answered_by") or {})
         if number := counts.pop(UNKNOWN_MODEL, 0):
             yield f"{leaf.run}, {leaf.label}: {number:,} replies of the run by a model that is not known (--use_cache)"
-        if others := answered_by_others(str(block.get("model")), counts):
+        if others := answered_by_others(str(block.get("asked")), counts):
             yield f"{leaf.run}, {leaf.label}: answered by {others}"
 
 

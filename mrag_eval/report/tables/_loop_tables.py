@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import UNKNOWN, Measurement, is_named, shown
+from mrag_eval.config import is_named, shown
 from mrag_eval.planning import deviations
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
@@ -73,13 +73,8 @@ def _differing(leaf: LeafResult) -> tuple[str, ...]:
 
 def _settings(leaf: LeafResult) -> dict[str, Any]:
     """Return everything that decides how documents are found and shown, by dotted key."""
-    record, raw = leaf.measurement, leaf.config.raw
-    if record is None:
-        blocks = {name: raw[name] for name in ("retrieval", "agent") if name in raw}
-        there = {UNKNOWN: "unknown", **Measurement(leaf.task, setting=blocks).deciding()}
-    else:
-        there = record.deciding()
-    found = {key: value for key, value in there.items() if not is_named(key, (*_OF_A_TASK, *_OF_JUDGES))}
+    record = leaf.measurement
+    found = {key: value for key, value in record.deciding().items() if not is_named(key, (*_OF_A_TASK, *_OF_JUDGES))}
     found |= {one.key: one.first for one in deviations(record) if is_named(one.key, ("data",))}
     limits = {"limit": leaf.config.limit, "samples": list(leaf.config.samples) or None}
     return found | {key: value for key, value in limits.items() if value is not None}

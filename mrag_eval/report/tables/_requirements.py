@@ -53,11 +53,11 @@ def retriever_name(config: TaskConfig) -> str | None:
 def model_of(leaf: LeafResult, role: str) -> str | None:
     """Return a model as its provider names it, else its type; a translator with its backend.
 
-    Without a record it is planner's or critic's name in the task.
+    It is None without such a model.
     """
-    found = None if leaf.measurement is None else leaf.measurement.instrument.get(role)
+    found = leaf.measurement.instrument.get(role)
     if not found:
-        return leaf.config.agent.get(role)
+        return None
     args = found.get("args") or {}
     name = args.get("model") or args.get("pretrained") or found.get("model")
     return " ".join(str(part) for part in (found.get("backend"), name) if part is not None)
@@ -128,8 +128,7 @@ def chunker_name(block: Mapping[str, Any] | None) -> str | None:
 
 def _judges(leaf: LeafResult) -> int | None:
     """Return the number of different judges with a vote, by what they are; None where nobody was to judge."""
-    seats = {} if leaf.measurement is None else leaf.measurement.instrument.get("judges") or {}
-    named = {name.partition("#")[0] for name in seats}
+    named = {name.partition("#")[0] for name in leaf.measurement.judges}
     voted = {model for table in leaf.scores.panels.values() for model in table.models}
     return len(named - ({judge.model for judge in leaf.scores.silent_judges} - voted)) if named else None
 
@@ -186,7 +185,7 @@ REQUIRED: Mapping[str, Requirement] = {
             "index.analyzer",
         ),
     ),
-    "scored_by": Requirement(lambda leaf: leaf.config.scored_by or _UNKNOWN, ()),
+    "scored_by": Requirement(lambda leaf: leaf.config.scored_by, ()),
     "translator": Requirement(lambda leaf: None, ("translator",)),
 }
 # What says which index is searched.

@@ -42,10 +42,10 @@ def fit(leaf: LeafResult, stated: Mapping[str, Any], ignoring: Sequence[str] = (
     settings = {name: wanted for name, wanted in stated.items() if name not in REQUIRED}
     free = [name for name, wanted in settings.items() if wanted is None]
     decided = (*ignoring, *free, *(key for name in required for key in REQUIRED[name].decides))
-    texts = min((_nearest(leaf, changes, decided) for changes in _choices(settings)), key=len)
+    texts = min((unlike(leaf.measurement, decided, changes) for changes in _choices(settings)), key=len)
     for name, wanted in required.items():
         value = REQUIRED[name].found(leaf)
-        if leaf.measurement is not None and None not in (value, wanted) and not is_met(name, value, wanted):
+        if None not in (value, wanted) and not is_met(name, value, wanted):
             texts.append(f"{name}={value_text(value)}, not {value_text(wanted)}")
     return tuple(dict.fromkeys(texts))
 
@@ -73,21 +73,7 @@ def _allowed(wanted: Any) -> Sequence[Any]:
 
 def unlike_shipped(leaf: LeafResult, ignoring: Sequence[str] = ()) -> list[str]:
     """Return how a run of any task differs from the package's; empty for a task of the user's own, which has none."""
-    record = leaf.measurement
-    return [] if record is not None and shipped(record.task) is None else unlike(record, ignoring)
-
-
-def _nearest(leaf: LeafResult, changes: Mapping[str, Any], ignoring: Sequence[str]) -> list[str]:
-    found = unlike(leaf.measurement, ignoring, changes)
-    task = None if leaf.measurement is not None else shipped(leaf.task, changes=changes)
-    # the settings in the results say at least which row an older run is nearest to
-    there = {} if task is None else task.measurement.flat(["setting"])
-    known = ((key, leaf.config.setting(key), wanted) for key, (_, wanted) in there.items() if harmless(key) is None)
-    return found + [
-        Differs("setting", key, value, wanted).text
-        for key, value, wanted in known
-        if value not in (None, wanted) and not is_named(key, ignoring)
-    ]
+    return [] if shipped(leaf.task) is None else unlike(leaf.measurement, ignoring)
 
 
 def _undeclared(record: Measurement) -> list[Differs]:

@@ -77,27 +77,6 @@ def run_record(file: ResultFile) -> Iterator[Finding]:
             yield Finding(", ".join(file.leaves), "fault", text)
 
 
-def task_record(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Compare what the results repeat of a task: its name, the rows asked for, and how its options were scored."""
-    leaf, found = here.leaf, file.content["configs"][here.leaf.task]
-    record, measured = leaf.config.provenance, found.get("measurement") or {}
-    likely = leaf.config.raw.get("output_type") == "multiple_choice"
-    compared: dict[str, tuple[Any, Any]] = {
-        "task": (found.get("task"), leaf.task),
-        "scored_by": (found.get("scored_by"), "likelihood" if likely else "generation"),
-    }
-    if record:
-        compared["provenance.samples"] = record.get("samples"), [*leaf.config.samples] or None
-    if measured:
-        compared["measurement.task"] = measured.get("task"), leaf.task
-        prompts = (measured.get("outcome") or {}).get("prompts")
-        compared["measurement.outcome.prompts"] = prompts, (found.get("scores") or {}).get("prompts")
-    for name, (one, other) in compared.items():
-        for key, before, after in differing(one, other, name):
-            text = f"{key} is {value_text(before)}, {value_text(after)} by the task's blocks and samples"
-            yield Finding(leaf.task, "fault", text)
-
-
 def directions_of(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
     """Return the names of the values that a task's samples may have, and whether more is better."""
     names = here.leaf.config.metrics

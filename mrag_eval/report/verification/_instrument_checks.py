@@ -1,4 +1,4 @@
-"""The recorded models of a run besides the evaluated one, against the settings and rows that name them."""
+"""The recorded models of a run besides the evaluated one, against the settings and rows that need them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import DETECTORS, JUDGES, SUFFICIENCY, judges_of, shown
+from mrag_eval.config import DETECTORS, JUDGES, SUFFICIENCY, shown
 from mrag_eval.core import ANY_LANGUAGE
 from mrag_eval.datasets import sha256_file
 from mrag_eval.languages import RELIABILITY_FILE
@@ -21,14 +21,15 @@ _ANY = "a model"
 
 def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
     """Compare judges, planner, critic, translator, reranker and detector with what else the results say of them."""
-    leaf = here.leaf
-    if leaf.measurement is None:
-        return
-    models = leaf.config.provenance.get("models") or {}
-    found = leaf.measurement.instrument
+    leaf, found = here.leaf, here.leaf.measurement.instrument
+    labelled = any(r.labelling is not None and r.labelling.models for r in records)
+    asked = labelled or any(r.panel or r.sufficiency_panel or r.claims_panel for r in records)
+    looped = any(r.loop is not None for r in records)
+    # without passages nobody is asked whether they suffice
+    may_be_there = asked or (SUFFICIENCY in leaf.config.metrics and leaf.config.shows == "nothing" and leaf.seats)
+    roles = [*([JUDGES] if may_be_there else []), *(("planner", "critic") if looped else ())]
     wanted = {
-        **{role: model for role, model in models.items() if role != JUDGES},
-        **({JUDGES: judges_of(models[JUDGES])} if models.get(JUDGES) else {}),
+        **{role: found.get(role) or _ANY for role in roles},
         **_translator(records),
         **_reranker(here, found),
         **_detector(here, found),
@@ -39,9 +40,9 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
         **({"languages": found["languages"]} if found.get("languages") else {}),
     }
     for key, one, other in differing(found, wanted, "instrument"):
-        text = f"{key} is {_text(one)}, {_text(other)} by the models, settings and rows beside it"
+        text = f"{key} is {_text(one)}, {_text(other)} by its settings and rows"
         yield Finding(leaf.task, "fault", text)
-    yield from _seats(here, models.get(JUDGES) or {}, records)
+    yield from _seats(here, asked=bool(may_be_there))
 
 
 def _translator(records: Sequence[RowRecord]) -> dict[str, Any]:
@@ -71,20 +72,18 @@ def _detector(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
     return wanted
 
 
-def _seats(here: TaskHere, judges: Mapping[str, Any], records: Sequence[RowRecord]) -> Iterator[Finding]:
+def _seats(here: TaskHere, *, asked: bool) -> Iterator[Finding]:
     """Compare the seats of the judges with the judge block, and with whether any judge was asked."""
+    block, judges = here.judge, here.leaf.seats
     if not judges:
         return
-    config, block = here.leaf.config, here.judge
     names = block.panel or tuple(dict.fromkeys(seat.rpartition("#")[0] or seat for seat in judges))
     once = block.repeats == 1
     wanted = {name if once else f"{name}#{nth}" for name in names for nth in range(1, block.repeats + 1)}
     if {*judges} != wanted:
         text = f"the judges are {', '.join(judges)}, {', '.join(sorted(wanted))} by the judge block"
         yield Finding(here.leaf.task, "fault", text)
-    asked = any(r.panel or r.sufficiency_panel or r.claims_panel or r.labelling for r in records)
-    # without passages nobody is asked whether they suffice
-    if not asked and not (SUFFICIENCY in config.metrics and config.shows == "nothing"):
+    if not asked:
         yield Finding(here.leaf.task, "fault", "judges are recorded, and no row has a record of a panel")
 
 

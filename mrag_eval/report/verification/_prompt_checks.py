@@ -41,7 +41,7 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
             shortened += cut
             if not cut:
                 wrong.append(sample.record.row)
-    known = leaf.config.setting("measurement.setting.texts.prompt")
+    known = leaf.config.setting("texts.prompt")
     other = known is not None and known != template.sha256
     if wrong and other:
         text = f"prompts were not rendered again: the template '{leaf.config.prompt}' has another text here"

@@ -162,13 +162,13 @@ def _cut_alike(here: TaskHere, metric: str) -> bool:
     """Return whether words are normalised and cut here as in the run; results without a record may be of any rule."""
     if not is_loaded(metric):
         return False
-    there = {} if here.leaf.measurement is None else here.leaf.measurement.instrument
+    there = here.leaf.measurement.instrument
     return all(there.get(key) == version for key, version in words_of([metric]).items())
 
 
 def _given(here: TaskHere, sample: Sample, by_document: bool) -> Given:
     given, config = sample.given(_doc(here, sample, by_document), _found(here, sample)), here.leaf.config
-    asked_here = config.setting("answering.transport") in (None, ANSWERED_BY_US)
+    asked_here = config.transport in (None, ANSWERED_BY_US)
     if given.reply is None or not given.reply.came or asked_here or config.setting("replies") == "given":
         return given
     # nobody but a provider, to us or in a log, says anything of a reply beside its text

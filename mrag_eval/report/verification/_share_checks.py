@@ -95,7 +95,7 @@ def _is_vote(vote: Mapping[str, Any]) -> bool:
 
 def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:
     """Return whether the models of seats are those whose identities the results record; of a folder, by its name."""
-    known = (here.leaf.config.provenance.get("models") or {}).get("judges") or {}
+    known = here.leaf.seats
     if models.keys() != known.keys():
         return False
     for seat, model in models.items():

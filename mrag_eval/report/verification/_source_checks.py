@@ -23,8 +23,6 @@ _CONTENT = ("source.content", "source.rows", "source.questions", "source.corpus.
 def source_follows(here: TaskHere) -> Iterator[Finding]:
     """Compare the recorded source with that of the rows here: their content is computed again, not believed."""
     leaf = here.leaf
-    if leaf.measurement is None:
-        return
     recorded = leaf.config.source
     if leaf.config.data.get("path") and not read_locally(recorded.get("place") or {}):
         yield Finding(leaf.task, "fault", "source.place names no local copy, and data.path does")

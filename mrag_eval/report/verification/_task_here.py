@@ -94,7 +94,7 @@ class TaskHere:
     def retrieved_otherwise(self) -> Mapping[str, Any]:
         """Return the settings that were allowed to differ when the rows were retrieved, and did: not those here."""
         record, block = self.leaf.measurement, self.retrieval
-        if record is None or block is None or not block.run_may_differ:
+        if block is None or not block.run_may_differ:
             return {}
         return (record.data.get("retrieved") or {}).get("differs") or {}
 
@@ -143,15 +143,13 @@ class TaskHere:
         """Return whether the user's files of languages here say what those of the run said."""
         record = self.leaf.measurement
         codes = {code for code in asked if is_language(code)}
-        recorded = {} if record is None else dict(record.instrument.get("languages") or {})
+        recorded = dict(record.instrument.get("languages") or {})
         return recorded == changed_languages({"en", *codes, *recorded})
 
     def language_rule(self, asked: Sequence[str]) -> LanguageRule | None:
         """Return how the run told languages; None if its model is not here, or the languages are not known."""
         try:
-            # a record is whole: one without these keys is from before there were such rules
-            recorded = {"min_recognised": None, "check_script": False}
-            recorded |= self.leaf.config.judge.get("correct_language") or {}
+            recorded = self.leaf.config.judge.get("correct_language") or {}
             setting = validated(CorrectLanguage, recorded, "correct_language")
             # lingua tells apart the languages of all the task's rows, and the samples may have some of them
             if "lingua" in setting.detectors.values() and self.rows is None:

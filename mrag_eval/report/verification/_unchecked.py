@@ -107,24 +107,24 @@ UNCHECKED = (
         (
             *_under("results:", "config", "model_name", "fewshot_as_multiturn", "max_length", "eot_token_id"),
             *_under("results:tokenizer_", "pad_token", "eos_token", "bos_token"),
-            *_under("results:configs.*.", "metadata", "answering.model"),
+            *_under("results:configs.*.", "metadata", "measurement.outcome.asked"),
             *_under("results:configs.*.measurement.subject.", "chat_template_name", "code", "generation"),
         ),
     ),
     Unchecked(
         "what calls to the model cost, and how providers say that its replies ended",
-        lambda run: run.here.leaf.config.setting("answering.transport") == ANSWERED_BY_US,
-        _under("results:configs.*.answering.", "ledger", "finish_reasons", "answered_by"),
+        lambda run: run.here.leaf.config.transport == ANSWERED_BY_US,
+        _under("results:configs.*.measurement.outcome.", "ledger", "finish_reasons", "answered_by"),
     ),
     Unchecked(
         "settings of the models that judged, planned, translated or reranked, and the names that nothing repeats",
-        lambda run: bool(run.here.leaf.config.setting("measurement.instrument")),
-        _under("results:configs.*.", "provenance.models", "measurement.instrument", "measurement.outcome.seats"),
+        lambda run: bool(run.here.leaf.measurement.instrument),
+        _under("results:configs.*.measurement.", "instrument", "outcome.seats"),
     ),
     Unchecked(
         "settings of a search, in a mode that searches nothing",
         lambda run: not run.here.leaf.config.searches,
-        ("results:configs.*.retrieval",),
+        ("results:configs.*.measurement.setting.retrieval",),
     ),
     Unchecked(
         "when and on what machine it ran, and with which packages",
@@ -132,15 +132,15 @@ UNCHECKED = (
         (
             *_under("results:", "date", "start_time", "end_time", "total_evaluation_time_seconds", "git_hash"),
             *_under("results:", "upper_git_hash", "pretty_env_info"),
-            *_under("results:configs.*.", "provenance.format", "measurement.environment"),
+            "results:configs.*.measurement.environment",
         ),
     ),
     Unchecked(
         "where files were, their hashes, how settings were given, and keys of the harness that our tasks do not use",
         lambda run: True,
         (
-            *_under("results:configs.*.provenance.", "overrides", "config_file"),
-            *_under("results:configs.*.", "retrieved", *sorted(_HARMLESS), *_UNUSED),
+            *_under("results:configs.*.", "provenance", *_UNUSED),
+            *_under("results:configs.*.measurement.", *(f"*.{key}" for key in ("retrieved", *sorted(_HARMLESS)))),
         ),
     ),
     Unchecked(
@@ -154,7 +154,7 @@ UNCHECKED = (
         lambda run: run.here.rows is None,
         (
             *("doc", "doc_id", "target", "rows.skipped", "results:n-samples"),
-            *_under("results:configs.*.", "left_out", "source"),
+            *_under("results:configs.*.measurement.data.", "left_out", "source"),
         ),
     ),
     Unchecked(
@@ -162,7 +162,7 @@ UNCHECKED = (
         lambda run: run.searched,
         (
             *_under("doc.", "ranking", "reranked", "searched_with", "passages.score", "passages.rerank_score"),
-            *("rows.languages.searchable", "rows.rerank", "results:configs.*.index"),
+            *("rows.languages.searchable", "rows.rerank", "results:configs.*.measurement.data.index"),
         ),
     ),
     Unchecked(
@@ -174,7 +174,7 @@ UNCHECKED = (
     Unchecked(
         "what the agents said, and what that cost",
         lambda run: run.has("loop"),
-        ("doc.trace", "doc.passages.critic", "rows.loop", "results:configs.*.agent"),
+        ("doc.trace", "doc.passages.critic", "rows.loop", "results:configs.*.measurement.setting.agent"),
     ),
     Unchecked(
         "translations, and what they cost",

@@ -13,7 +13,7 @@ from mrag_eval.report.files._samples import read_samples, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._answering_checks import ReplyCounts, answering_follows
 from mrag_eval.report.verification._findings import Finding, Verified
-from mrag_eval.report.verification._harness_checks import groups, run_record, task_record, task_results
+from mrag_eval.report.verification._harness_checks import groups, run_record, task_results
 from mrag_eval.report.verification._instrument_checks import instruments_follow
 from mrag_eval.report.verification._later_checks import later_verdicts
 from mrag_eval.report.verification._passage_checks import passages
@@ -140,7 +140,6 @@ def _of_task(
         rank_shares(here, samples),
         read.findings,
         judge_texts(here),
-        task_record(file, here, samples),
         task_results(file, here, samples, scored, scores, named),
         record_follows(file, leaf, records),
         source_follows(here),

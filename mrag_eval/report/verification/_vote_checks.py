@@ -31,8 +31,7 @@ def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Vot
     cast = sum(len(votes) for both in said for votes in both)
     if not cast:
         return VotesRead()
-    judges = (here.leaf.config.provenance.get("models") or {}).get("judges") or {}
-    kept = kept_votes(here.judge, judges, found.rows)
+    kept = kept_votes(here.judge, here.leaf.seats, found.rows)
     if kept is None:
         return VotesRead(cast=cast)
     differing = Differing(here.leaf.task, len(samples), "by its kept reply")
@@ -53,7 +52,7 @@ def judge_texts(here: TaskHere) -> Iterator[Finding]:
         "sufficiency": (block.sufficiency.prompt, lambda: sufficiency_rubric(block.sufficiency.prompt)),
         "relevance": (block.relevance.prompt, lambda: relevance_rubric(block.relevance.prompt)),
     }
-    for key, recorded in (leaf.config.setting("measurement.setting.texts") or {}).items():
+    for key, recorded in (leaf.config.block("texts")).items():
         if key not in named:
             continue
         name, rubric = named[key]

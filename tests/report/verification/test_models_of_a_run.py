@@ -57,33 +57,23 @@ def test_a_model_that_is_removed_or_added_is_a_fault(name: str, forged: Forged) 
 
 
 def test_three_judges_for_one_that_was_asked(forged: Forged) -> None:
-    """The two judges that nobody asked are in the record, then in the list of models, too."""
+    """The two judges that nobody asked are in the record."""
     own, task = forged("labelled"), TASKS["labelled"]
-    config = own.content["configs"][task]
     (first, *_) = instrument(own, task)["judges"].values()
-    more = {name: {**first, "args": {"model": name}} for name in ("acme/judge-4", "acme/judge-5")}
-    instrument(own, task)["judges"] |= more
-    assert f"{task}: instrument.judges.acme/judge-4 is acme/judge-4, nothing by" in "\n".join(own.blamed())
-    config["provenance"]["models"]["judges"] |= {"fourth": more["acme/judge-4"], "fifth": more["acme/judge-5"]}
-    assert own.blamed()[-1] != ""
+    names = {"fourth": "acme/judge-4", "fifth": "acme/judge-5"}
+    instrument(own, task)["judges"] |= {seat: {**first, "args": {"model": name}} for seat, name in names.items()}
     assert any("models are not the judges of the results" in line for line in own.blamed())
 
 
 def test_seats_are_those_of_the_judge_block(forged: Forged) -> None:
     own, task = forged("judged"), TASKS["judged"]
-    for block in (
-        own.content["configs"][task]["judge"],
-        own.content["configs"][task]["measurement"]["setting"]["judge"],
-    ):
-        block["panel"] = ["j1", "j2"]
+    own.content["configs"][task]["measurement"]["setting"]["judge"]["panel"] = ["j1", "j2"]
     assert f"{task}: the judges are j1, j2, j3, j1, j2 by the judge block" in own.blamed()
 
 
 @pytest.mark.slow
 def test_judges_that_no_row_was_shown_to(forged: Forged) -> None:
     own, other = forged("xquad"), forged("judged")
-    models = other.content["configs"]["xrag_multi_de"]["provenance"]["models"]
-    own.content["configs"]["xquad_rag_de"]["provenance"]["models"] = models
     instrument(own, "xquad_rag_de")["judges"] = instrument(other, "xrag_multi_de")["judges"]
     assert "xquad_rag_de: judges are recorded, and no row has a record of a panel" in own.blamed()
 
@@ -117,8 +107,8 @@ def test_a_detector_of_the_users_own_is_read_again(detector: str, tmp_path: Path
 
 
 def answering(forged: Run) -> list[dict[str, Any]]:
-    """Return the block of every task: the run's own in each."""
-    return [config["answering"] for config in forged.content["configs"].values()]
+    """Return what came of the requests, as every task of the run says it."""
+    return [config["measurement"]["outcome"] for config in forged.content["configs"].values()]
 
 
 def test_what_a_model_did_is_counted_by_hand(forged: Forged) -> None:
@@ -133,29 +123,25 @@ def test_what_a_model_did_is_counted_by_hand(forged: Forged) -> None:
 
 # name: (change of the block of all tasks, the beginning of the fault)
 BLOCKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "refusals hidden": (lambda b: b["outcomes"].pop("refusal"), "answering.outcomes.refusal is 0, 3 by the rows"),
-    "refusals added": (lambda b: b["outcomes"].update(refusal=4), "answering.outcomes.refusal is 4, 3 by the rows"),
-    "another outcome": (lambda b: b["outcomes"].update(silence=1), "answering.outcomes.silence is 1, 0 by the rows"),
-    "empty replies added": (lambda b: b["outcomes"].update(empty=5), "answering.outcomes.empty is 5, "),
-    "failures hidden": (lambda b: b["ledger"].update(failures={}), "answering.ledger.failures.server is 0, 4 by"),
+    "refusals hidden": (lambda b: b["outcomes"].pop("refusal"), "outcome.outcomes.refusal is 0, 3 by the rows"),
+    "refusals added": (lambda b: b["outcomes"].update(refusal=4), "outcome.outcomes.refusal is 4, 3 by the rows"),
+    "another outcome": (lambda b: b["outcomes"].update(silence=1), "outcome.outcomes.silence is 1, 0 by the rows"),
+    "empty replies added": (lambda b: b["outcomes"].update(empty=5), "outcome.outcomes.empty is 5, "),
+    "failures hidden": (lambda b: b["ledger"].update(failures={}), "outcome.ledger.failures.server is 0, 4 by"),
     "failures added": (
         lambda b: b["ledger"].update(failures={"server": 4, "timeout": 1}),
-        "answering.ledger.failures.timeout is 1, 0 by the rows",
+        "outcome.ledger.failures.timeout is 1, 0 by the rows",
     ),
-    "another model": (lambda b: b.update(model="gpt-5"), "answering.model is gpt-5, m by the rest of the results"),
-    "another host": (lambda b: b.update(host="api.openai.com"), "answering.host is api.openai.com, 127.0.0.1:"),
-    "another transport": (lambda b: b.update(transport="local"), "measurement.subject.transport is mrag_eval, "),
-    "another model that answered": (
-        lambda b: b.update(answered_by={"gpt-5": 14}), "measurement.subject.answered_by is ['m-2026'], ['gpt-5'] by"
-    ),
+    "another model": (lambda b: b.update(asked="gpt-5"), "outcome.asked is gpt-5, m by the rest of the results"),
+    "another host": (lambda b: b.update(host="api.openai.com"), "outcome.host is api.openai.com, 127.0.0.1:"),
     "too many answers": (
-        lambda b: b.update(answered_by={"m-2026": 19}), "answering.answered_by counts 19 replies to 18 requests"
+        lambda b: b.update(answered_by={"m-2026": 19}), "outcome.answered_by counts 19 replies to 18 requests"
     ),
     "too many ends": (
-        lambda b: b.update(finish_reasons={"stop": 19}), "answering.finish_reasons counts 19 replies to 18 requests"
+        lambda b: b.update(finish_reasons={"stop": 19}), "outcome.finish_reasons counts 19 replies to 18 requests"
     ),
-    "too many calls": (lambda b: b["ledger"].update(calls=19), "answering.ledger counts 19 calls for 18 requests"),
-    "no calls": (lambda b: b["ledger"].update(calls=0), "answering.ledger counts 0 calls for 18 requests of the rows"),
+    "too many calls": (lambda b: b["ledger"].update(calls=19), "outcome.ledger counts 19 calls for 18 requests"),
+    "no calls": (lambda b: b["ledger"].update(calls=0), "outcome.ledger counts 0 calls for 18 requests of the rows"),
 }  # fmt: skip
 
 
@@ -171,20 +157,16 @@ def test_a_change_of_how_the_model_was_asked_is_named(what: str, forged: Forged)
 def test_the_block_of_one_task_is_that_of_all(forged: Forged) -> None:
     own = forged("answered")
     answering(own)[1]["ledger"]["retries"] = 0
-    assert "asked_de: answering is not that of the other tasks of the run" in own.blamed()
+    assert "asked_de: outcome is not that of the other tasks of the run" in own.blamed()
 
 
 @pytest.mark.parametrize("name", ["answered", "xquad", "likelihood"])
 def test_the_block_cannot_be_removed(name: str, forged: Forged) -> None:
     own = forged(name)
     for config in own.content["configs"].values():
-        del config["answering"]
-    named = "answering is missing: how the model was asked, and what came of it"
-    assert [line.partition(": ")[2] for line in own.blamed() if "answering" in line] == [named] * len(own.samples)
-    for config in own.content["configs"].values():
-        for key in ("transport", "answered_by"):
-            del config["measurement"]["subject"][key]
-    assert any(named in line for line in own.blamed())
+        del config["measurement"]["outcome"]
+    named = "outcome is missing: what came of the requests to the model"
+    assert [line.partition(": ")[2] for line in own.blamed() if "outcome" in line] == [named] * len(own.samples)
 
 
 def test_outcomes_cannot_be_removed_from_the_rows(forged: Forged) -> None:
@@ -194,7 +176,7 @@ def test_outcomes_cannot_be_removed_from_the_rows(forged: Forged) -> None:
         for row in rows:
             row["rows"].pop("outcome", None)
         assert own.agree(task)
-    assert f"{ANSWERED}: answering.outcomes.refusal is 3, 0 by the rows" in own.blamed()
+    assert f"{ANSWERED}: outcome.outcomes.refusal is 3, 0 by the rows" in own.blamed()
 
 
 def test_an_outcome_that_no_provider_said_is_a_fault_of_a_local_model(forged: Forged) -> None:
@@ -209,17 +191,15 @@ def test_a_model_that_was_not_asked_by_us_has_no_counts(key: str, forged: Forged
     own = forged("xquad")
     for block in answering(own):
         block[key] = {"m": 1}
-    assert any(line.startswith(f"xquad_rag_de: answering.{key} is ") for line in own.blamed())
+    assert any(line.startswith(f"xquad_rag_de: outcome.{key} is ") for line in own.blamed())
 
 
 # name: (path in the results, value, beginning of the fault)
 REPEATED = {
-    "argument": (("config", "model_args", "model"), "gpt-5", "asked: answering.model is m, gpt-5 by the rest"),
+    "argument": (("config", "model_args", "model"), "gpt-5", "asked: outcome.asked is m, gpt-5 by the rest"),
     "name": (("model_name",), "gpt-5", "asked, asked_de: model_name is gpt-5, m by the rest"),
     "folder": (("model_name_sanitized",), "gpt-5", "asked, asked_de: model_name_sanitized is gpt-5, m by the rest"),
     "source": (("model_source",), "hf", "asked, asked_de: model_source is hf, local-chat-completions by the rest"),
-    "template": (("chat_template",), None, "asked: measurement.subject.chat_template_applied is True, False by"),
-    "file": (("configs", "asked", "provenance", "file"), "/x.yaml", "asked: provenance.file is /x.yaml, "),
 }
 
 

@@ -33,9 +33,8 @@ TASKS = {
 
 
 def sources(forged: Run, task: str) -> list[dict[str, Any]]:
-    """Return both records of a task's source."""
-    config = forged.content["configs"][task]
-    return [config["source"], config["measurement"]["data"]["source"]]
+    """Return the record of a task's source."""
+    return [forged.content["configs"][task]["measurement"]["data"]["source"]]
 
 
 def faults(found: Verified | None, task: str) -> set[str]:
@@ -119,7 +118,7 @@ def test_a_key_that_is_removed_or_added_is_a_fault(name: str, forged: Forged) ->
 def test_published_rows_in_another_folder_have_no_fault(forged: Forged, tmp_path: Path, test_data: Path) -> None:
     own = forged("xquad")
     copy = Path(shutil.copytree(test_data / "xquad", tmp_path / "elsewhere"))
-    own.content["configs"]["xquad_rag_de"]["data"]["path"] = "/gone/xquad"
+    own.content["configs"]["xquad_rag_de"]["measurement"]["setting"]["data"]["path"] = "/gone/xquad"
     own.write()
     (absent,) = verify([own.path], own.tasks)
     assert any("the published ones, which was not computed again" in one.text for one in absent.of("note"))
@@ -140,7 +139,7 @@ def test_rows_read_by_revision_are_compared_with_a_copy_by_content(forged: Forge
     """A copy of rows without a declared hash cannot say that they are of a revision, and is no contradiction to it."""
     own = forged("choices")
     task, config = TASKS["choices"], own.content["configs"][TASKS["choices"]]
-    copy = Path(config["data"]["path"])
+    copy = Path(config["measurement"]["setting"]["data"]["path"])
     claim = {"status": "revision", "reason": "by revision 0123, content not verified", "revision": "0123", "rows": 335}
     for source in sources(own, task):
         source |= {"published": claim, "place": {"hub": "nayeon212/BLEnD", "revision": "0123"}}
@@ -148,7 +147,7 @@ def test_rows_read_by_revision_are_compared_with_a_copy_by_content(forged: Forge
     (found,) = verify([own.path], own.tasks)
     told = [one.text for one in found.of("fault") if one.task == task]
     assert told == ["source.place names no local copy, and data.path does"]
-    del config["data"]["path"]
+    del config["measurement"]["setting"]["data"]["path"]
     own.record(task)
     own.write()
     (found,) = verify([own.path], own.tasks, [copy])

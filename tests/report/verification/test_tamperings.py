@@ -249,7 +249,9 @@ RESULTS: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
     "a group's error": ("small", at("results", "outer", "match_stderr,none", value=0.0), "outer: match_stderr is 0, "),
     "a group without a task": ("small", at("group_subtasks", "outer", value=["wide"]), "outer: match is "),
     "a task's hash": ("small", at("task_hashes", "wide", value="0"), "wide: task_hashes: "),
-    "rows left out": ("small", at(*WIDE, "left_out", "skipped_by_mode", value=3), "wide: left_out is "),
+    "rows left out": (
+        "small", at(*WIDE, "measurement", "data", "left_out", "skipped_by_mode", value=3), "wide: left_out is "
+    ),
     "a system instruction": ("small", at("system_instruction", value="Be brief."), "wide: 15 prompts of 15 not what"),
     "another template": (
         "small",
@@ -289,7 +291,7 @@ def test_data_that_are_not_here_are_named_and_a_copy_is_compared(forged: Forged)
     run = forged("small")
     copy = run.tasks / "questions.jsonl"
     for config in run.content["configs"].values():
-        config["data"]["path"] = "/gone/questions.jsonl"
+        config["measurement"]["setting"]["data"]["path"] = "/gone/questions.jsonl"
     rows = run.samples["wide"]
     for row in rows:
         answer_is_reply(row)
@@ -313,7 +315,7 @@ def test_the_command_reads_a_copy_and_prints_what_is_not_checked(
 ) -> None:
     run = forged("choices")
     for config in run.content["configs"].values():
-        config["data"]["path"] = "/gone/blend.csv"
+        config["measurement"]["setting"]["data"]["path"] = "/gone/blend.csv"
     run.write()
 
     def said(*more: str) -> str:

@@ -135,9 +135,12 @@ def test_one_server_plans_criticises_and_answers(looped: Path, server: ModelServ
     # planner and critic are asked by the agents' settings, the answers by the task's
     kinds = {(role_of(_text(b)) == "answer", b["temperature"], b["max_tokens"]) for _, _, b in server.requests}
     assert kinds == {(True, 0, 16), (False, 0.6, 96)}
-    assert (config["agent"]["planner"], config["agent"]["critic"]) == ("evaluated", "evaluated")
+    assert (
+        config["measurement"]["setting"]["agent"]["planner"],
+        config["measurement"]["setting"]["agent"]["critic"],
+    ) == ("evaluated", "evaluated")
     for role in ("planner", "critic"):
-        identity = config["provenance"]["models"][role]
+        identity = config["measurement"]["instrument"][role]
         assert (identity["model"], identity["args"]) == ("local-chat-completions", {"model": "m"})
     # a second run may be that of another checkpoint, and asks for everything
     run(looped, "local-chat-completions", api(server), apply_chat_template=True)
@@ -235,14 +238,14 @@ def test_the_loaded_model_is_asked_and_not_loaded_again(looped: Path) -> None:
     assert (calls["planner"], calls["sufficiency"], calls["answer"]) == (3, 3, 3)
     settings = {(role_of(p) == "answer", g["max_gen_toks"], g.get("temperature")) for p, g in lm.requests}
     assert settings == {(True, 16, 0.9), (False, 96, 0.6)}
-    assert results["configs"]["looped"]["provenance"]["models"]["planner"]["args"] == {"name": "a"}
+    assert results["configs"]["looped"]["measurement"]["instrument"]["planner"]["args"] == {"name": "a"}
 
 
 def test_a_loaded_model_whose_arguments_are_not_told_is_asked_again(looped: Path) -> None:
     for _ in range(2):
         results = run(looped, "scripted", {"name": "a"})
         assert Loaded.made[-1].asked()["planner"] == 3
-        identity = results["configs"]["looped"]["provenance"]["models"]["planner"]
+        identity = results["configs"]["looped"]["measurement"]["instrument"]["planner"]
         assert (identity["model"], identity["args"]) == ("scripted", {})
 
 
@@ -321,7 +324,7 @@ def test_a_real_model_plans_for_itself(looped: Path) -> None:
     )
     one, two = first["scores"]["loop"], second["scores"]["loop"]
     assert one["rows"] == 1
-    assert first["provenance"]["models"]["planner"]["args"]["gguf_file"] == MODEL_FILE
+    assert first["measurement"]["instrument"]["planner"]["args"]["gguf_file"] == MODEL_FILE
     # the second run is answered from the cache
     assert (one["cached"], two["cached"]) == (0, two["per_question"]["calls"])
     assert two["per_question"]["calls"] == one["per_question"]["calls"] > 1
