@@ -84,7 +84,7 @@ def test_a_copy_is_found() -> None:
     """Each kind of repetition that results once had."""
     block = {"retrieval": {"mode": "all"}}
     assert repeated({"provenance": block, "measurement": {"setting": block}})
-    assert repeated({"scores": {"prompts": {"limit": 600}}, "measurement": {"outcome": {"prompts": {"limit": 600}}}})
+    assert repeated({"scores": {"cut": {"limit": 600}}, "measurement": {"outcome": {"cut": {"limit": 600}}}})
     assert repeated({"provenance": {"file": "a" * 64}, "measurement": {"data": {"content": "a" * 64}}})
     assert not repeated({"provenance": {"one": "all"}, "measurement": {"other": "all"}})
 
