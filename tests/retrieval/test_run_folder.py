@@ -229,8 +229,7 @@ def test_a_folder_names_the_models_that_made_its_rows(
     metadata["retrieval"]["run_may_differ"] = ["agent.planner"]  # type: ignore[assignment]
     config = run(tasks, "looped", limit=2, metadata=metadata)["configs"]["looped"]
     assert config["measurement"]["instrument"]["planner"] == {"model": "one"}
-    assert config["provenance"]["models"]["planner"] == {"model": "one"}
-    assert config["retrieved"]["differs"] == {"agent.planner.model": "other | one"}
+    assert config["measurement"]["data"]["retrieved"]["differs"] == {"agent.planner.model": "other | one"}
 
 
 def _only_the_year(asked: Asked) -> str:
