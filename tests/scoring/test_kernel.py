@@ -30,11 +30,12 @@ from mrag_eval.core import (
     Scored,
     Vote,
 )
-from mrag_eval.judging import Decided, Recount
+from mrag_eval.judging import Decided, Panel, Recount
 from mrag_eval.platform import DataError
 from mrag_eval.report import read_results, read_samples, verify
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.scoring import Given, Missing, Read, RowRecord, Rules, read, records, row_scores
+from tests.worlds.judges import ScriptedJudge, supports
 from tests.worlds.small import ScriptedLM
 
 ROOT = Path(mrag_eval.__file__).resolve().parents[1]
@@ -356,3 +357,60 @@ def test_a_fate_that_the_failures_contradict_is_a_fault(tmp_path: Path) -> None:
         path.write_text(json.dumps(line) + "\n", "utf-8")
         (found,) = verify([tmp_path], tmp_path)
         assert found.of("fault"), fate
+
+
+def test_a_panel_is_asked_about_a_log_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge(supports)
+    monkeypatch.setattr("mrag_eval.judging.build_panel", lambda block: Panel({"j": judge}))  # type: ignore[dict-item]
+    shown = [{"id": "p", "text": "The tower of Kiel is old."}]
+    log = [{**ROW, "id": f"r{number}", "passages": shown} for number in range(501)]
+    results = mrag_eval.score(log, ["grounded"], output=tmp_path, grounded="panel")
+    (file,) = read_results([results.path])
+    samples = read_samples(next(tmp_path.glob("samples_*.jsonl")))
+    # the calls of each batch are counted with its first row, and together in the scores
+    shares = [one.record.row for one in samples if one.record.claims_panel is not None]
+    assert shares == ["r0", "r500"]
+    table = file.leaves["rows"].scores.claims
+    assert table is not None
+    assert sum(ledger.calls for ledger in table.ledger.values()) == len(judge.asked) == 501
+    assert not verify([file.path], tmp_path)[0].of("fault")
+
+
+def test_of_no_passages_none_are_judged_and_no_vote_counts() -> None:
+    row = read(Given(RagDoc("r", "?", "de"), reply=ModelReply("Kiel")), Rules()).row
+    (done,) = Recount(Judge()).of([row], [Decided(passages={"j1": Vote(True)})])
+    assert done.sufficiency is not None
+    assert (done.sufficiency.verdict, done.sufficiency.outcome, done.sufficiency.votes) == (False, "empty", {})
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_each_fate_is_kept_with_the_reply_and_in_the_record(fate: str) -> None:
+    # a filter may make a text even of a reply that never came
+    reply = ModelReply.of("B) Kiel", fate, LOST).with_text("B) Kiel")
+    assert reply.fate == fate
+    assert reply.outcome == (fate if fate in OUTCOMES else None)
+    assert reply.failure == (LOST if fate == "failed" else None)
+    doc = RagDoc("r", "?", "de", ("Kiel",), CHOICES, 1)
+    one = read(Given(doc, Retrieved(failures=(SEARCH,)), reply), Rules(("acc",)))
+    (record,) = records([one], [one.row], Rules(("acc",)))
+    assert one.row.answer == ("" if fate in ("failed", "not asked") else "B) Kiel")
+    assert (record.fate, record.outcome) == (fate, reply.outcome)
+    assert record.failures == ((SEARCH, LOST) if fate == "failed" else (SEARCH,))
+
+
+def test_answers_that_settle_themselves_have_no_votes_counted() -> None:
+    asked = RagDoc("r", "?", "de", ("Kiel",))
+    rows = {
+        "declined": read(Given(asked, reply=ModelReply("<answer>None</answer>"), offered=True), Rules(form="tag")).row,
+        "empty": read(Given(asked, reply=ModelReply(" ")), Rules()).row,
+        "no reference": read(Given(RagDoc("r", "?", "de"), reply=ModelReply("Kiel")), Rules()).row,
+        "unanimous": read(Given(asked, reply=ModelReply("Kiel")), Rules()).row,
+    }
+    done = Recount(Judge()).of([*rows.values()], [Decided(answer={"j1": Vote(True)})] * 4)
+    assert [row.judgement.outcome for row in done if row.judgement is not None] == [*rows]
+    assert [bool(row.judgement.votes) for row in done if row.judgement is not None] == [False, False, False, True]
+
+
+def test_failures_are_in_the_order_of_the_stages_whoever_was_asked_first() -> None:
+    late, early = Failure("label", "t", "no translation"), Failure("translation", "t", "timeout", "", "answers")
+    assert counted(Decided(answer=VOTES, failures=(late, early))).failures[1::3] == (early, late)
