@@ -75,6 +75,13 @@ class MergeGain:
             if part.startswith("in ") and test.high is not None and test.high < 0
         ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON."""
+        figures = ("n", "difference", "low", "high")
+        parts = {part: {key: getattr(test, key) for key in figures} for part, test in self.parts.items()}
+        named = {key: getattr(self, key) for key in ("name", "base", "merge", "crossing", "break_even", "is_shown")}
+        return {**named, "parts": parts}
+
 
 def merge_gains(
     settings: Mapping[str, Mapping[str, Any]],

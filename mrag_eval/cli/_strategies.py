@@ -97,7 +97,7 @@ def strategies(
     if as_json:
         rows = json.loads(found.frame.to_json(orient="records", double_precision=15))
         whole = {"metric": found.metric, "strategies": rows, "did_not_run": found.refused}
-        whole |= {"notes": found.notes, "said": found.sentences}
+        whole |= {"notes": found.notes, "said": found.sentences, "merges": [gain.to_dict() for gain in found.merges]}
         typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
         return
     typer.echo(found)

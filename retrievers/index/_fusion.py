@@ -165,8 +165,8 @@ def share_quotas(counts: Mapping[str, int], k: int, seed: int = 0) -> dict[str, 
 def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int, turn: int | None = None) -> list[Hit]:
     """Return the ``k`` best hits by their z-score within their language: ``z = (score - mean) / deviation``.
 
-    Mean and mean square are those of the given list, so lists should be deeper than ``k``, shrunk towards those of all
-    lists: a list of n hits weighs ``n / (n + 3)``. Equal scores have z = 0. z becomes the score. Ties as in
+    Mean and variance are those of the given list, so lists should be deeper than ``k``, shrunk towards the mean of all
+    hits and the variance within all lists: a list of n hits weighs ``n / (n + 3)``. z becomes the score. Ties as in
     :func:`merge_by_score`. Source: the normalisation to zero mean and unit variance of Montague and Aslam, Relevance
     score normalization for metasearch (CIKM 2001), here per language; the shrinkage is ours.
     """
@@ -174,17 +174,24 @@ def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int, turn
     every = [hit.score for hits in lists_by_language.values() for hit in hits]
     if not every:
         return []
-    # around the mean of all: squares of small differences keep their digits
     center = math.fsum(every) / len(every)
-    square = math.fsum((score - center) ** 2 for score in every) / len(every)
+
+    def squares(hits: Sequence[Hit]) -> tuple[float, float]:
+        """Return the mean of a list, and the sum of squares around it."""
+        mean = math.fsum(hit.score for hit in hits) / len(hits)
+        return mean, math.fsum((hit.score - mean) ** 2 for hit in hits)
+
+    # within the lists: the distance of their means from each other is no deviation in any of them
+    within = math.fsum(squares(hits)[1] for hits in lists_by_language.values() if hits) / len(every)
 
     def zscores(_: str, hits: Sequence[Hit]) -> list[float]:
+        own, square = squares(hits)
         n = len(hits) + SHRINKAGE
-        mean = math.fsum(hit.score - center for hit in hits) / n
-        variance = (math.fsum((hit.score - center) ** 2 for hit in hits) + SHRINKAGE * square) / n - mean**2
+        mean = (len(hits) * own + SHRINKAGE * center) / n
+        variance = (square + SHRINKAGE * within) / n
         # a rounding error of equal scores is not a deviation
-        deviation = math.sqrt(variance) if variance > (1e-12 * max(abs(center), 1e-12)) ** 2 else 0.0
-        return [(hit.score - center - mean) / deviation if deviation else 0.0 for hit in hits]
+        deviation = math.sqrt(variance) if variance > (1e-12 * max(abs(mean), 1e-12)) ** 2 else 0.0
+        return [(hit.score - mean) / deviation if deviation else 0.0 for hit in hits]
 
     return _normalised(lists_by_language, k, zscores, turn)
 

