@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.core import ModelReply
 from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, sample_files, task_of
@@ -90,7 +91,7 @@ def _answers(path: Path, samples: Mapping[str, Mapping[str, Sample]]) -> dict[tu
 def _answered(sample: Sample, answer: str) -> Sample:
     """Return the sample with a person's answer in place of the model's reply and all that was computed from it."""
     old = sample.record
-    record = RowRecord(old.row, old.cell, {}, old.gold_positions, old.group, old.question)
+    record = RowRecord(old.row, old.cell, {}, old.gold_positions, old.group, old.question, fate=ModelReply(answer).fate)
     stale = (*_OF_THE_REPLY, *old.values)
     line = {key: value for key, value in sample.line.items() if key not in stale}
     return Sample(record, {**line, "filtered_resps": [answer], "metrics": [], "rows": record.to_dict()})
