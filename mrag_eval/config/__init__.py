@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         upper_bound,
     )
     from mrag_eval.config._overlay import overlaid
-    from mrag_eval.config._overrides import CONTEXT_METADATA, unread
+    from mrag_eval.config._overrides import CONTEXT_METADATA, NAMING_METADATA, unread
     from mrag_eval.config._prompt import Prompt
     from mrag_eval.config._provenance import package_versions, provenance
     from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
@@ -99,6 +99,7 @@ __all__ = [
     "HOLDS_ANSWER",
     "JUDGES",
     "MODES",
+    "NAMING_METADATA",
     "NO_MEANS",
     "OWN_CONTEXTS",
     "PUBLISHED",

@@ -19,6 +19,7 @@ from mrag_eval.config._modes import mode_named
 from mrag_eval.config._task import TaskBlocks
 from mrag_eval.config._validation import dotted
 from mrag_eval.platform import (
+    HIDDEN,
     OPTIONAL,
     bare_address,
     check_version,
@@ -173,7 +174,8 @@ class Measurement:
         return {
             key: _compared(key, value)
             for key, (role, value) in found.items()
-            if harmless(key, role) is None or _is_the_only_name(key, found)
+            # what was hidden is a key, or a header whole
+            if value != HIDDEN and (harmless(key, role) is None or _is_the_only_name(key, found))
         }
 
     def portable(self) -> dict[str, Any]:

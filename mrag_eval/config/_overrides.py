@@ -22,10 +22,11 @@ from mrag_eval.config._retrieval import Retrieval
 from mrag_eval.config._validation import deep_merge, undotted
 from mrag_eval.platform import ConfigError, close_match
 
-# Keys of the harness's metadata that bound prompts and name the model.
-CONTEXT_METADATA = ("pretrained", "model", "gguf_file", "max_length", "max_model_len")
+# Keys of the harness's metadata that bound prompts, and those that name the model.
+CONTEXT_METADATA = ("gguf_file", "max_length", "max_model_len")
+NAMING_METADATA = ("pretrained", "model")
 # Keys kept of that metadata: the harness merges all model arguments, secrets among them, into every task's.
-KEPT_METADATA = ("version", "config_source", *CONTEXT_METADATA)
+KEPT_METADATA = ("version", "config_source", *NAMING_METADATA, *CONTEXT_METADATA)
 # Keys that nobody reads are told with that many that are read.
 _NEIGHBOURS = 3
 METADATA = """--metadata retrieval.k=3   or   --metadata '{"retrieval": {"k": 3}}'"""
@@ -101,7 +102,8 @@ def unread(metadata: Mapping[str, Any], names: Collection[str]) -> dict[str, lis
 
 def _closest(key: str) -> list[str]:
     blocks = {"retrieval": Retrieval(), "agent": Agent(), "prompt": Prompt(), "judge": Judge()}
-    settings = [*_flat({name: block.model_dump() for name, block in blocks.items()}), *CONTEXT_METADATA]
+    settings = [*_flat({name: block.model_dump() for name, block in blocks.items()}), *NAMING_METADATA]
+    settings += CONTEXT_METADATA
     words = {*key.lower().split("_")}
 
     def alike(setting: str) -> tuple[int, float]:

@@ -22,6 +22,7 @@ from mrag_eval.cli import main
 from mrag_eval.config import (
     CONTEXT_METADATA,
     DECIDING,
+    NAMING_METADATA,
     ROLES,
     Agent,
     Harmless,
@@ -218,7 +219,7 @@ def test_a_harmless_entry_means_what_it_says_and_no_more(one: Harmless) -> None:
             assert (harmless(place, role) == one.reason) == wanted
 
 
-@pytest.mark.parametrize("key", CONTEXT_METADATA)
+@pytest.mark.parametrize("key", [*CONTEXT_METADATA, *NAMING_METADATA])
 def test_metadata_that_bounds_prompts_is_a_setting_unless_it_is_an_argument(key: str, tasks: Path) -> None:
     content = json.loads(json.dumps(run_small(tasks, limit=1), default=str))
     found = []
@@ -228,11 +229,11 @@ def test_metadata_that_bounds_prompts_is_a_setting_unless_it_is_an_argument(key:
     one, other = found
     assert one is not None
     assert other is not None
-    assert keys(one, other) == {f"context.{key}"}
+    assert keys(one, other) == {f"{'context' if key in CONTEXT_METADATA else 'named'}.{key}"}
     content["config"] = {"model": "hf", "model_args": {key: 4096}}
     as_argument = measurement_of(content, "small", "here")
     assert as_argument is not None
-    assert "context" not in as_argument.setting
+    assert key not in {**as_argument.setting.get("context", {}), **as_argument.subject.get("named", {})}
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from mrag_eval.config import CONTEXT_METADATA, Measurement, Role, dotted, harmless, shown
+from mrag_eval.config import CONTEXT_METADATA, NAMING_METADATA, Measurement, Role, dotted, harmless, shown
 from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.platform import DataError
 from mrag_eval.scoring import tell_metrics
@@ -46,7 +46,9 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     run = content.get("config")
     run = run if isinstance(run, Mapping) else {}
     record = record.adding("subject", _subject(run, content))
-    record = record.adding("setting", _context(content["configs"][task], record.subject["model_args"]))
+    beside = _beside(content["configs"][task], record.subject["model_args"])
+    record = record.adding("setting", {"context": found} if (found := beside(CONTEXT_METADATA)) else {})
+    record = record.adding("subject", {"named": found} if (found := beside(NAMING_METADATA)) else {})
     seeds = {key: run[key] for key, default in _SEEDS.items() if run.get(key) not in (None, default)}
     # requests to an API hold a seed of their own, which --seed does not change
     if record.subject.get("transport") == ANSWERED_BY_US and record.subject.get("generation"):
@@ -54,12 +56,11 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
 
 
-def _context(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that bounds prompts, or names another model than the run's, and that no argument gives."""
+def _beside(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> Callable[[Sequence[str]], dict[str, Any]]:
+    """Return what gives those of some keys that a task's metadata has, and no argument of the model as well."""
     metadata = config.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
-    found = {key: given[key] for key in CONTEXT_METADATA if key in given and str(given[key]) != arguments.get(key)}
-    return {"context": found} if found else {}
+    return lambda keys: {key: given[key] for key in keys if key in given and str(given[key]) != arguments.get(key)}
 
 
 def held(record: Measurement | None, name: str) -> Mapping[str, Any]:
