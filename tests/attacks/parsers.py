@@ -39,7 +39,8 @@ from mrag_eval.report.labels._rewrites import read_type
 from mrag_eval.retrieval.agents._coral import _kind
 from mrag_eval.retrieval.agents._critic import read_critique, read_sufficiency
 from mrag_eval.retrieval.agents._planner import PlanContext, read_plan
-from mrag_eval.scoring import Answer, outcome_of, parse_answer
+from mrag_eval.scoring import Answer, parse_answer
+from mrag_eval.scoring._answers import outcome_of
 
 PASSAGES = ["Sudan and South Sudan are two countries of Africa, and Paris is a town. " * 20, "answer: A " * 500]
 OPTIONS = ("Paris", "South Sudan", "Sudan", "서울")

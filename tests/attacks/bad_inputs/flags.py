@@ -363,6 +363,8 @@ INDEXES = [
     Case("index build corpus.jsonl idx --add --overwrite", ["--overwrite", "--add"]),
     Case("index build corpus.jsonl idx --add", ["id"]),
     Case("index build corpus.jsonl new --add", ["new"]),
+    Case("index center nope", ["nope"]),
+    Case("index center corpus.jsonl", ["corpus.jsonl"]),
     Case("index merge new", ["INDEX"]),
     Case("index merge new idx idx", ["named twice"]),
     Case("index merge new idx nope", ["nope"]),
