@@ -24,6 +24,8 @@ FEW_LABELS = 20
 FEW_OF_A_KIND = 5
 # ... or of the largest stratum, which most of the variance comes from: three cover .98 if strata are alike, .79 if not
 FEW_OF_LARGEST = 5
+# ... or of one that holds more than half of the rows: what the others vary says too little of it
+FEW_OF_MOST = 10
 # ... or with fewer degrees of freedom in all strata together
 FEW_FREE = 10
 # Degrees of freedom that each stratum borrows from the pooled variance. Three labels that agree do not show that all
@@ -233,10 +235,11 @@ def _too_few(y: Array, known: NDArray[np.bool_], design: _Design) -> str | None:
     if units < FEW_LABELS:
         return f"{units} {'labelled rows' if single else 'groups of labelled rows'}, {FEW_LABELS} are needed"
     largest = int(design.shares.argmax())
-    if drawn[largest] < FEW_OF_LARGEST:
+    needed = FEW_OF_MOST if design.shares[largest] > 0.5 else FEW_OF_LARGEST
+    if drawn[largest] < needed:
         what = "labelled rows" if single else "groups of labelled rows"
         share = f"{design.shares[largest]:.0%} of the rows"
-        return f"{drawn[largest]} {what} in {design.names[largest]} ({share}), {FEW_OF_LARGEST} are needed"
+        return f"{drawn[largest]} {what} in {design.names[largest]} ({share}), {needed} are needed"
     if (free := int((drawn - 1).sum())) < FEW_FREE:
         return f"{free + len(drawn)} labels in {len(drawn)} languages, {FEW_FREE + len(drawn)} are needed"
     for kind, name in ((1.0, "correct"), (0.0, "incorrect")):

@@ -241,7 +241,7 @@ def test_the_variance_of_a_language_borrows_from_the_others_by_hand() -> None:
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ({"en": 4, "sw": 30}, "no interval: 4 labelled rows in en (70% of the rows), 5 are needed"),
+        ({"en": 9, "sw": 30}, "no interval: 9 labelled rows in en (70% of the rows), 10 are needed"),
         ({"en": 12, "sw": 30}, None),
         ({"en": 24, "sw": 1}, None),
         (
