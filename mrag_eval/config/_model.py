@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block, Names
-from mrag_eval.platform import address_fault, bare_address, keep_address, names_secret
+from mrag_eval.platform import HIDDEN, address_fault, bare_address, is_plain, keep_address, names_secret
 
 
 class Generation(Block):
@@ -128,7 +128,8 @@ def without_secret(args: dict[str, Any], advice: str) -> dict[str, Any]:
 def secret_in(args: Mapping[str, Any]) -> str | None:
     """Return the first key whose name or value looks like a secret, in nested mappings too."""
     for key, value in args.items():
-        if names_secret(str(key)) and isinstance(value, str) and value:
+        # what only stands in for a key, as servers that need none demand, may be written down
+        if names_secret(str(key)) and isinstance(value, str) and value and not (is_plain(value) and value != HIDDEN):
             return str(key)
         if isinstance(value, str) and bare_address(value) != value:
             return str(key)

@@ -20,7 +20,7 @@ from mrag_eval.platform import (
     keep_header,
     keep_key,
     keep_secrets_of,
-    key_in,
+    key_of,
     key_variable_of,
     present_device,
 )
@@ -81,16 +81,12 @@ def check_model(name: str, args: Mapping[str, Any], hint: str, device: str | Non
 def check_keys(name: str, args: Mapping[str, Any]) -> None:
     """Hide the keys that a model of this type and these arguments reads from now on.
 
-    Raises ConfigError for an address or a key that no request can carry, and for a key that texts may contain by
-    chance.
+    Raises ConfigError for an address or a key that no request can carry.
     """
     keep_secrets_of(args, "--model_args")
     if args.get("base_url") is not None:
         check_address(str(args["base_url"]), "--model_args base_url")
-    variable = key_variable_of(name)
-    # one with headers of its own asks for no key
-    if variable is not None and os.environ.get(variable, "").strip() and not args.get("header"):
-        key_in(variable, f"--model {name}")
+    key_of(name, args, f"--model {name}")
 
 
 def keep_keys_of(loaded: Any) -> None:
@@ -115,8 +111,8 @@ def model_faults(name: str, args: Mapping[str, Any]) -> list[ConfigError]:
     Nothing is loaded.
     """
     faults = []
-    key = key_variable_of(name, needed=True)
-    if key is not None and not os.environ.get(key) and not args.get("header"):
+    key = key_variable_of(name, args, needed=True)
+    if key is not None and not os.environ.get(key):
         faults.append(ConfigError(f"--model {name}: the environment variable {key} is not set", f"export {key}=..."))
     try:
         check_local_weights(name, args, f"--model {name}")

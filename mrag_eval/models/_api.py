@@ -6,8 +6,8 @@ batch to one permanent failure, ignore Retry-After, give no token counts, and lo
 
 from __future__ import annotations
 
+import copy
 import inspect
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import Any
 from mrag_eval.config import Generation, ModelSpec
 from mrag_eval.models._outputs import read_replies
 from mrag_eval.models._reply import Call, Reply, split_thinking
+from mrag_eval.models._run_model import evaluated
 from mrag_eval.models._spec import type_fault
 from mrag_eval.platform import (
     BROKEN_AGAIN,
@@ -24,6 +25,7 @@ from mrag_eval.platform import (
     HttpFault,
     did_you_mean,
     key_in,
+    key_of,
     key_variable_of,
     missing_extra,
 )
@@ -150,10 +152,7 @@ def endpoint_of(lm: Any, name: str) -> Endpoint:
 
     Raises ConfigError if it has no address or no key.
     """
-    try:
-        headers = dict(lm.header)
-    except (TypeError, ValueError, OSError) as err:
-        raise _unfit(name, err) from None
+    headers = _headers(lm, name)
     if not lm.base_url:
         raise ConfigError(
             f"model '{name}': model_args lacks base_url, its address",
@@ -161,6 +160,13 @@ def endpoint_of(lm: Any, name: str) -> Endpoint:
         )
     verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
     return Endpoint(f"model '{name}'", lm.base_url, headers, verify)
+
+
+def _headers(lm: Any, name: str) -> dict[str, str]:
+    try:
+        return dict(lm.header)
+    except (TypeError, ValueError, OSError) as err:
+        raise _unfit(name, err) from None
 
 
 def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
@@ -171,6 +177,7 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
     from mrag_eval.harness import warnings_only
 
     args = dict(spec.model_args)
+    typed = args.pop("api_key", None)
     makers = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base) and base is not object]
     known = {parameter for maker in makers for parameter in inspect.signature(maker).parameters}
     for key in args:
@@ -181,7 +188,8 @@ def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
         args.setdefault("tokenizer_backend", "none")
     try:
         with warnings_only():
-            lm = _keyed(cls, spec, name)(**args)
+            keyed = _keyed(cls, spec.model, {**args, "api_key": typed, "api_key_env": spec.api_key_env}, name)
+            lm = keyed(**args)
     except ModuleNotFoundError as err:
         raise missing_extra("api", err.name or "one of aiohttp, requests, tenacity") from err
     except (TypeError, ValueError, OSError) as err:
@@ -196,13 +204,31 @@ def _unfit(name: str, err: Exception) -> ConfigError:
     )
 
 
-def _keyed(cls: type[Any], spec: ModelSpec, name: str) -> type[Any]:
-    """Return a class whose key comes from the variable that ``api_key_env`` names, or that of its type if it is set."""
-    variable = spec.api_key_env
-    if variable is None and not spec.model_args.get("header"):
-        variable = key_variable_of(spec.model)
-        variable = variable if variable is not None and os.environ.get(variable, "").strip() else None
-    if variable is None:
-        return cls
-    # looked up when it is sent: a plan of a run needs none
-    return type(cls.__name__, (cls,), {"api_key": property(lambda _: key_in(variable, f"model '{name}'"))})
+def with_key(lm: Any, name: str) -> Any:
+    """Return the object that the harness made of the evaluated model, from now on with the key that its arguments say.
+
+    The harness's own classes take no key as an argument, and send a provider's key to any address.
+    """
+    from mrag_eval.harness import model_type_of
+
+    run = evaluated()
+    args = {"base_url": lm.base_url, "header": getattr(lm, "_header", None)}
+    args |= run.args if run is not None and isinstance(run.model, str) else {}
+    made = copy.copy(lm)
+    made.__class__ = _keyed(type(lm), model_type_of(type(lm)), args, name)
+    for known in ("api_key", "header"):
+        made.__dict__.pop(known, None)
+    # a cached property: what the harness itself sends has the same
+    lm.__dict__["header"] = _headers(made, name)
+    return lm
+
+
+def _keyed(cls: type[Any], kind: str, args: Mapping[str, Any], name: str) -> type[Any]:
+    """Return a class whose key is that of a model's arguments, looked up when it is sent: a plan needs none."""
+    owner = f"model '{name}'"
+
+    def key(_: Any) -> str:
+        found, needed = key_of(kind, args, owner), key_variable_of(kind, args, needed=True)
+        return found or ("" if needed is None else key_in(needed, owner))
+
+    return type(cls.__name__, (cls,), {"api_key": property(key), "__module__": cls.__module__})

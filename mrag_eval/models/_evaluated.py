@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mrag_eval.config import EVALUATED, Generation, ModelSpec, secret_in, validated
-from mrag_eval.models._api import ApiModel
+from mrag_eval.models._api import ApiModel, with_key
 from mrag_eval.models._bodies import api_identity
 from mrag_eval.models._local import LocalModel, around
 from mrag_eval.models._model import AuxModel
@@ -108,7 +108,7 @@ class EvaluatedModel(AuxModel):
         return type(self._run.model)
 
     def _api(self) -> ApiModel:
-        return super()._api() if self._lm is None else ApiModel(self._lm, self.name)
+        return super()._api() if self._lm is None else ApiModel(with_key(self._lm, self.name), self.name)
 
     def _place(self) -> Any:
         """Return where the model is asked; of an object of the harness also what its arguments do not tell."""
@@ -176,9 +176,11 @@ def _asked_for(role: str, run: Evaluated) -> tuple[ModelSpec, bool, bool]:
             f"{role} '{EVALUATED}': --model_args {secret} holds a secret, which is not passed on",
             f"export OPENAI_API_KEY or ANTHROPIC_API_KEY, whichever --model {run.model} reads",
         )
+    named = {key: value for key, value in run.args.items() if key == "api_key_env"}
+    args = {key: value for key, value in run.args.items() if key not in named}
     limits = {ours: run.args[theirs] for ours, theirs in _LIMITS.items() if theirs in run.args}
     return (
-        validated(ModelSpec, {"model": run.model, "model_args": dict(run.args), **limits}, "--model_args"),
+        validated(ModelSpec, {"model": run.model, "model_args": args, **named, **limits}, "--model_args"),
         True,
         True,
     )

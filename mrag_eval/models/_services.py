@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from mrag_eval.core import Failure, ModelReply, Stage
 from mrag_eval.models._answering import answered_by_others
-from mrag_eval.models._api import endpoint_of
+from mrag_eval.models._api import endpoint_of, with_key
 from mrag_eval.models._bodies import Body, bodies_of
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._outputs import read_likelihoods, read_replies
@@ -170,7 +170,7 @@ class OfApi(_Service):
     def _connected(self) -> Transport[Body, list[Reply]]:
         if self._transport is None:
             self._transport = Transport(
-                endpoint_of(self._lm, self._state.model),
+                endpoint_of(with_key(self._lm, self._state.model), self._state.model),
                 lambda body: body.content(),
                 self._read,
                 max_in_flight=max(1, self._lm._concurrent),

@@ -34,6 +34,8 @@ _TRAVEL = frozenset(
         "gpu_memory_utilization", "trust_remote_code", "tokenized_requests",
     }
 )  # fmt: skip
+# How a model is reached and let in.
+_OURS = frozenset({"header", "api_key", "api_key_env"})
 
 
 def named_spec(name: str) -> ModelSpec:
@@ -72,12 +74,12 @@ def type_fault(spec: ModelSpec) -> str | None:
 
 def key_variable(spec: ModelSpec) -> str | None:
     """Return the environment variable for the model's key; None if its type is not known to need one."""
-    return spec.api_key_env or key_variable_of(spec.model, needed=True)
+    return key_variable_of(spec.model, {**spec.model_args, "api_key_env": spec.api_key_env}, needed=True)
 
 
 def asked_args(spec: ModelSpec) -> dict[str, Any]:
     """Return the model's arguments that affect its answers, as results may hold them: without secrets and headers."""
-    return {key: value for key, value in spec.model_args.items() if key not in _TRAVEL and key != "header"}
+    return {key: value for key, value in spec.model_args.items() if key not in _TRAVEL | _OURS}
 
 
 def identity(spec: ModelSpec) -> dict[str, Any]:

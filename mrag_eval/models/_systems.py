@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -115,7 +116,8 @@ class RagSystem(AuxModel):
         try:
             found = reply_of(value, self._shape)
         except DataError as fault:
-            refuse_error(plain(value))
+            with suppress(DataError):  # one without an end tells no error
+                refuse_error(plain(value))
             raise HttpFault("shape", fault.message, again=0) from None
         refuse_error(plain(value), read=True)
         text, contexts = storable(found.answer), storable(found.contexts)

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         said_by,
     )
     from mrag_eval.platform._http import Endpoint, Transport, bearer
+    from mrag_eval.platform._http_body import LONGEST_ANSWER
     from mrag_eval.platform._http_faults import (
         BROKEN_AGAIN,
         HttpFault,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
         with_version,
     )
     from mrag_eval.platform._json_text import (
+        DEEPEST,
         JsonFault,
         finite,
         finite_number,
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
         keep_pair,
         keep_secrets_of,
         key_in,
+        key_of,
         key_variable_of,
         names_secret,
     )
@@ -111,7 +114,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform._places import content_of_folder, place_by_content
     from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
     from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
-    from mrag_eval.platform._secrets import HIDDEN, hidden, hide
+    from mrag_eval.platform._secrets import HIDDEN, hidden, hide, is_plain
     from mrag_eval.platform._sharing import Shares, made_once
     from mrag_eval.platform._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
     from mrag_eval.platform._short_texts import kept_for_short_texts

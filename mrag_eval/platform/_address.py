@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from mrag_eval.platform._errors import ConfigError
-from mrag_eval.platform._secrets import HIDDEN, SHORTEST, is_plain, is_stand_in, keep_secret
+from mrag_eval.platform._secrets import HIDDEN, is_plain, keep_secret
 from mrag_eval.platform._template import check_text
 
 # Limits of a host name (RFC 1035, 2.3.4).
@@ -15,10 +14,11 @@ _LONGEST_LABEL, _LONGEST_HOST = 63, 253
 _USERINFO = re.compile(r"(?<=://)([^/?#\s'\"<>]+)@")
 # A parameter that holds a key: key, api_key, X-Amz-Signature, accessToken, but neither tokenizer nor max_tokens.
 _PARAMETER = re.compile(
-    r"(?i)(?<=[?&])(?:[\w.-]*[-_.])?(?:api|access|auth|subscription|private)?"
-    r"(?:key|token|secret|sig|signature|passw(?:or)?d)=([^&#\s'\"<>]*)&?"
+    r"(?i)(?<=[?&#])((?:[\w.-]*[-_.])?(?:api|access|auth|subscription|private)?"
+    r"(?:key|token|secret|sig|signature|passw(?:or)?d|pwd)|pass|pat|code|auth|jwt|session|sid|ticket)"
+    r"=([^&#\s'\"<>]*)&?"
 )
-_LEFT = re.compile(r"[?&]+(?=[#\s'\"<>]|$)")
+_LEFT = re.compile(r"[?&#]+(?=[#\s'\"<>]|$)")
 
 
 def keep_address(text: str) -> str:
@@ -27,18 +27,18 @@ def keep_address(text: str) -> str:
     A secret that texts may contain by chance is hidden only together with its address.
     """
     for written in _USERINFO.findall(text):
-        pair = unquote(written)
-        password = pair.partition(":")[2]
-        if is_stand_in(password):
-            continue
-        if is_plain(password):
+        password = unquote(written).partition(":")[2]
+        if password and is_plain(password):
             keep_secret(f"//{written}@", f"//{HIDDEN}@")
+        elif password:
+            keep_secret(unquote(written))
+        # a user alone may be a token, and is one if it looks like one
+        _keep(written.partition(":")[2] or written)
+    for name, written in _PARAMETER.findall(text):
+        if is_plain(unquote(written)):
+            keep_secret(f"{name}={written}", f"{name}={HIDDEN}")
         else:
-            keep_secret(pair)
-    for written in _secrets_in(text):
-        for secret in (written, unquote(written)):
-            if not is_plain(secret):
-                keep_secret(secret)
+            _keep(written)
     return text
 
 
@@ -51,27 +51,10 @@ def bare_address(text: str) -> str:
     return bare if bare == text else _LEFT.sub("", bare)
 
 
-def check_distinct(secret: str, where: str) -> None:
-    """Raise ConfigError, naming ``where`` it was read, for a secret that texts may contain by chance.
-
-    To hide it would damage them. A stand-in for no key is allowed, as it is not hidden.
-    """
-    if is_plain(secret) and not is_stand_in(secret):
-        raise ConfigError(
-            f"{where} is a short or common word, which could not be told from the same word in a text",
-            f"use one of {SHORTEST} or more characters that is no word, name or number (openssl rand -hex 16); for a "
-            "server that needs none: none",
-        )
-
-
-def _secrets_in(text: str) -> Iterator[str]:
-    """Yield the secrets in the addresses of a text, as they are written there."""
-    for pair in _USERINFO.findall(text):
-        user, _, password = pair.partition(":")
-        # a user alone may be a token, and is one if it looks like one
-        if password or not is_plain(unquote(user)):
-            yield password or user
-    yield from _PARAMETER.findall(text)
+def _keep(written: str) -> None:
+    for secret in (written, unquote(written)):
+        if not is_plain(secret):
+            keep_secret(secret)
 
 
 def address_fault(url: str) -> str | None:
@@ -108,12 +91,9 @@ def address_fault(url: str) -> str | None:
 def check_address(url: str, where: str) -> str:
     """Return an address that is asked, with a password or key in it if there is one.
 
-    Raises ConfigError, naming the setting ``where``, if no request can be sent to it, and for a password or key that
-    texts may contain by chance.
+    Raises ConfigError, naming the setting ``where``, if no request can be sent to it.
     """
     fault = address_fault(url)
     if fault is not None:
         raise ConfigError(f"{where}: the address {fault}", "e.g. http://localhost:8000/v1")
-    for secret in _secrets_in(url):
-        check_distinct(unquote(secret), f"{where}: the password or key in the address")
     return url

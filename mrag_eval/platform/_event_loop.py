@@ -98,10 +98,15 @@ def at_once(work: Mapping[str, Callable[[], T]]) -> dict[str, T]:
 @lru_cache(maxsize=1)
 def _loop(_process: int) -> asyncio.AbstractEventLoop:
     """Return an event loop in a new thread. A forked process lacks that thread and gets another loop."""
+    return new_loop("mrag-eval-http")
+
+
+def new_loop(name: str) -> asyncio.AbstractEventLoop:
+    """Return an event loop that runs in a new thread."""
     import asyncio
 
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="mrag-eval-http", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name=name, daemon=True).start()
     return loop
 
 

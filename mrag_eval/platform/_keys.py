@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
-from mrag_eval.platform._address import check_distinct, keep_address
+from mrag_eval.platform._address import keep_address
 from mrag_eval.platform._errors import ConfigError
-from mrag_eval.platform._secrets import is_plain, is_stand_in, keep_secret
+from mrag_eval.platform._secrets import is_plain, keep_common, keep_secret
+
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
 
 _NAMED = re.compile(
     r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE
@@ -26,17 +32,47 @@ _HEADERS = frozenset({"header", "headers", "default_headers", "extra_headers"})
 _VARIABLES = {"openai": "OPENAI_API_KEY", "local-": "OPENAI_API_KEY", "azure": "AZURE_OPENAI_API_KEY",
               "anthropic": "ANTHROPIC_API_KEY", "textsynth": "TEXTSYNTH_API_SECRET_KEY",
               "watsonx": "WATSONX_API_KEY"}  # fmt: skip
+_HOSTS = {"OPENAI_API_KEY": "api.openai.com", "ANTHROPIC_API_KEY": "api.anthropic.com"}
 _MAY_DO_WITHOUT = ("local-", "watsonx")
 
 
-def key_variable_of(model_type: str, *, needed: bool = False) -> str | None:
-    """Return the environment variable in which a model type looks for its key, None for a type without one.
+def key_variable_of(model_type: str, args: Mapping[str, Any], *, needed: bool = False) -> str | None:
+    """Return the environment variable with the key of a model: the one that its arguments name, else its provider's.
 
-    With ``needed``, None also for a type that may do without a key, as those of local servers do.
+    A provider's key goes to the provider's host alone: None for an address elsewhere, as for a model that has a key or
+    headers of its own. With ``needed``, None also for a type that may do without a key, as local servers do.
     """
-    if needed and model_type.startswith(_MAY_DO_WITHOUT):
+    if args.get("api_key_env"):
+        return str(args["api_key_env"])
+    if args.get("header") or args.get("api_key") or (needed and model_type.startswith(_MAY_DO_WITHOUT)):
         return None
-    return next((variable for start, variable in _VARIABLES.items() if model_type.startswith(start)), None)
+    variable = next((variable for start, variable in _VARIABLES.items() if model_type.startswith(start)), None)
+    host, url = _HOSTS.get(variable or ""), args.get("base_url")
+    return None if host is not None and url and urlsplit(str(url)).hostname != host else variable
+
+
+def key_of(model_type: str, args: Mapping[str, Any], owner: str) -> str | None:
+    """Return the key that is sent with the requests of a model: the one typed, else that in its variable, else None.
+
+    Raises ConfigError, naming the ``owner``, if the variable that its arguments name is not set, and for a key that no
+    request can carry.
+    """
+    if args.get("api_key"):
+        where = f"{owner}: api_key"
+        return keep_key(_carried(str(args["api_key"]), where), where).strip()
+    variable = key_variable_of(model_type, args)
+    if variable is None:
+        host = urlsplit(str(args.get("base_url") or "")).hostname
+        _say_unsent(key_variable_of(model_type, {}), host, bool(args.get("header")))
+        return None
+    return key_in(variable, owner) if args.get("api_key_env") or os.environ.get(variable, "").strip() else None
+
+
+@lru_cache
+def _say_unsent(variable: str | None, host: str | None, own: bool) -> None:
+    """Say once that a provider's key, which is set, does not go to an address of somebody else."""
+    if variable is not None and host is not None and not own and os.environ.get(variable, "").strip():
+        log.info("%s is not sent to %s, which is not its provider's: api_key_env=%s sends it", variable, host, variable)
 
 
 def names_secret(key: str) -> bool:
@@ -47,7 +83,7 @@ def names_secret(key: str) -> bool:
 def key_in(variable: str, owner: str) -> str:
     """Return the key in an environment variable, which is hidden from now on.
 
-    Raises ConfigError, naming the ``owner`` of the key, if the variable is not set, cannot be sent or cannot be hidden.
+    Raises ConfigError, naming the ``owner`` of the key, if the variable is not set or cannot be sent.
     """
     key = os.environ.get(variable, "")
     if not key.strip():
@@ -56,22 +92,25 @@ def key_in(variable: str, owner: str) -> str:
     return keep_key(_carried(key, where), where).strip()
 
 
-def keep_key(value: str, where: str) -> str:
-    """Hide a key from now on, and return it; a stand-in for no key is not hidden.
+def keep_key(value: str, where: str | None, name: str = "api_key") -> str:
+    """Hide a key from now on, and return it.
 
-    Raises ConfigError, naming ``where`` it was read, for one that texts may contain by chance: to hide it would damage
-    them.
+    One that texts may contain by chance (it is short, a word, a number) is hidden only behind ``Bearer`` and behind the
+    ``name`` of its header or setting: elsewhere it would damage them. A line says so, if ``where`` it was read is told.
     """
-    check_distinct(value.strip(), where)
-    keep_secret(value.strip())
+    key = value.strip()
+    if not is_plain(key):
+        keep_secret(key)
+    elif key and keep_common(key, name) and where is not None:
+        log.info("%s is short or a common word: it is hidden behind 'Bearer' and '%s', not in texts", where, name)
     return value
 
 
-def keep_pair(value: str, where: str) -> str:
-    """Hide a token, or a ``USER:PASSWORD``, from now on, and return it; raises ConfigError as :func:`keep_key` does."""
-    password = value.partition(":")[2]
-    keep_key(password or value, where)
-    if not is_stand_in(password):
+def keep_pair(value: str, where: str, name: str = "token") -> str:
+    """Hide a token, or a ``USER:PASSWORD``, from now on, and return it, as :func:`keep_key` does."""
+    user, _, password = value.strip().partition(":")
+    keep_key(password or user, where, name)
+    if not is_plain(value.strip()):
         keep_secret(value.strip())
     return value
 
@@ -84,16 +123,15 @@ def header_has_key(name: str) -> bool:
 def keep_header(name: str, value: str, where: str) -> None:
     """Hide the value of a header, and the key after its scheme (``Bearer``), unless the header is a public one.
 
-    Raises ConfigError, naming ``where`` it was read, for a value that no request can carry, and for a key that texts
-    may contain by chance.
+    Raises ConfigError, naming ``where`` it was read, for a value that no request can carry.
     """
     _carried(value, where)
     scheme, _, key = value.strip().rpartition(" ")
     if name.lower() in _PUBLIC_HEADERS or not key or (not scheme and key.lower() in ("bearer", "basic")):
         return
     if header_has_key(name):
-        keep_pair(_decoded(key), where) if scheme.lower() == "basic" else keep_key(key, where)
-    if not is_plain(value.strip()) and not is_stand_in(key):
+        keep_pair(_decoded(key), where, name) if scheme.lower() == "basic" else keep_key(key, where, name)
+    if not is_plain(value.strip()) and not (is_plain(key) and scheme.lower() in ("bearer", "token")):
         keep_secret(value.strip())
 
 
@@ -101,7 +139,7 @@ def keep_secrets_of(settings: Any, where: str | None = None, key: str = "") -> N
     """Hide every secret in nested settings from now on: by the name of its key, in headers, and in addresses.
 
     With ``where`` the settings are the arguments of a model that will use them: raises ConfigError, naming the key, for
-    a secret that no request can carry, or that texts may contain by chance. Without it such a secret is left alone.
+    a secret that no request can carry.
     """
     if isinstance(settings, Mapping):
         for name, inner in settings.items():
@@ -116,7 +154,7 @@ def keep_secrets_of(settings: Any, where: str | None = None, key: str = "") -> N
             if above.rpartition(".")[2].lower() in _HEADERS:
                 keep_header(name, settings, f"{where} {above} {name}")
             elif names_secret(name):
-                keep_key(settings, f"{where} {key}")
+                keep_key(_carried(settings, f"{where} {key}"), where and f"{where} {key}", name)
         except ConfigError:
             if where is not None:
                 raise

@@ -21,20 +21,17 @@ _VARIED = 5
 # show no vowels.
 _WORD = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+")
 _VOWEL = re.compile(r"[aeiouy]|[^\x00-\x7f]", re.IGNORECASE)
-# What servers that need no key are given for one, and the password with which Milvus is installed. Case and punctuation
-# do not count.
-_NO_KEY = frozenset({
-    "", "anything", "dummy", "dummykey", "empty", "fake", "fakekey", "lmstudio", "local", "milvus", "na", "nokey",
-    "none", "notneeded", "notrequired", "notused", "null", "ollama", "placeholder", "sknokeyrequired", "test",
-    "testkey", "tokenabc123", "unused", "vllm", "x", "xx", "xxx",
-})  # fmt: skip
 
 
 class _Known:
-    """The secrets of this process: every form in which a text may contain one, the longest first, and what is shown."""
+    """The secrets of this process: every form in which a text may contain one, the longest first, and what is shown.
+
+    ``common`` are those that texts may contain by chance, with what they stand behind where they are secrets.
+    """
 
     def __init__(self) -> None:
         self.forms: tuple[tuple[str, str], ...] = ()
+        self.common: dict[tuple[str, str], re.Pattern[str]] = {}
         self._secrets: set[str] = set()
         self._turn = threading.Lock()
 
@@ -48,11 +45,6 @@ class _Known:
 
 
 _KNOWN = _Known()
-
-
-def is_stand_in(secret: str) -> bool:
-    """Return whether a value only fills the place of a key, for a server that needs none."""
-    return re.sub(r"[\W_]", "", secret).lower() in _NO_KEY
 
 
 def is_plain(secret: str) -> bool:
@@ -73,8 +65,20 @@ def keep_secret(secret: str, shown: str = HIDDEN) -> None:
 
     The caller has made sure that no text has it by chance.
     """
-    if not is_stand_in(secret):
+    if secret:
         _KNOWN.add(secret, shown)
+
+
+def keep_common(secret: str, name: str) -> bool:
+    """Hide a secret that texts may contain by chance, behind ``Bearer`` and behind the ``name`` of what it is given as.
+
+    Return whether it was not known before.
+    """
+    if (name, secret) in _KNOWN.common:
+        return False
+    before = rf"(?i:\bbearer\s+|\b{re.escape(name)}[\\\"']*\s*[:=]\s*[\\\"']*(?:(?:bearer|basic)\s+)?)"
+    _KNOWN.common[name, secret] = re.compile(rf"({before}){re.escape(secret)}(?![\w-])")
+    return True
 
 
 def hide(text: str) -> str:
@@ -82,6 +86,9 @@ def hide(text: str) -> str:
     for form, shown in _KNOWN.forms:
         if form in text:
             text = text.replace(form, shown)
+    for (_, secret), place in tuple(_KNOWN.common.items()):
+        if secret in text:
+            text = place.sub(rf"\1{HIDDEN}", text)
     return text
 
 
@@ -90,12 +97,15 @@ def hidden(value: Any, plain: Callable[[Any], Any] | None = None) -> Any:
 
     ``plain`` gives a value that JSON does not know its form in the file, as ``default`` of ``json.dumps`` does.
     """
-    if not _KNOWN.forms:
+    if not (_KNOWN.forms or _KNOWN.common):
         return value
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, dict):
-        return {key: hidden(inner, plain) for key, inner in value.items()}
+        return {
+            key: HIDDEN if isinstance(inner, str) and (key, inner) in _KNOWN.common else hidden(inner, plain)
+            for key, inner in value.items()
+        }
     if isinstance(value, list | tuple):
         return [hidden(inner, plain) for inner in value]
     if plain is None or value is None or isinstance(value, int | float):

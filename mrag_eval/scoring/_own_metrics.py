@@ -180,7 +180,7 @@ def _value(function: Callable[[Scored], Any], name: str, scale: Scale, row: Scor
         value = float(found) if isinstance(found, Real) else None
     except MemoryError:
         raise
-    except Exception as error:  # a function of the user's may raise anything
+    except (Exception, SystemExit) as error:  # a function of the user's may raise anything
         return f"{name}: " + " ".join(f"{type(error).__name__}: {error}".split())[:200]
     if value is None:
         return f"{name} returned {found!r:.40}, which is not a number"

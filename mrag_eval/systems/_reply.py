@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import isnan
 from typing import Any
 
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DEEPEST, LONGEST_ANSWER, DataError
 from mrag_eval.systems._contexts import check_passages
 from mrag_eval.systems._shapes import (
     PASSAGE,
@@ -65,7 +65,7 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
             shape keeps contexts, if it has no others.
     """
     if isinstance(value, str):
-        return SystemReply(value)
+        return SystemReply(_bounded(value))
     if isinstance(value, tuple) and 0 < len(value) <= _PLACED:
         value = SystemReply(*value)
     if isinstance(value, SystemReply):
@@ -96,6 +96,7 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
     if "reply" not in found and completion is None:
         raise DataError(f"the reply has no answer; its keys: {keys}", _PATHS)
     listed = found.get("passages")
+    _bounded(found.get("reply", ""), *(str(part) for item in listed or () for part in item.values()))
     check_passages(listed or (), "the reply, passages")
     usage = row.get("usage")
     return SystemReply(
@@ -104,6 +105,14 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
         usage if isinstance(usage, Mapping) else None,
         completion=completion,
     )
+
+
+def _bounded(answer: str, *contexts: str) -> str:
+    """Return an answer; raise DataError if it is, with its contexts, longer than what a service may send."""
+    size = sum(map(len, (answer, *contexts)))
+    if size > LONGEST_ANSWER:
+        raise DataError(f"the reply has {size:,} characters, more than {LONGEST_ANSWER:,}", "return less text")
+    return answer
 
 
 def _holds_texts(value: Any) -> bool:
@@ -122,24 +131,31 @@ def _stored(item: Mapping[str, Any]) -> dict[str, Any]:
     return {key: float(part) if key == "score" else str(part) for key, part in item.items() if part is not None}
 
 
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it: dictionaries and lists in place of objects that have them, None for no number."""
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON has it: dictionaries and lists in place of objects that have them, None for no number.
+
+    Raises DataError for one that lies deeper in itself than JSON may, as one does that refers to itself.
+    """
+    if depth > DEEPEST:
+        raise DataError(
+            f"the reply is nested in more than {DEEPEST} levels", "return its answer and its contexts alone"
+        )
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [plain(inner, depth + 1) for inner in value]
     if isinstance(value, type):
         return value
     if type(value).__name__ in _MISSING or (isinstance(value, float) and isnan(value)):
         return None
     if callable(listed := getattr(value, "tolist", None)):
         # numpy's arrays and numbers
-        return plain(listed())
+        return plain(listed(), depth + 1)
     if isinstance(value, date | Decimal):
         return str(value)
     dump = next((found for name in _DUMPS if callable(found := getattr(value, name, None))), None)
     if dump is not None:
-        return plain(dump())
-    return plain(vars(value)) if is_dataclass(value) else value
+        return plain(dump(), depth + 1)
+    return plain(vars(value), depth + 1) if is_dataclass(value) else value

@@ -78,7 +78,11 @@ def test_right_addresses(url: str) -> None:
             None,
             "header X-A ends in a newline",
         ),
-        (["--model_args", "model=m,base_url=http://h/v1"], "key\n", "variable OPENAI_API_KEY ends in a newline"),
+        (
+            ["--model_args", "model=m,base_url=http://h/v1,api_key_env=OPENAI_API_KEY"],
+            "key\n",
+            "variable OPENAI_API_KEY ends in a newline",
+        ),
     ],
 )
 def test_the_evaluated_model_is_checked_first(
@@ -116,5 +120,5 @@ def test_a_key_that_no_header_can_carry(
         AuxModel(spec, name="judge", cache=Store(tmp_path / "x.sqlite")).check()
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(ConfigError, match=words):
-        AuxModel(spec.model_copy(update={"api_key_env": None}), name="judge").check()
+        AuxModel(ModelSpec(model="openai-chat-completions", model_args={"model": "m"}), name="judge").check()
     assert server.requests == []

@@ -74,8 +74,8 @@ def small_task(place: Path, **retrieval: Any) -> None:
 
 def flags_of(model: ModelServer, limit: int = 1) -> str:
     return (
-        f"--model local-chat-completions --model_args model=m,base_url={model.url} --apply_chat_template "
-        f"--tasks mine --include_path . --limit {limit} --log_samples"
+        f"--model local-chat-completions --model_args model=m,base_url={model.url},api_key_env=OPENAI_API_KEY "
+        f"--apply_chat_template --tasks mine --include_path . --limit {limit} --log_samples"
     )
 
 
@@ -159,7 +159,9 @@ def test_the_key_of_the_evaluated_model_is_hidden_in_what_it_replies(
     command = f"run {flags_of(model)} --output_path out"
     if by == "header":
         args = {"model": "m", "base_url": model.url, "header": {"Authorization": f"Bearer {KEY}"}}
-        command = command.replace(f"model=m,base_url={model.url}", shlex.quote(json.dumps(args)))
+        command = command.replace(
+            f"model=m,base_url={model.url},api_key_env=OPENAI_API_KEY", shlex.quote(json.dumps(args))
+        )
     screen = process(programs / program, command, OPENAI_API_KEY=KEY if by == "variable" else None)
     assert model.requests[0][1]["Authorization"] == f"Bearer {KEY}"
     # the harness's own command prints the arguments that it was given
@@ -171,7 +173,7 @@ def test_the_key_of_the_evaluated_model_is_hidden_in_what_it_replies(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["engineer", "11111111", "char3gram_recall", "passages", "none", "EMPTY"])
-def test_a_common_word_is_no_key_of_the_evaluated_model(
+def test_a_common_word_is_a_key_of_the_evaluated_model(
     key: str,
     place: Path,
     start: Callable[..., ModelServer],
@@ -182,10 +184,23 @@ def test_a_common_word_is_no_key_of_the_evaluated_model(
     small_task(place)
     monkeypatch.setenv("OPENAI_API_KEY", key)
     screen, codes = run([f"run {flags_of(model)} --output_path out"], capfd)
-    stands_in = key in ("none", "EMPTY")
-    assert codes == [0 if stands_in else 2], screen
-    assert len(model.requests) == stands_in
-    assert stands_in or "variable OPENAI_API_KEY is a short or common word" in screen
+    assert codes == [0], screen
+    assert model.requests[0][1]["Authorization"] == f"Bearer {key}"
+    assert f"Bearer {key}" not in screen + written(place / "out", "*")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["token-abc123", "sk-1234", "a-Typed-key-9f27ab1c44"])
+def test_a_key_that_is_typed_is_sent_and_written_nowhere(
+    key: str, place: Path, start: Callable[..., ModelServer], capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = start()
+    small_task(place)
+    typed = flags_of(model).replace("api_key_env=OPENAI_API_KEY", f"api_key={key}")
+    screen, codes = run([f"run {typed} --output_path out"], capfd)
+    assert codes == [0], screen
+    assert model.requests[0][1]["Authorization"] == f"Bearer {key}"
+    assert key not in screen + written(place / "out", "*")
 
 
 def test_a_rotated_password_of_an_embedder_is_no_other_setting(

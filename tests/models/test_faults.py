@@ -215,7 +215,7 @@ def test_redirect_does_not_carry_the_key_elsewhere(
     monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789")
     elsewhere = start()
     server = start(lambda body, n: Answer(307, "", {"Location": elsewhere.url}))
-    (reply,) = model_of(server).seat().generate(ask("q"))
+    (reply,) = model_of(server, api_key_env="OPENAI_API_KEY").seat().generate(ask("q"))
     assert reply.reason == "rejected"
     assert elsewhere.requests == []
 

@@ -315,7 +315,7 @@ class TestThinking:
                 }
             )
         )  # fmt: skip
-        model = model_of(server, model="anthropic-chat-completions")
+        model = model_of(server, model="anthropic-chat-completions", api_key_env="ANTHROPIC_API_KEY")
         (reply,) = model.seat().generate([[{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]])
         assert (reply.text, reply.thinking, reply.finish_reason) == ("yes", "hm", "end_turn")
         assert (reply.tokens_in, reply.tokens_out) == (5, 2)
@@ -337,7 +337,7 @@ def test_its_own_key(start: Start, model_of: ModelOf, monkeypatch: pytest.Monkey
     monkeypatch.setenv("OPENAI_API_KEY", "everyones-key-0123456789")
     monkeypatch.setenv("SECOND_KEY", "its-own-key-0123456789")
     server = start()
-    model_of(server).seat().generate(ask("a"))
+    model_of(server, api_key_env="OPENAI_API_KEY").seat().generate(ask("a"))
     model_of(server, api_key_env="SECOND_KEY").seat().generate(ask("b"))
     sent = [headers["Authorization"] for _, headers, _ in server.requests]
     assert sent == ["Bearer everyones-key-0123456789", "Bearer its-own-key-0123456789"]

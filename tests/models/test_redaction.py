@@ -124,7 +124,7 @@ def test_failing_auxiliary_model_keeps_the_key(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server = start(lambda body, n: answer)
-    model = model_of(server, store, retries=1)
+    model = model_of(server, store, retries=1, api_key_env="OPENAI_API_KEY")
     replies = model.seat().generate(ask(*(f"q{i}" for i in range(12))))
     assert server.requests[0][1]["Authorization"] == f"Bearer {KEY}"
     assert all(r.error for r in replies)

@@ -60,7 +60,7 @@ class Push:
         if hub_token() is None:
             raise ConfigError("--push: there is no token for the hub", "hf auth login   or set HF_TOKEN")
         for name, spec in load_config().models.items():
-            variable = spec.api_key_env or key_variable_of(spec.model)
+            variable = key_variable_of(spec.model, {**spec.model_args, "api_key_env": spec.api_key_env})
             if variable is not None:
                 # one that is not set, or that texts may contain by chance, is in no row that could be told from others
                 with suppress(ConfigError):

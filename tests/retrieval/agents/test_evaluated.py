@@ -181,7 +181,12 @@ def test_limits_of_the_run_hold_for_its_planner(looped: Path, server: ModelServe
 
 @pytest.fixture
 def command(looped: Path, server: ModelServer) -> list[str]:
-    args = ["--model", "local-chat-completions", "--model_args", f"model=m,base_url={server.url}"]
+    args = [
+        "--model",
+        "local-chat-completions",
+        "--model_args",
+        f"model=m,base_url={server.url},api_key_env=OPENAI_API_KEY",
+    ]
     args += ["--tasks", "looped", "--include_path", str(looped), "--apply_chat_template", "--limit", "3"]
     return ["run", *args, "--metadata", "agent.planner=evaluated", "--log_samples", "--output_path", "out"]
 
