@@ -140,7 +140,7 @@ def configuration_page() -> str:
     from mrag_eval.config import Agent, Judge, Prompt, Retrieval
     from mrag_eval.config._file import FileConfig
     from mrag_eval.datasets import LOADERS, DataBlock
-    from mrag_eval.report.comparison._gate_rules import Rules
+    from mrag_eval.report.comparison._gate_rules import GateRules
 
     parts = [
         "# Configuration\n\n"
@@ -160,7 +160,7 @@ def configuration_page() -> str:
     parts += [
         "## The config file\n\n`$MRAG_CONFIG`, else `./mrag.yaml`, else `~/.config/mrag_eval/config.yaml`.",
         *_section("its keys", FileConfig, "###"),
-        *_section("gate.yaml", Rules),
+        *_section("gate.yaml", GateRules),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -43,7 +43,7 @@ class Body:
         return len(self.prompts)
 
 
-class Place(NamedTuple):
+class InBody(NamedTuple):
     """The place of a request: its body, and its prompt within it."""
 
     body: int
@@ -65,7 +65,7 @@ def replaced(owner: Any, **attributes: Any) -> Iterator[None]:
 
 def bodies_of(
     lm: Any, ask: Callable[[Sequence[Any]], list[Any]], requests: Sequence[Any]
-) -> tuple[list[Body], list[Place]]:
+) -> tuple[list[Body], list[InBody]]:
     """Return the bodies that ``ask``, a method of the harness's own, would send, and the place of each request.
 
     The harness's class tokenises, truncates, groups and batches as ever; only the sending is left out. So each body is
@@ -85,7 +85,7 @@ def bodies_of(
         ctxlens: Sequence[int] | None = None,
         gen_kwargs: Any = None,
         **more: Any,
-    ) -> list[list[Place]]:
+    ) -> list[list[InBody]]:
         places = []
         for start in range(0, len(prompts), lm._batch_size):
             batch = slice(start, start + lm._batch_size)
@@ -103,7 +103,7 @@ def bodies_of(
             key = content_key(_FORMAT, who, generate, told, seen[told])
             seen[told] += 1
             lengths = None if generate or ctxlens is None else ctxlens[batch]
-            places.append([Place(len(bodies), nth) for nth in range(len(prompts[batch]))])
+            places.append([InBody(len(bodies), nth) for nth in range(len(prompts[batch]))])
             bodies.append(Body(key, partial(bytes, made) if room[0] > 0 else content, prompts[batch], lengths))
         return places
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mrag_eval.report.comparison._flips import flips, shown_flips
     from mrag_eval.report.comparison._gate import gate
     from mrag_eval.report.comparison._gate_init import starter_rules
-    from mrag_eval.report.comparison._gate_rules import Check, GateResult, Rules, read_rules
+    from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules, read_rules
     from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
     from mrag_eval.report.exports._export import Options, Sender
     from mrag_eval.report.exports._formats import EXPORTS, export
@@ -58,13 +58,13 @@ __all__ = [
     "Check",
     "Difference",
     "GateResult",
+    "GateRules",
     "LeafResult",
     "Options",
     "Plot",
     "Rejudged",
     "ResultFile",
     "Row",
-    "Rules",
     "Sample",
     "Sender",
     "Table",

@@ -21,7 +21,7 @@ from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._manifest import ManifestEntry
 from mrag_eval.retrieval.saved._settings import fingerprint_of, reranker_identity, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.saved._terms import terms_of
-from mrag_eval.retrieval.sources import Missing, Relevant, Saved, Source, source_for
+from mrag_eval.retrieval.sources import Lacking, Relevant, Saved, Source, source_for
 from mrag_eval.systems import hits_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class TaskRows:
         # rows in a run folder need neither corpus nor models, but those available on this machine are compared
         needed = ["translator"] if self._translates_answers() else []
         needed += ["corpus"] if blocks.judge.relevance.labels != "ids" else []
-        self._missing = Missing(tolerant=folder is not None, needed=needed)
+        self._missing = Lacking(tolerant=folder is not None, needed=needed)
         self.translator: Translator | None = None
         self._source.check(selection.docs, self._missing)
         if "corpus" not in self._missing.names:

@@ -28,7 +28,7 @@ from mrag_eval.judging import (
     verdict_rubric,
 )
 from mrag_eval.judging._rubrics import verdict_prompts
-from mrag_eval.models import Ledger, Reply
+from mrag_eval.models import Ledger, Reply, get
 from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.prompts import builtin_names, defuse, load_template
 from mrag_eval.scoring import JudgedRecord
@@ -301,7 +301,8 @@ def test_repeats_are_seats_of_one_model_with_separate_seeds() -> None:
     repeated = Panel({"j": judge}, repeats=3)  # type: ignore[dict-item]
     (judgement,), ledgers = decided(repeated)
     assert repeated.seats == ("j#1", "j#2", "j#3")
-    assert sorted(judge.seats) == [("j#1", None), ("j#2", 1), ("j#3", 2)]
+    # the seed that is sent, that of the first seat too
+    assert sorted(judge.seats) == [("j#1", 0), ("j#2", 1), ("j#3", 2)]
     assert (judgement.outcome, ledgers["j"].calls) == ("unanimous", 3)
 
 
@@ -348,7 +349,7 @@ def test_models_are_shared_by_the_panels_of_a_process(config: Any) -> None:
     one, two = build_panel(Judge()), build_panel(Judge(repeats=2))
     assert one is not None
     assert two is not None
-    assert one._models["gpt"] is two._models["gpt"]
+    assert {id(seat.model) for _, seat in (*one._seats.values(), *two._seats.values())} == {id(get("gpt"))}
 
 
 @pytest.mark.parametrize(

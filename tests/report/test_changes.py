@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import (
     Changes,
-    Rules,
+    GateRules,
     check_page_url,
     compare,
     comparison_changes,
@@ -36,16 +36,18 @@ from mrag_eval.scoring import METRICS, TASK_MEASURES, needs_of
 from tests.report.runs import row, write_run
 from tests.worlds.changed import METRIC, PLAN, write_changed
 
-RULES = Rules.model_validate({"min_n": 20, "rules": [{"metric": METRIC, "per_pair": {"max_drop": 0.05, "min_n": 20}}]})
+RULES = GateRules.model_validate(
+    {"min_n": 20, "rules": [{"metric": METRIC, "per_pair": {"max_drop": 0.05, "min_n": 20}}]}
+)
 URL = "https://example.org/gate.html"
 
 
-def changes_of(before: Path, after: Path, rules: Rules = RULES) -> Changes:
+def changes_of(before: Path, after: Path, rules: GateRules = RULES) -> Changes:
     return gate_changes(gate([before], [after], rules), [before], [after], rules)
 
 
-def of_metric(metric: str, **rule: Any) -> Rules:
-    return Rules.model_validate({"min_n": 2, "rules": [{"metric": metric, **rule}]})
+def of_metric(metric: str, **rule: Any) -> GateRules:
+    return GateRules.model_validate({"min_n": 2, "rules": [{"metric": metric, **rule}]})
 
 
 @pytest.fixture(scope="module")
@@ -225,15 +227,15 @@ def test_a_failing_check_is_explained_before_a_larger_loss_elsewhere(tmp_path: P
     loose, strict = (
         {"metric": "acc", "task": name, **more} for name, more in (("one", {"max_drop": 0.95}), ("two", {}))
     )
-    found = changes_of(a, b, Rules.model_validate({"min_n": 2, "rules": [loose, strict]}))
+    found = changes_of(a, b, GateRules.model_validate({"min_n": 2, "rules": [loose, strict]}))
     assert where_worse(found).startswith("en, two: 8 of 10 answers lost")
     assert most_telling(found, 1)[0].task == "two"
 
 
 def test_only_the_rows_of_a_rule_are_looked_at(runs: tuple[Path, Path]) -> None:
-    rules = Rules.model_validate({"min_n": 2, "rules": [{"metric": METRIC, "pair": "*->en"}]})
+    rules = GateRules.model_validate({"min_n": 2, "rules": [{"metric": METRIC, "pair": "*->en"}]})
     assert {cell.place for cell in changes_of(*runs, rules).cells} == {"ar->en", "zh->en"}
-    floor = Rules.model_validate({"min_n": 2, "rules": [{"metric": METRIC, "min_score": 0.1}]})
+    floor = GateRules.model_validate({"min_n": 2, "rules": [{"metric": METRIC, "min_score": 0.1}]})
     assert where_worse(changes_of(*runs, floor)) == "No row was compared."
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.report import (
-    Rules,
+    GateRules,
     compare,
     comparison_text,
     gate,
@@ -48,7 +48,7 @@ def written(folder: Path, *, known: bool = True) -> Path:
 @pytest.mark.parametrize("known", [(True, True), (True, False), (False, True), (False, False)])
 def test_a_gate_names_them(tmp_path: Path, rule: dict[str, Any], known: tuple[bool, bool]) -> None:
     runs = [[written(tmp_path / name, known=one)] for name, one in zip("ab", known, strict=True)]
-    rules = Rules.model_validate({"min_n": 2, "rules": [{"metric": "match", **rule}]})
+    rules = GateRules.model_validate({"min_n": 2, "rules": [{"metric": "match", **rule}]})
     result = gate(*runs, rules)
     assert result.checks
     for check in result.checks:
@@ -60,7 +60,7 @@ def test_a_gate_names_them(tmp_path: Path, rule: dict[str, Any], known: tuple[bo
 
 @pytest.mark.parametrize(("floor", "out"), [(0.4, False), (0.6, True)])
 def test_a_gate_says_where_a_floor_is_out_of_reach(tmp_path: Path, floor: float, out: bool) -> None:
-    rules = Rules.model_validate({"min_n": 2, "rules": [{"metric": "match", "min_score": floor}]})
+    rules = GateRules.model_validate({"min_n": 2, "rules": [{"metric": "match", "min_score": floor}]})
     (check,) = gate([written(tmp_path / "a")], [written(tmp_path / "b")], rules).checks
     reached = "; out of reach: first reference in a sentence scores less than the floor in ko 50.0"
     assert check.limited == f"ko: {WHY}{reached if out else ''}"

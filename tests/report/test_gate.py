@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import (
     GateResult,
-    Rules,
+    GateRules,
     gate,
     gate_lines,
     gate_markdown,
@@ -31,8 +31,8 @@ from tests.report.runs import row, write_run
 from tests.tables import single_spaced
 
 
-def rules(*given: Mapping[str, Any], **top: Any) -> Rules:
-    return Rules.model_validate({"min_n": 20, **top, "rules": list(given)})
+def rules(*given: Mapping[str, Any], **top: Any) -> GateRules:
+    return GateRules.model_validate({"min_n": 20, **top, "rules": list(given)})
 
 
 def runs(

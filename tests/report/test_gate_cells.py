@@ -14,7 +14,7 @@ import mrag_eval
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import (
     GateResult,
-    Rules,
+    GateRules,
     gate,
     gate_changes,
     gate_lines,
@@ -44,11 +44,11 @@ def rows_of(wrong: bool, *, cells: Mapping[str, str] | None = None, by: str = BY
     return made
 
 
-def rules(**rule: Any) -> Rules:
-    return Rules.model_validate({"min_n": 20, "rules": [{"metric": "acc", "max_drop": 0.3, **rule}]})
+def rules(**rule: Any) -> GateRules:
+    return GateRules.model_validate({"min_n": 20, "rules": [{"metric": "acc", "max_drop": 0.3, **rule}]})
 
 
-def gated(folder: Path, before: Sequence[Any], after: Sequence[Any], found: Rules) -> GateResult:
+def gated(folder: Path, before: Sequence[Any], after: Sequence[Any], found: GateRules) -> GateResult:
     a, b = write_run(folder / "a", {"qa": before}), write_run(folder / "b", {"qa": after})
     return gate([a], [b], found)
 
@@ -178,7 +178,7 @@ def test_every_breakdown_of_the_results_can_be_guarded(tmp_path: Path) -> None:
     by = leaf.scores.metrics["match_unicode"].by
     assert {"shop", "context_pair", "query_lang"} <= {*by}
     for name, cells in by.items():
-        asked = Rules.model_validate({"rules": [{"metric": "match_unicode", "per": {name: {"min_n": 2}}}]})
+        asked = GateRules.model_validate({"rules": [{"metric": "match_unicode", "per": {name: {"min_n": 2}}}]})
         result = gate([tmp_path / "out"], [tmp_path / "out"], asked)
         assert [check.language for check in result.checks[1:]] == [*cells]
         assert [check.n for check in result.checks[1:]] == [cell.n for cell in cells.values()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import Check, Rules, gate, write_baseline
+from mrag_eval.report import Check, GateRules, gate, write_baseline
 from tests.report.runs import row, write_run
 
 # Rows of each of two tasks, with how many of them are right, and how many have no score.
@@ -42,7 +42,7 @@ def _mean(values: list[float | None]) -> float:
 
 def checks(before: Path, after: Path, **rule: Any) -> list[Check]:
     given = {"metric": "acc", "task": "qa", "min_score": 0.0001, "max_drop": 0.05, "max_unpaired": 0.5, **rule}
-    return list(gate([before], [after], Rules.model_validate({"min_n": 2, "rules": [given]})).checks)
+    return list(gate([before], [after], GateRules.model_validate({"min_n": 2, "rules": [given]})).checks)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrag_eval.report import GateResult, Rules, gate
+from mrag_eval.report import GateResult, GateRules, gate
 from tests.report.runs import row, write_run
 
 METRICS = {"acc": 0.0, "f1": 0.0, "option_unread": 1.0}
@@ -39,7 +39,7 @@ def world(rng: np.random.Generator, folder: Path, lost: float) -> tuple[Path, Pa
     return write_run(folder / "a", tasks), write_run(folder / "b", wrong)
 
 
-def some_rules(rng: np.random.Generator) -> Rules:
+def some_rules(rng: np.random.Generator) -> GateRules:
     """Return a random file of rules that compare, some of them such that nothing could fail them."""
     made = []
     for _ in range(rng.integers(1, 8)):
@@ -59,7 +59,7 @@ def some_rules(rng: np.random.Generator) -> Rules:
             if rng.random() < chance:
                 rule[key] = values[int(rng.integers(len(values)))]
         made.append(rule)
-    return Rules.model_validate(
+    return GateRules.model_validate(
         {
             "rules": made,
             "min_n": int(rng.choice([2, 20, 100])),

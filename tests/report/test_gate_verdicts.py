@@ -15,7 +15,7 @@ from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import (
     Check,
     GateResult,
-    Rules,
+    GateRules,
     compare,
     gate,
     gate_changes,
@@ -29,8 +29,8 @@ from mrag_eval.report import (
 from tests.report.runs import row, write_run
 
 
-def rules(*given: Mapping[str, Any], **top: Any) -> Rules:
-    return Rules.model_validate({"min_n": 20, **top, "rules": [{"metric": "acc", **rule} for rule in given]})
+def rules(*given: Mapping[str, Any], **top: Any) -> GateRules:
+    return GateRules.model_validate({"min_n": 20, **top, "rules": [{"metric": "acc", **rule} for rule in given]})
 
 
 def two(tmp_path: Path, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> tuple[Path, Path]:

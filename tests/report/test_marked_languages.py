@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.platform import DataError
-from mrag_eval.report import Rules, compare, comparison_text, gate, gate_lines, gate_markdown, write_baseline
+from mrag_eval.report import GateRules, compare, comparison_text, gate, gate_lines, gate_markdown, write_baseline
 from tests.report.runs import row, write_run
 
 FAILED = [{"stage": "answer", "model": "m", "reason": "timeout"}]
@@ -49,7 +49,7 @@ def test_a_gate_marks_a_language(
     if kept == "baseline file":
         write_baseline([first], tmp_path / "base.json")
         first = tmp_path / "base.json"
-    rules = Rules.model_validate({"min_n": 2, "rules": [{"metric": "acc", "max_unpaired": 0.5, **RULES[rule]}]})
+    rules = GateRules.model_validate({"min_n": 2, "rules": [{"metric": "acc", "max_unpaired": 0.5, **RULES[rule]}]})
     result = gate([first], [second], rules)
     if rule == "floor":
         where = [one for one in where if "candidate" in one]

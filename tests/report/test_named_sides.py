@@ -12,10 +12,10 @@ import pytest
 from mrag_eval.config import package_versions
 from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.platform import DataError
-from mrag_eval.report import Rules, compare, comparison_text, gate, gate_lines, gate_markdown, junit, write_baseline
+from mrag_eval.report import GateRules, compare, comparison_text, gate, gate_lines, gate_markdown, junit, write_baseline
 from tests.report.runs import row, write_run
 
-RULES = Rules.model_validate({"min_n": 2, "rules": [{"metric": "acc", "max_drop": 0.5}]})
+RULES = GateRules.model_validate({"min_n": 2, "rules": [{"metric": "acc", "max_drop": 0.5}]})
 
 
 def written(folder: Path, role: str, values: Mapping[str, Any], *tasks: str) -> Path:

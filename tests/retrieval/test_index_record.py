@@ -13,7 +13,7 @@ from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.report import TaskConfig
 from mrag_eval.retrieval._corpora import index_record
-from mrag_eval.retrieval.sources import Missing, source_for
+from mrag_eval.retrieval.sources import Lacking, source_for
 from mrag_eval.retrievers import Document, Edition, build_index
 
 ROWS = [RagDoc("q", "Where?", "en")]
@@ -23,7 +23,7 @@ def told(**block: Any) -> dict[str, Any] | None:
     published = Published({"all": {"q": ()}}, {}) if block.get("corpus") == "published" else None
     benchmark = Benchmark("test", ROWS, [Passage("p", "en", "text")], published=published)
     source = source_for(validated(Retrieval, {"mode": "all", **block}, "test"), benchmark)
-    source.check(ROWS, Missing())
+    source.check(ROWS, Lacking())
     return source.record().get("index")
 
 

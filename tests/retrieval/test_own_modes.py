@@ -21,7 +21,7 @@ from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import open_index
 from mrag_eval.retrieval._pipeline import as_shown
 from mrag_eval.retrieval.agents._seats import Agents
-from mrag_eval.retrieval.sources import Missing, source_for
+from mrag_eval.retrieval.sources import Lacking, source_for
 from tests.retrieval.agents.scripted import Asked, ScriptedAgent, enough, plan
 from tests.retrieval.test_own_retriever import task_with
 from tests.worlds.small import LANGS, TOPICS
@@ -101,7 +101,7 @@ def found_by(bench: Benchmark, translator: Translator | None, **block: Any) -> l
     retrieval = validated(Retrieval, {"k": 2, "depth": 4, **block}, "retrieval")
     source = source_for(retrieval, bench, Agent(k=2, max_rounds=2), use_cache=False)
     docs = source.select(bench.docs).docs
-    source.check(docs, Missing())
+    source.check(docs, Lacking())
     used = translator if retrieval.translates else None
     return as_shown(source.retrieve(docs, used), docs, retrieval, used, source)
 

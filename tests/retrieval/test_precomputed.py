@@ -19,7 +19,7 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import read_run, retrieve
 from mrag_eval.retrieval._texts import passages_by_id
-from mrag_eval.retrieval.sources import Missing, source_for
+from mrag_eval.retrieval.sources import Lacking, source_for
 from mrag_eval.retrievers import build_index
 from tests.task.test_hook import run as run_task
 from tests.worlds.small import BASE, write_task
@@ -210,7 +210,7 @@ def test_settings_of_a_search_have_no_meaning(changes: dict[str, Any], message: 
 
 def test_missing_inputs_are_reported_before_anything_runs(benchmark_: Benchmark, tmp_path: Path) -> None:
     def check(settings: Retrieval, corpus: list[Passage] | None) -> None:
-        source_for(settings, replace(benchmark_, corpus=corpus)).check(benchmark_.docs, Missing())
+        source_for(settings, replace(benchmark_, corpus=corpus)).check(benchmark_.docs, Lacking())
 
     with pytest.raises(DataError, match="there is no file"):
         check(block(tmp_path / "none.trec"), benchmark_.corpus)
@@ -227,7 +227,7 @@ def test_results_say_which_run_it_was(benchmark_: Benchmark, tmp_path: Path) -> 
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     told = {"kind": "precomputed", "sha256": digest, "tag": "system"}
     source = source_for(block(path), benchmark_)
-    source.check(benchmark_.docs, Missing())
+    source.check(benchmark_.docs, Lacking())
     assert source.record() == {"index": told}
     assert read_run(write(tmp_path, f"{LINES}q-bakery-fr Q0 bakery-fr 0 3 other\n")).tag is None
 

@@ -15,7 +15,7 @@ from mrag_eval.datasets import Benchmark
 from mrag_eval.platform import ConfigError, DataError, MragError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._corpora import index_record
-from mrag_eval.retrieval.sources import Missing, source_for
+from mrag_eval.retrieval.sources import Lacking, source_for
 from mrag_eval.retrievers import build_index, import_vectors
 from tests.worlds.hub_server import serving
 from tests.worlds.vectors import write_table
@@ -89,7 +89,7 @@ def test_a_dataset_of_the_hub_is_named_by_its_commit(
         assert _best(corpus, "hub:JRQi/MKQA-emb", ROWS[:2]) == ["p0", "p1"]
         block = {"mode": "all", "corpus": str(corpus), "query_vectors": "hub:JRQi/MKQA-emb"}
         source = source_for(validated(Retrieval, block, "test"), Benchmark("test", ROWS[:2]))
-        source.check(ROWS[:2], Missing())
+        source.check(ROWS[:2], Lacking())
     record = source.record()["index"]
     assert record["query_vectors"] == {"source": "hub:JRQi/MKQA-emb", "revision": sha}
 

@@ -17,7 +17,7 @@ from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.platform import CorpusError
 from mrag_eval.retrieval import retrieve
 from mrag_eval.retrieval._texts import passages_by_id
-from mrag_eval.retrieval.sources import Missing, source_for
+from mrag_eval.retrieval.sources import Lacking, source_for
 from mrag_eval.retrievers import build_index
 from mrag_eval.retrievers.embedding._api_embeddings import ApiEmbedder
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Parameters
@@ -118,14 +118,14 @@ def test_a_task_finds_the_shards_that_its_search_will_find(
     assert matching_languages(asked, held) == found
     if found:
         assert set(index.resolve([asked])) == found
-        source_for(retrieval, Benchmark("test", docs)).check(docs, Missing())
-        source_for(Retrieval(mode="qlang"), Benchmark("test", docs, corpus)).check(docs, Missing())
+        source_for(retrieval, Benchmark("test", docs)).check(docs, Lacking())
+        source_for(Retrieval(mode="qlang"), Benchmark("test", docs, corpus)).check(docs, Lacking())
         return
     with pytest.raises(CorpusError, match="has no"):
         index.resolve([asked])
     for block, passages in ((retrieval, None), (Retrieval(mode="qlang"), corpus)):
         with pytest.raises(CorpusError, match="has no"):
-            source_for(block, Benchmark("test", docs, passages)).check(docs, Missing())
+            source_for(block, Benchmark("test", docs, passages)).check(docs, Lacking())
 
 
 def test_the_texts_of_a_whole_ranking_can_be_read(benchmark_: Benchmark) -> None:

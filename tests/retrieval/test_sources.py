@@ -19,7 +19,7 @@ from mrag_eval.core import Hit, Passage, RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval.sources import Missing, Setup, Source, source_for
+from mrag_eval.retrieval.sources import Lacking, Setup, Source, source_for
 from tests.task.test_hook import run
 from tests.worlds.small import BASE, write_task
 
@@ -94,7 +94,7 @@ def test_every_refusal_names_the_key_or_an_alternative(mode: str) -> None:
 
 
 def test_missing_settings_are_noted_where_rows_come_from_a_folder() -> None:
-    missing = Missing(tolerant=True, needed=["translator"])
+    missing = Lacking(tolerant=True, needed=["translator"])
     with missing.allowed("corpus"):
         raise CorpusError("no index")
     with missing.allowed("agent.planner", "agent.critic"):
@@ -104,7 +104,7 @@ def test_missing_settings_are_noted_where_rows_come_from_a_folder() -> None:
         raise ConfigError("no translator")
     with pytest.raises(DataError), missing.allowed("corpus"):
         raise DataError("a damaged file is damaged everywhere")
-    with pytest.raises(CorpusError), Missing().allowed("corpus"):
+    with pytest.raises(CorpusError), Lacking().allowed("corpus"):
         raise CorpusError("no index")
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mrag_eval.core import Claim, ClaimVerdict, Span
 from mrag_eval.models.grounding._checker import Asked
-from mrag_eval.models.grounding._pairs import PairClassifier, Read, WindowPair
+from mrag_eval.models.grounding._pairs import PairClassifier, WindowPair, WindowRead
 
 # What a label says of a claim, in the order in which labels are read. The first that a window has counts.
 _SAYS: Mapping[str, ClaimVerdict] = {
@@ -39,14 +39,14 @@ class EntailmentClassifier(PairClassifier):
     def pieces(self, asked: Asked, most: int) -> Sequence[Span]:
         return asked.claims
 
-    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
-        return Read(pair, probabilities[self._numbers])
+    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> WindowRead:
+        return WindowRead(pair, probabilities[self._numbers])
 
-    def found(self, asked: Asked, read: Sequence[Read]) -> tuple[Claim, ...]:
+    def found(self, asked: Asked, read: Sequence[WindowRead]) -> tuple[Claim, ...]:
         return tuple(_claim(claim, [one for one in read if one.pair.start == claim.start]) for claim in asked.claims)
 
 
-def _claim(claim: Span, read: Sequence[Read]) -> Claim:
+def _claim(claim: Span, read: Sequence[WindowRead]) -> Claim:
     said = min(int(one.probabilities.argmax()) for one in read)
     verdict = list(_SAYS.values())[said]
     # the first passage of those that are equally likely

@@ -43,7 +43,7 @@ class WindowPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class WindowRead:
     """What the model gives for a pair: its probabilities by label, of a text or of each token of the piece.
 
     ``offsets`` are the spans of these tokens in the piece.
@@ -117,11 +117,11 @@ class PairClassifier(ABC):
         return "", ""
 
     @abstractmethod
-    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
+    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> WindowRead:
         """Return what is read of a pair."""
 
     @abstractmethod
-    def found(self, asked: Asked, read: Sequence[Read]) -> tuple[Claim, ...]:
+    def found(self, asked: Asked, read: Sequence[WindowRead]) -> tuple[Claim, ...]:
         """Return the verdicts on the claims of an answer, from all of its pairs."""
 
     def findings(self, asked: Sequence[Asked]) -> list[tuple[Claim, ...] | str]:
@@ -129,7 +129,7 @@ class PairClassifier(ABC):
         texts = dict.fromkeys(passage for one in asked for passage in one.passages)
         offsets = dict(zip(texts, map(self.offsets, texts), strict=True))
         pairs = [pair for row, one in enumerate(asked) for pair in self._pairs(row, one, offsets, faults)]
-        reads: dict[int, list[Read]] = {}
+        reads: dict[int, list[WindowRead]] = {}
         for read in self._reads(pairs, faults):
             reads.setdefault(read.pair.row, []).append(read)
         faults |= {row: _NO_TEXT for row in range(len(asked)) if row not in faults and row not in reads}
@@ -162,7 +162,7 @@ class PairClassifier(ABC):
                 for start, end in windows(offsets[passage], self._longest - taken - size):
                     yield WindowPair(row, place, span.start, (before + passage[start:end] + after, piece))
 
-    def _reads(self, pairs: Sequence[WindowPair], faults: dict[int, str]) -> Iterator[Read]:
+    def _reads(self, pairs: Sequence[WindowPair], faults: dict[int, str]) -> Iterator[WindowRead]:
         import torch
 
         if not pairs:

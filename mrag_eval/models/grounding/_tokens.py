@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mrag_eval.config import Grounded
 from mrag_eval.core import Claim, Span
 from mrag_eval.models.grounding._checker import Asked
-from mrag_eval.models.grounding._pairs import PairClassifier, Read, WindowPair
+from mrag_eval.models.grounding._pairs import PairClassifier, WindowPair, WindowRead
 
 # Names of labels: a negation or none, and a word for support or for its lack.
 _SUPPORT = "support(?:ed)?|ground(?:ed)?|faithful|consistent|factual|entailed|attributed"
@@ -64,12 +64,12 @@ class TokenClassifier(PairClassifier):
         question = asked.question[: kept[-1][1]] if kept else ""
         return self._block.around(question)
 
-    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> Read:
+    def read(self, pair: WindowPair, encoding: Any, probabilities: NDArray[np.float64]) -> WindowRead:
         own = [place for place, part in enumerate(encoding.sequence_ids) if part == 1]
-        return Read(pair, probabilities[own, self._numbers[0]], [encoding.offsets[place] for place in own])
+        return WindowRead(pair, probabilities[own, self._numbers[0]], [encoding.offsets[place] for place in own])
 
-    def found(self, asked: Asked, read: Sequence[Read]) -> tuple[Claim, ...]:
-        pieces: dict[int, list[Read]] = {}
+    def found(self, asked: Asked, read: Sequence[WindowRead]) -> tuple[Claim, ...]:
+        pieces: dict[int, list[WindowRead]] = {}
         for one in read:
             pieces.setdefault(one.pair.start, []).append(one)
         claims = {}

@@ -15,7 +15,7 @@ from mrag_eval.platform import Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, Changes
 from mrag_eval.report.comparison._compare import Comparison, cell_in, is_of
-from mrag_eval.report.comparison._gate_rules import Check, GateResult, Rules
+from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -60,7 +60,7 @@ def gate_changes(
     result: GateResult,
     baseline: Sequence[Path],
     candidate: Sequence[Path],
-    rules: Rules,
+    rules: GateRules,
     *,
     model: str | None = None,
     baseline_model: str | None = None,

@@ -100,7 +100,7 @@ class Comparison:
         return asdict(self)
 
 
-class Asked(NamedTuple):
+class Contrast(NamedTuple):
     """A difference to look at: the rows, the metric, and what they are of, if not of all.
 
     ``place`` is that of its test among those of its task and metric. Without ``tested``, it has an interval alone.
@@ -259,7 +259,7 @@ def compare(
     notes += [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []
-    parts: list[Asked] = []
+    parts: list[Contrast] = []
     with Wait("comparing runs", len(both), "tasks") as wait:
         for task, other in wait.over(both.items()):
             pair = paired(a[task], b[other], differs)
@@ -290,15 +290,15 @@ def compare(
     return Comparison(tuple(found), (*notes, *lacking), differing, equivalent, names, left_out)
 
 
-def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Asked]:
+def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Contrast]:
     """Yield what is looked at of a metric: all rows, languages, and of a tested one pairs and their two kinds."""
     from mrag_eval.metrics import Place
 
     of = rows.task, metric
-    yield Asked(rows, metric, None, Place(of), tested)
+    yield Contrast(rows, metric, None, Place(of), tested)
     if len(rows.languages) > 1:
         for language in rows.languages:
-            yield Asked(rows.of_language(language), metric, language, Place(of, language), tested)
+            yield Contrast(rows.of_language(language), metric, language, Place(of, language), tested)
     pairs = rows.cells(PAIR) if tested else ()
     if len(pairs) < 2:
         return
@@ -307,12 +307,12 @@ def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Asked]:
         own, language = rows.of_cell(PAIR, name), name.partition("->")[0]
         # a pair that holds all rows of its language is the language
         if len(own.first) < sizes.get(language, 0):
-            yield Asked(own, metric, name, Place(of, language, name))
+            yield Contrast(own, metric, name, Place(of, language, name))
     kinds = {name: same_language(*name.split("->", 1)) for name in pairs}
     for kind, same in (("same language", True), ("cross language", False)):
         names = [name for name in pairs if kinds[name] is same]
         if 0 < len(names) < len(pairs):
-            yield Asked(rows.of_cells(PAIR, names), metric, kind, Place(of, "", kind))
+            yield Contrast(rows.of_cells(PAIR, names), metric, kind, Place(of, "", kind))
 
 
 def _names(
@@ -339,7 +339,7 @@ def compare_tasks(
     runs = read_runs_or_baseline([run])
     both = list(combinations(tasks, 2))
     rows = [paired(runs[a], runs[b], [EVERYTHING]).of_rows(only) for a, b in both]
-    return dict(zip(both, differences_of([Asked(pair, metric) for pair in rows], seed=seed)[0], strict=True))
+    return dict(zip(both, differences_of([Contrast(pair, metric) for pair in rows], seed=seed)[0], strict=True))
 
 
 def headline(runs: Sequence[SampleSet], scored: Sequence[str]) -> list[str]:
@@ -460,7 +460,7 @@ def _part(first: str | None, second: str | None) -> str | None:
 
 
 def differences_of(
-    parts: Sequence[Asked], equivalent: float | None = None, seed: int = 0
+    parts: Sequence[Contrast], equivalent: float | None = None, seed: int = 0
 ) -> tuple[list[Difference], int]:
     """Return the differences of rows, metrics and languages, those that are tested as one family, and how many pairs of
     languages were left out, as no difference of theirs could be shown.

@@ -15,7 +15,7 @@ from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, other_versions, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.comparison._gate_rules import Check, GateResult, Guard, Rule, Rules, Side, check_bounds
+from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules, Guard, Rule, Side, check_bounds
 from mrag_eval.report.comparison._gate_verdicts import (
     RuleTest,
     bounded,
@@ -41,7 +41,7 @@ ANSWERED_BY = "answered_by"
 def gate(
     baseline: Sequence[Path],
     candidate: Sequence[Path],
-    rules: Rules,
+    rules: GateRules,
     *,
     pinned: Sequence[Path] = (),
     model: str | None = None,
@@ -127,7 +127,7 @@ def _without_rule(looked_at: Sequence[tuple[Rule, str]], before: Runs, after: Ru
     return out
 
 
-def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) -> list[Check | RuleTest]:
+def _apply(rule: Rule, rules: GateRules, sides: Mapping[Side, Runs], after: Runs) -> list[Check | RuleTest]:
     """Return the checks of a rule: floor and ceiling, and tests against each baseline."""
     known = {**sides["baseline"], **after} if rule.limits_drop else after
     named = sorted(task for task in known if _matches(rule.task, known[task]))
@@ -157,7 +157,7 @@ def _apply(rule: Rule, rules: Rules, sides: Mapping[Side, Runs], after: Runs) ->
 def _held(
     bounds: Rule | Guard,
     rule: Rule,
-    rules: Rules,
+    rules: GateRules,
     whole: Check,
     rows: Sequence[tuple[str, ScoredRow]],
     after: Runs,
@@ -193,7 +193,7 @@ def _named_cells(rule: Rule, by: str, guard: Guard, known: Sequence[str]) -> lis
 
 
 def _compared(
-    rule: Rule, rules: Rules, blank: Check, named: Sequence[str], before: Runs, after: Runs
+    rule: Rule, rules: GateRules, blank: Check, named: Sequence[str], before: Runs, after: Runs
 ) -> list[Check | RuleTest]:
     pairs: list[PairedRows] = []
     for task in named:

@@ -126,7 +126,7 @@ class Rule(Block):
         return self
 
 
-class Rules(Block):
+class GateRules(Block):
     """The rules file.
 
     ``correction`` is over all tests of the gate: ``holm`` bounds the chance of any false alarm by ``alpha``, which
@@ -144,7 +144,7 @@ class Rules(Block):
     seed: int = Field(default=0, ge=0)
 
 
-def check_bounds(rules: Rules) -> None:
+def check_bounds(rules: GateRules) -> None:
     """Raise ConfigError for a bound that no difference or score of its metric can cross, naming the likely value.
 
     Metrics are known once the runs are read: a user's own come with them.
@@ -174,10 +174,10 @@ def beyond(key: str, value: float, metric: str) -> ConfigError:
     )
 
 
-def read_rules(path: Path) -> Rules:
+def read_rules(path: Path) -> GateRules:
     """Return the validated rules file. Raise ConfigError naming the file and the key."""
     content = read_yaml(path, "correct it; docs/gate.md shows a file of rules")
-    return validated(Rules, content, str(path), joint=", ")
+    return validated(GateRules, content, str(path), joint=", ")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from mrag_eval.report.comparison._compare import PairedRows, cell_of
-from mrag_eval.report.comparison._gate_rules import Check, Rule, Rules, Worst
+from mrag_eval.report.comparison._gate_rules import Check, GateRules, Rule, Worst
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import nearer_zero_is_better, scale_of
 
@@ -179,7 +179,7 @@ class RuleTest:
         return tuple(replace(_as_measured(_filled(cell), self.tasks), place=self.place) for cell in self.cells)
 
 
-def verdicts(asked: Sequence[RuleTest], rules: Rules) -> tuple[list[Check | None], int]:
+def verdicts(asked: Sequence[RuleTest], rules: GateRules) -> tuple[list[Check | None], int]:
     """Return the checks with their verdicts, tested as one family, and the number of tests.
 
     None stands for a pair of languages of too few rows to fail, which is left out.
@@ -206,7 +206,7 @@ def verdicts(asked: Sequence[RuleTest], rules: Rules) -> tuple[list[Check | None
 
 
 def _decided(
-    asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: Rules
+    asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[MarginTest] | None, rules: GateRules
 ) -> Check:
     """Return the check with its verdict: a drop that is shown comes first, then what keeps the rule from passing."""
     rule, cell = asked.rule, asked.measured[0]
@@ -361,7 +361,7 @@ def _caution(test: MarginTest) -> str | None:
     return f"exact from {EXACT_FROM} {word} on: {test.units} may contain none that change a lot"
 
 
-def bounded(rule: Rule, rules: Rules, check: Check, rows: Sequence[ScoredRow], tasks: Sequence[str] = ()) -> Check:
+def bounded(rule: Rule, rules: GateRules, check: Check, rows: Sequence[ScoredRow], tasks: Sequence[str] = ()) -> Check:
     """Return the check of the candidate's score, as measured, against a floor or a ceiling.
 
     ``tasks`` has the task of each row if the score is the plain mean of several tasks' scores.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mrag_eval.core import p_text
 from mrag_eval.report._table import Cell, Row, Table
-from mrag_eval.report.comparison._compare import Asked, PairedRows, differences_of
+from mrag_eval.report.comparison._compare import Contrast, PairedRows, differences_of
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._runs import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -114,7 +114,7 @@ def _margin(column: Column, sides: _Sides) -> tuple[Cell, str]:
         cell = Cell(_points(found.value), found.reason, _points(found.low), _points(found.high), n)
         return cell, f"{n} pairs, {found.method}"
     pair = PairedRows(column.name, sides.theirs, sides.ours, (0, 0))
-    one = differences_of([Asked(pair, _METRIC)])[0][0]
+    one = differences_of([Contrast(pair, _METRIC)])[0][0]
     cell = Cell(_points(one.difference), one.reason, _points(one.low), _points(one.high), n)
     p_value = "no test possible" if one.p_value is None else f"p {p_text(one.p_value)}"
     return cell, f"{n} pairs, {p_value} ({one.method})"

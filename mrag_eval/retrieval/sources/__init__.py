@@ -2,6 +2,6 @@
 
 from mrag_eval.retrieval.sources._choose import source_for
 from mrag_eval.retrieval.sources._saved import Saved
-from mrag_eval.retrieval.sources._source import Missing, Relevant, Setup, Source
+from mrag_eval.retrieval.sources._source import Lacking, Relevant, Setup, Source
 
-__all__ = ["Missing", "Relevant", "Saved", "Setup", "Source", "source_for"]
+__all__ = ["Lacking", "Relevant", "Saved", "Setup", "Source", "source_for"]

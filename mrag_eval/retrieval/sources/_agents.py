@@ -12,7 +12,7 @@ from mrag_eval.retrieval._own_index import OwnIndex
 from mrag_eval.retrieval.agents._loop import check_fixed_scope, retrieve_by_agents
 from mrag_eval.retrieval.agents._seats import Agents, agents_for
 from mrag_eval.retrieval.sources._index import IndexSearch
-from mrag_eval.retrieval.sources._source import Missing, Setup
+from mrag_eval.retrieval.sources._source import Lacking, Setup
 
 
 class AgentLoop(IndexSearch):
@@ -22,7 +22,7 @@ class AgentLoop(IndexSearch):
         super().__init__(setup)
         self._agents: Agents | None = None
 
-    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+    def check(self, docs: Sequence[RagDoc], missing: Lacking) -> None:
         """Raise if corpus, planner or critic are missing, or a language of the pool."""
         super().check(docs, missing)
         agent = self._setup.agent

@@ -12,7 +12,7 @@ from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageTable
 from mrag_eval.retrieval.sources._ctxs_file import ContextsLine, CtxsFile, form_of_question, forms_of, read_ctxs
 from mrag_eval.retrieval.sources._lists import Lists, warn_of_missing
-from mrag_eval.retrieval.sources._source import Missing, Setup
+from mrag_eval.retrieval.sources._source import Lacking, Setup
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -21,7 +21,7 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 class CtxsRun(Lists):
     """Return the lists and texts of a file whose lines name rows by id or by question."""
 
-    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+    def check(self, docs: Sequence[RagDoc], missing: Lacking) -> None:
         """Raise if the file cannot be read, or belongs to other rows."""
         with missing.allowed("corpus"):
             file = self._file()

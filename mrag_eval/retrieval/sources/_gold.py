@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mrag_eval import models
-from mrag_eval.config import Given, Retrieval
+from mrag_eval.config import GivenPassages, Retrieval
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
 from mrag_eval.datasets import Held
 from mrag_eval.platform import DataError
@@ -16,7 +16,7 @@ from mrag_eval.retrieval._plan import RowPlan, Selection, query_text, scope_of
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval.sources._given import given_passages
 from mrag_eval.retrieval.sources._index import IndexSearch
-from mrag_eval.retrieval.sources._source import Missing, Setup
+from mrag_eval.retrieval.sources._source import Lacking, Setup
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
@@ -35,7 +35,7 @@ class GoldPassages(IndexSearch):
         """Return whether all rows come with their passages."""
         return all(map(_brings_gold, docs))
 
-    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+    def check(self, docs: Sequence[RagDoc], missing: Lacking) -> None:
         """Raise if there is no corpus for the rows that come without their passages."""
         others = [doc for doc in docs if not _brings_gold(doc)]
         if others:
@@ -84,7 +84,7 @@ def _brings_gold(doc: RagDoc) -> bool:
 
 def _gold_from_row(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
     """Return the first ``k`` supporting passages that come with the row; all of them are the ranking, in its order."""
-    gold = retrieval.model_copy(update={"given": Given(subset="gold")})
+    gold = retrieval.model_copy(update={"given": GivenPassages(subset="gold")})
     hits = given_passages(doc, gold)
     return Retrieved(hits[: retrieval.k], tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
 

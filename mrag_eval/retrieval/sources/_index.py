@@ -23,7 +23,7 @@ from mrag_eval.retrieval._plan import RowPlan, Selection, askers, plan_rows, ref
 from mrag_eval.retrieval._query_versions import translated_plans
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval._texts import with_texts
-from mrag_eval.retrieval.sources._source import Missing, Relevant, Setup, Source
+from mrag_eval.retrieval.sources._source import Lacking, Relevant, Setup, Source
 
 if TYPE_CHECKING:
     from mrag_eval.retrieval._own_index import OwnIndex
@@ -41,7 +41,7 @@ class IndexSearch(Source):
         """Return the rows that have a sibling, if the mode searches with its question; else all of them."""
         return with_partner(docs, self._retrieval)
 
-    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+    def check(self, docs: Sequence[RagDoc], missing: Lacking) -> None:
         """Raise if there is no corpus, or if it lacks a language that a row asks for.
 
         Reads only the index's manifest; for a benchmark's own passages only their languages.

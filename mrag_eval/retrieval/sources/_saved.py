@@ -16,7 +16,7 @@ from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
 from mrag_eval.retrieval.saved._manifest import ManifestEntry
 from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
-from mrag_eval.retrieval.sources._source import Missing, Source
+from mrag_eval.retrieval.sources._source import Lacking, Source
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -66,7 +66,7 @@ class Saved(Source):
         """Return the rows that the live source would serve."""
         return self._live.select(docs)
 
-    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+    def check(self, docs: Sequence[RagDoc], missing: Lacking) -> None:
         """Check the live source, as far as it is available."""
         self._live.check(docs, missing)
 

@@ -26,7 +26,7 @@ class Setup:
     use_cache: bool = True
 
 
-class Missing:
+class Lacking:
     """Collect settings that cannot be determined on this machine.
 
     Unless ``tolerant``, nothing may be missing. Rows from a run folder need neither corpus nor models; then the names
@@ -90,7 +90,7 @@ class Source(Protocol):
         """Return the rows that can be served; the others are skipped and counted."""
         return Selection(list(docs))
 
-    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+    def check(self, docs: Sequence[RagDoc], missing: Lacking) -> None:
         """Raise for faults that can be known before anything runs: no corpus, no run, no model."""
         return
 

@@ -17,7 +17,7 @@ from mrag_eval.retrieval._texts import PassageSource, PassageTable
 from mrag_eval.retrieval.sources._bergen_texts import BergenTexts, bergen_texts, holds_bergen_texts
 from mrag_eval.retrieval.sources._lists import Lists, warn_of_missing
 from mrag_eval.retrieval.sources._run_file import RunFile, RunLine, read_run
-from mrag_eval.retrieval.sources._source import Missing, Setup
+from mrag_eval.retrieval.sources._source import Lacking, Setup
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Index
@@ -29,7 +29,7 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 class TrecRun(Lists):
     """Return the lists of a run file, with texts from the corpus that the run was made on."""
 
-    def check(self, docs: Sequence[RagDoc], missing: Missing) -> None:
+    def check(self, docs: Sequence[RagDoc], missing: Lacking) -> None:
         """Raise if the run cannot be read, or its corpus does not exist."""
         with missing.allowed("corpus"):
             run = read_run(str(self._retrieval.run))
