@@ -54,8 +54,8 @@ class Grounded(_Grounded):
     @field_validator("template")
     @classmethod
     def _shows_the_passage(cls, value: str) -> str:
-        Template.of(value, ("question", "passage"))
-        if value.count("{passage}") != 1:
+        places = Template.of(value, ("question", "passage")).places
+        if "passage" not in places or value.count("{passage}") != 1:
             raise ValueError("it must hold {passage} once, which is where the text of a passage goes")
         return value
 
