@@ -9,7 +9,7 @@ import pytest
 
 from mrag_eval.config import check_metrics
 from mrag_eval.config._measures import deepest_cutoff
-from mrag_eval.core import Hit, ModelReply, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
+from mrag_eval.core import Failure, Hit, ModelReply, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import (
     METRIC_NAMES,
@@ -369,3 +369,22 @@ def test_a_passage_that_bears_a_pages_id_is_not_that_page() -> None:
     assert [is_relevant(place, doc) for place in ranking] == [False, False, True]
     lone = (Ranked("12", "", "en", 1.0),)
     assert score_rows([Scored(doc, "", lone)], ["hit@1"], searched=True)[0].values == {"hit@1": 0.0}
+
+
+def test_rows_that_failed_leave_the_mean_between_its_bounds() -> None:
+    """Three values of 1, 1 and 0, and one row without: (2 + 0) / 4 at least, (2 + 1) / 4 at most."""
+    rows = [RowRecord(str(n), {"query_lang": "en"}, {"match": value}) for n, value in enumerate((1.0, 1.0, 0.0))]
+    lost = Failure.of("answer", "m", "server: broken")
+    rows.append(RowRecord("3", {"query_lang": "en"}, {}, unscored={"match": lost.why}, failures=(lost,)))
+    found = summarize(rows).metrics["match"]
+    assert (found.n, found.failed, found.bounds) == (3, 1, (0.5, 0.75))
+
+
+@pytest.mark.parametrize(("step", "retrieved", "kept"), [("", 1, 0), ("rerank", 1, None), ("search", None, None)])
+def test_what_is_shown_is_not_known_where_reranking_failed(step: str, retrieved: int | None, kept: int | None) -> None:
+    """The search found the relevant passage, and the prompt does not have it."""
+    doc = RagDoc("r", "Was?", "de", relevant_ids=("p1",))
+    failures = (Failure(step, "m", "timeout"),) if step else ()  # type: ignore[arg-type]
+    found = Retrieved(ranking=ranked(("p1", "d1")), searchable={"de": 1}, failures=failures)
+    record = row_record(doc, RowScores({}, {}), found)
+    assert (record.retrieved, record.kept) == (retrieved, kept)
