@@ -90,6 +90,7 @@ WRITERS = {
     "mrag_eval/scoring/_grounding.py": "back",
     "retrievers/build/_approximating.py": "back",
     "retrievers/build/_building.py": "back",
+    "retrievers/build/_centering.py": "back",
     "retrievers/build/_dense_files.py": "back",
     "retrievers/build/_linking.py": "back",
     "retrievers/build/_passages_finish.py": "back",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from mrag_eval import models
 from mrag_eval.config import CONTEXT_METADATA, NAMING_METADATA, Measurement, Role, dotted, harmless, shown
-from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.platform import DataError
 from mrag_eval.scoring import tell_metrics
 
@@ -51,7 +51,7 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     record = record.adding("subject", {"named": found} if (found := beside(NAMING_METADATA)) else {})
     seeds = {key: run[key] for key, default in _SEEDS.items() if run.get(key) not in (None, default)}
     # requests to an API hold a seed of their own, which --seed does not change
-    if record.subject.get("transport") == ANSWERED_BY_US and record.subject.get("generation"):
+    if record.subject.get("generation") and record.subject.get("transport") == models.ANSWERED_BY_US:
         return record
     return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
 

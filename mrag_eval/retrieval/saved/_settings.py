@@ -14,8 +14,6 @@ from mrag_eval import models
 from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, by_content, differences, harmless
 from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
-from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
-from mrag_eval.retrieval.rerank._rerank import open_reranker
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -65,6 +63,9 @@ def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
     """Return the seat of a listwise reranker; None for any other, whose block says what it is."""
     if retrieval.rerank is None or retrieval.rerank.kind != "listwise":
         return None
+    from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
+    from mrag_eval.retrieval.rerank._rerank import open_reranker
+
     reranker = open_reranker(retrieval)
     return reranker.seat.identity if isinstance(reranker, ListwiseReranker) else None
 
