@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from mrag_eval.config._prompt import Prompt
     from mrag_eval.config._provenance import package_versions, provenance
     from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
-    from mrag_eval.config._retrieval import CENTERED, NO_MEANS, PUBLISHED, GivenPassages, Retrieval
+    from mrag_eval.config._retrieval import CENTERED, NO_MEANS, PUBLISHED, GivenChoice, Retrieval
     from mrag_eval.config._retriever import Retriever
     from mrag_eval.config._system import RAG, SystemSpec, system_spec
     from mrag_eval.config._task import TaskBlocks, split_config
@@ -121,7 +121,7 @@ __all__ = [
     "CorrectLanguage",
     "Differs",
     "Generation",
-    "GivenPassages",
+    "GivenChoice",
     "Grounded",
     "GroundedByPanel",
     "Harmless",

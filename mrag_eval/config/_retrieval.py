@@ -53,7 +53,7 @@ _MEANS = {"retriever": "a retriever gives scores, and no vectors"} | {
 }
 
 
-class GivenPassages(Block):
+class GivenChoice(Block):
     """The selection of the row's own passages to show (mode ``given``).
 
     ``distractors`` keeps the gold passages and ``n`` distracting ones, drawn per row with the seed; where these are in
@@ -152,7 +152,7 @@ class Retrieval(Block):
     translator: TranslatorSpec | None = None
     query_text: Literal["question", "question+options"] = "question+options"
     candidates: Literal["all", "row"] = "all"
-    given: GivenPassages = GivenPassages()
+    given: GivenChoice = GivenChoice()
     device: Device = "cpu"
     seed: int = Field(default=0, ge=0)
     shuffle: int | None = Field(default=None, ge=0)

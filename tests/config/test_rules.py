@@ -8,13 +8,13 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from mrag_eval.config import MODES, Agent, Block, GivenPassages, Retrieval
+from mrag_eval.config import MODES, Agent, Block, GivenChoice, Retrieval
 from mrag_eval.config._block import KeyRule
 
 
 def rules() -> Iterator[tuple[type[Block], str, KeyRule]]:
     """Yield every rule of the blocks of a task, with its block and key."""
-    for block in (Retrieval, GivenPassages, Agent):
+    for block in (Retrieval, GivenChoice, Agent):
         for key, declared in block.model_fields.items():
             for rule in declared.metadata:
                 if isinstance(rule, KeyRule):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import Rules, compare, gate, write_baseline
+from mrag_eval.report import GateRules, compare, gate, write_baseline
 from mrag_eval.scoring import PanelShare, RowRecord, panel_line, summarize
 from tests.report.runs import row, write_run
 
@@ -63,7 +63,7 @@ def test_a_language_that_a_judge_is_silent_about_is_marked(tmp_path: Path, kept:
     if kept == "baseline file":
         write_baseline([first], tmp_path / "base.json")
         first = tmp_path / "base.json"
-    rules = Rules.model_validate(
+    rules = GateRules.model_validate(
         {
             "min_n": 2,
             "rules": [{"metric": "judge_correct", "max_unpaired": 0.99, "per_language": {"max_drop": 0.1, "min_n": 2}}],

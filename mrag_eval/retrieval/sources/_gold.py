@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mrag_eval import models
-from mrag_eval.config import GivenPassages, Retrieval
+from mrag_eval.config import GivenChoice, Retrieval
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched, normalize_language
 from mrag_eval.datasets import Held
 from mrag_eval.platform import DataError
@@ -84,7 +84,7 @@ def _brings_gold(doc: RagDoc) -> bool:
 
 def _gold_from_row(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
     """Return the first ``k`` supporting passages that come with the row; all of them are the ranking, in its order."""
-    gold = retrieval.model_copy(update={"given": GivenPassages(subset="gold")})
+    gold = retrieval.model_copy(update={"given": GivenChoice(subset="gold")})
     hits = given_passages(doc, gold)
     return Retrieved(hits[: retrieval.k], tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
 
