@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mrag_eval.models._asking import Answered, generate_parsed
     from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model
     from mrag_eval.models._kept import NOT_KEPT, KeptReplies
-    from mrag_eval.models._ledger import Ledger, total, total_counts, totals
+    from mrag_eval.models._ledger import Ledger, summed, total, total_counts, totals
     from mrag_eval.models._lenient_json import storable
     from mrag_eval.models._model import AuxModel
     from mrag_eval.models._outputs import completion_reply
@@ -104,6 +104,7 @@ __all__ = [
     "remedy",
     "replies_file",
     "storable",
+    "summed",
     "system_arguments",
     "task_settings",
     "total",

@@ -98,6 +98,14 @@ def totals(shares: Sequence[Mapping[str, Ledger]]) -> dict[str, Ledger]:
     return {name: total(share[name] for share in shares if name in share) for name in names}
 
 
+def summed(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return nested counts added up: over ranks, processes, or parts of a task."""
+    found: dict[str, Any] = {}
+    for share in shares:
+        found = _added(found, share, dict.fromkeys([*found, *share]))
+    return found
+
+
 def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the sum of ``Translator.as_dict`` over the ranks of a run; None if there was no translator.
 

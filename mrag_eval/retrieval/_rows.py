@@ -268,6 +268,10 @@ class TaskRows:
         seats = {**self._source.seats(), **({} if translator is None else {"translator": translator})}
         return {role: seat.came_back.as_dict() for role, seat in seats.items()}
 
+    def came_back_before(self) -> Mapping[str, Any]:
+        """Return the same of the seats that were asked for the rows of a run folder, at the time of retrieval."""
+        return self._source.entry.came_back if isinstance(self._source, Saved) else {}
+
     def as_record(self) -> dict[str, Any]:
         """Return the sources of rows and passages, for the results."""
         out: dict[str, Any] = {

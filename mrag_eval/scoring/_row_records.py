@@ -256,7 +256,7 @@ class RowRecord:
     ``unanswered`` is the question about a territory that has no answer because of a failure. ``controls`` are the
     scores of replies that need no model, ``grounding`` what a classifier or a panel found of its claims.
 
-    The last seven, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
+    The last eight, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
     """
 
     row: str
@@ -293,6 +293,7 @@ class RowRecord:
     sufficiency_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     claims_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     labelling: LabellingShare | None = field(default=None, metadata=OPTIONAL)
+    came_back: Mapping[str, Any] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
     def right(self) -> bool | None:

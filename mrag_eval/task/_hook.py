@@ -125,6 +125,7 @@ class RagTask(HarnessTask):
         self._measured: Measurement | None = None
         self._by_territory: dict[str, dict[str, float]] = {}
         self._ran: list[str] = []
+        self._came_back: dict[str, Any] = {}
         with naming(name):
             self._verdicts = JudgingStage(self.blocks)
         # as the task's file has them: without a judge some are left out
@@ -184,7 +185,7 @@ class RagTask(HarnessTask):
         self._shortened = 0
         self._summary = None
         self._measured = None
-        self._ran = []
+        self._ran, self._came_back = [], {}
         self._budget = budget_for(
             self.blocks.prompt.max_tokens, model, self.config.metadata or {}, self.config.generation_kwargs
         )
@@ -369,6 +370,7 @@ class RagTask(HarnessTask):
             "prompts": PromptCounts(limit, self._budget.source, rows, shortened),
             "skipped": skipped_territories(self.blocks.metrics, self._supply.skipped),
             "translation": self._supply.translation(),
+            "came_back": {**self._supply.came_back(), **self._verdicts.came_back()},
             **self._verdicts.shares(),
         }
 
@@ -386,6 +388,7 @@ class RagTask(HarnessTask):
         self._summary = scores
         self._by_territory = territory_values(rows)
         self._ran = list(dict.fromkeys(row.row for row in rows))
+        self._came_back = models.summed([self._supply.came_back_before(), *(row.came_back for row in rows)])
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
         for what, table in scores.panels.items():
@@ -428,7 +431,8 @@ class RagTask(HarnessTask):
         left_out = [name for name in self._asked.metrics if name not in self.blocks.metrics]
         record = self._measured or self._decides()
         out["provenance"] = provenance(self.blocks)
-        seats = {**self._supply.came_back(), **self._verdicts.came_back()}
+        # where no row is scored, of this process alone
+        seats = self._came_back or models.summed([self._supply.came_back_before(), self._supply.came_back()])
         done = completed(record, len(self._supply.docs), self._ran, left_out, self.answered, seats)
         out["measurement"] = done.to_dict()
         return out

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import Agent, Generation, Judge, LmSpec, Retrieval
+from mrag_eval.config import Agent, Generation, Judge, LmSpec, Measurement, Retrieval, differences
 from mrag_eval.judging import Case, build_panel, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric
 from mrag_eval.models import AuxModel, Seat, answering, asked_with, build_translator, get
 from mrag_eval.platform import Store, content_key
@@ -395,6 +395,35 @@ def test_an_endpoint_of_embeddings_records_what_it_is_asked() -> None:
         recorded = json.dumps(parse_spec(given).identity())
         mark = str(value).strip()
         assert (mark in bodies) == (mark in recorded), key
+
+
+@pytest.mark.parametrize("shape", ["cohere", "tei"])
+def test_a_reranker_behind_an_endpoint_records_what_it_is_sent(start: Callable[..., ModelServer], shape: str) -> None:
+    """Each key of ``extra``, listed or not, is in the body, makes another cache key, and is a difference of runs."""
+
+    def scored(body: dict[str, Any], attempt: int) -> Answer:
+        return Answer(body={"results": [{"index": 0, "relevance_score": 1}]} if "documents" in body else
+                      [{"index": 0, "score": 1}])  # fmt: skip
+
+    def made(extra: Mapping[str, Any]) -> tuple[str, Measurement]:
+        rerank = {"kind": "api", "model": "r", "url": server.url, "shape": shape, "extra": extra}
+        block = Retrieval(mode="all", rerank=rerank)
+        reranker: Any = open_reranker(block)
+        reranker.scores(["Who?"], [["a"]])
+        return reranker.revision, Measurement("", setting={"retrieval": block.model_dump(mode="json")})
+
+    server = start(scored)
+    plain, without = made({})
+    cells = {**UNLISTED, **ALIASES}
+    for key, value in cells.items():
+        revision, record = made({key: value})
+        assert server.requests[-1][2][key] == value
+        assert revision != plain
+        found = {
+            one.key.removeprefix("retrieval.rerank.extra.").partition(".")[0] for one in differences(record, without)
+        }
+        assert found == {key}
+    assert len(cells) == 28
 
 
 # ------------------------------------------------------------------ replies that were kept before

@@ -166,7 +166,7 @@ def test_a_run_can_be_reranked(benchmark_: Benchmark, tmp_path: Path, monkeypatc
             return [np.arange(len(texts), dtype=float) for texts in passages]
 
     monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("mrag_eval.retrieval.sources._lists.open_reranker", lambda retrieval: Backwards())
+    monkeypatch.setattr("mrag_eval.retrieval.rerank.open_reranker", lambda retrieval: Backwards())
     docs = rows(benchmark_, "q-ferry-en")
     (found,) = retrieve(docs, block(write(tmp_path, LINES), rerank="x/y"), corpus=benchmark_.corpus)
     assert [hit.id for hit in found.passages] == ["bakery-en", "ferry-en"]

@@ -21,11 +21,12 @@ class Translated:
     """A backend's result for a text: its translation, or None and the ``reason``.
 
     The reason begins with ``missing`` (not in the table), ``unsupported`` (a language that the backend lacks) or
-    ``failed``.
+    ``failed``. One that is ``kept`` was replied in an earlier run.
     """
 
     text: str | None
     reason: str | None = None
+    kept: bool = False
 
 
 class Backend(Protocol):

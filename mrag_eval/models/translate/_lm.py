@@ -54,9 +54,8 @@ class LmBackend:
         self._max_tokens = self.seat.decoding.max_tokens
         self._limit, self._alone = longest_piece(self._max_tokens), longest_sentence(self._max_tokens)
 
-    def fingerprint(self, text: Text) -> Any:
-        cut = [PIECES_VERSION] if self._is_long(text) else []
-        return ["lm", self.seat.identity, self._conversation(text), *cut]
+    def fingerprint(self, text: Text) -> None:
+        """Return None: the model keeps its replies, with what came back."""
 
     def identity(self) -> dict[str, Any]:
         return {"backend": "lm", **self.seat.identity, "pieces": PIECES_VERSION}
@@ -125,7 +124,9 @@ class LmBackend:
             return Translated(None, f"refusal: {answer.value}")
         if answer.value is None and answer.replies[-1].cut_off:
             return Translated(None, f"failed: length: a reply was cut off at max_tokens={self._max_tokens}")
-        return Translated(answer.value, None if answer.value is not None else f"failed: {answer.error}")
+        if answer.value is None:
+            return Translated(None, f"failed: {answer.error}")
+        return Translated(answer.value, kept=all(reply.cached for reply in answer.replies))
 
     def _conversation(self, text: Text) -> Conversation:
         texts = {

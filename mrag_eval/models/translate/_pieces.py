@@ -96,4 +96,4 @@ def whole(pieces: Sequence[str], outcomes: Sequence[Translated], target: str) ->
         if outcome.text is None or (not outcome.text.strip() and any(map(str.isalnum, piece))):
             return outcome
         texts.append(outcome.text if outcome.text.strip() else piece)
-    return Translated(joined(pieces, texts, target))
+    return Translated(joined(pieces, texts, target), kept=all(outcome.kept for outcome in outcomes))

@@ -161,7 +161,7 @@ class Translator:
         wrong = self._in_wrong_language(raw) if self._check else set()
         for text, outcome in raw.items():
             if outcome.text is not None and outcome.text.strip() and text not in wrong:
-                kind = "cached" if text in cached else "translated"
+                kind = "cached" if text in cached or outcome.kept else "translated"
                 out[text] = Translation(outcome.text, text.target, kind, by=self.label)
                 continue
             kind, _, detail = (outcome.reason or "failed").partition(": ")

@@ -43,7 +43,8 @@ from mrag_eval.scoring import (
 )
 
 # Fields of a record that belong to a rank, and are carried by one of its rows.
-OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "claims_panel", "labelling")
+OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "claims_panel", "labelling",
+             "came_back")  # fmt: skip
 # Steps of the retrieval, documents in the language of the prompt among them: their failures are taken as recorded. That
 # of a RAG system is one of its reply.
 _RETRIEVAL = way_to("translation of documents") - {"system"}

@@ -119,7 +119,7 @@ UNCHECKED = (
     Unchecked(
         "settings of the models that judged, planned, translated or reranked, and the names that nothing repeats",
         lambda run: bool(run.here.leaf.measurement.instrument),
-        _under("results:configs.*.measurement.", "instrument", "outcome.seats"),
+        ("rows.came_back", *_under("results:configs.*.measurement.", "instrument", "outcome.seats")),
     ),
     Unchecked(
         "settings of a search, in a mode that searches nothing",

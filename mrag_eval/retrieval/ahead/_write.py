@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.models import total_counts
+from mrag_eval.models import summed, total_counts
 from mrag_eval.platform import Wait, build_lock, naming
 from mrag_eval.retrieval._rows import TaskRows
 from mrag_eval.retrieval.saved._folder import RunFolder
@@ -68,7 +68,7 @@ def retrieve_into(
                 docs = waiting[start : start + batch]
                 found = supply.retrieved(docs)
                 folder.append(task, docs, found)
-                changes: dict[str, Any] = {}
+                changes: dict[str, Any] = {"came_back": summed([earlier.came_back, supply.came_back()])}
                 if supply.translator is not None:
                     shares = [supply.translator.as_dict(), *([earlier.translation] if earlier.translation else [])]
                     changes["translation"] = total_counts(shares)

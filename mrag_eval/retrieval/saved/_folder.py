@@ -87,7 +87,7 @@ class RunFolder:
             if known is None or differing or overwrite:
                 (self.path / entry.file).unlink(missing_ok=True)
             else:
-                entry = replace(entry, translation=known.translation)
+                entry = replace(entry, translation=known.translation, came_back=known.came_back)
                 have = _repair(self.path / entry.file)
             self._note(task, replace(entry, rows=len(have), sha256=None))
         except OSError as error:

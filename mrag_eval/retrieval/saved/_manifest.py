@@ -19,9 +19,10 @@ class ManifestEntry:
     """The manifest's entry of one task.
 
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
-    among them. ``index``, ``agent``, ``models`` and ``translation`` are copied into a run's results. ``terms`` are the
-    licences of its texts (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``absent``: row -> relevant ids that the
-    corpus does not hold. ``sha256`` is that of the file, and None while it grows.
+    among them. ``index``, ``agent``, ``models``, ``translation`` and ``came_back`` (what came back from the models, by
+    role) are copied into a run's results. ``terms`` are the licences of its texts
+    (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``absent``: row -> relevant ids that the corpus does not hold.
+    ``sha256`` is that of the file, and None while it grows.
     """
 
     file: str
@@ -34,6 +35,7 @@ class ManifestEntry:
     agent: Mapping[str, Any] | None = None
     models: Mapping[str, Any] = field(default_factory=dict)
     translation: Mapping[str, Any] | None = None
+    came_back: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
     rows: int = 0
     sha256: str | None = None

@@ -83,8 +83,9 @@ class AgentLoop(IndexSearch):
     def seats(self) -> dict[str, models.Seat]:
         """Return planner, critic, and the critic that decides whether documents are enough."""
         agents = self._agents
-        asked = {} if agents is None else {"planner": agents.planner, "critic": agents.critic}
-        return asked if agents is None else {**asked, "sufficiency": agents.sufficiency}
+        if agents is None:
+            return {}
+        return {"planner": agents.planner, "critic": agents.critic, "sufficiency": agents.sufficiency}
 
     def models(self) -> dict[str, Any]:
         """Return planner and critic; empty if this machine has none."""

@@ -60,6 +60,10 @@ class IndexSearch(Source):
         ids = sorted({name for doc in docs for name in doc.relevant_ids})
         return Relevant.of(open_index(self._retrieval).passages_named(ids), docs, whole=False)
 
+    def seats(self) -> dict[str, models.Seat]:
+        """Return the seat of a listwise reranker."""
+        return self._setup.seats()
+
     def check_models(self) -> None:
         """Raise ConfigError for a reranker that cannot be used."""
         if self._retrieval.rerank is not None:
@@ -70,7 +74,7 @@ class IndexSearch(Source):
         retrieval = self._retrieval
         plans = self._plans(docs)
         refuse_empty(docs, plans)
-        reranker = None if retrieval.rerank is None else rerank.open_reranker(retrieval)
+        reranker = self._setup.reranker()
         index = self._opened(docs, plans)
         translated = translator is not None and retrieval.queries_in != "none"
         if translator is not None and translated:

@@ -12,7 +12,7 @@ from mrag_eval import models
 from mrag_eval.core import Kept, Passage, RagDoc, Ranked, Retrieved, Searched
 from mrag_eval.retrieval._plan import RowPlan, plan_rows, refuse_empty
 from mrag_eval.retrieval._texts import PassageSource, with_texts
-from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
+from mrag_eval.retrieval.rerank._rerank import rerank
 from mrag_eval.retrieval.sources._source import Setup, Source
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -38,7 +38,7 @@ class Lists(Source):
         """Return the lists with the texts of the passages that are shown."""
         plans = plan_rows(docs, self._retrieval, self._benchmark.docs)
         refuse_empty(docs, plans)
-        reranker = open_reranker(self._retrieval)
+        reranker = self._setup.reranker()
         found, texts = self._found(docs, plans)
         if reranker is not None:
             found = rerank(found, docs, plans, self._retrieval, reranker, texts, use_cache=self._setup.use_cache)
@@ -47,6 +47,10 @@ class Lists(Source):
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the texts behind the lists."""
         return self._texts().passages(ids)
+
+    def seats(self) -> dict[str, models.Seat]:
+        """Return the seat of a listwise reranker."""
+        return self._setup.seats()
 
     def identity(self) -> dict[str, Any]:
         """Return what the lists are."""

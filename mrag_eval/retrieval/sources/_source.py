@@ -6,14 +6,20 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mrag_eval import models
 from mrag_eval.config import Agent, Retrieval
 from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, is_relevant
 from mrag_eval.datasets import Benchmark, Held
 from mrag_eval.platform import ConfigError, CorpusError
+from mrag_eval.retrieval import rerank
 from mrag_eval.retrieval._plan import Selection
+from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
+
+if TYPE_CHECKING:
+    from mrag_eval.retrievers import Reranker
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,20 @@ class Setup:
     benchmark: Benchmark
     agent: Agent
     use_cache: bool = True
+
+    @cached_property
+    def _listwise(self) -> ListwiseReranker | None:
+        block = self.retrieval.rerank
+        found = rerank.open_reranker(self.retrieval) if block is not None and block.kind == "listwise" else None
+        return found if isinstance(found, ListwiseReranker) else None
+
+    def reranker(self) -> Reranker | ListwiseReranker | None:
+        """Return the reranker of the block, None if it has none; one that is a seat is the same each time."""
+        return self._listwise or rerank.open_reranker(self.retrieval)
+
+    def seats(self) -> dict[str, models.Seat]:
+        """Return the seat of a listwise reranker."""
+        return {} if self._listwise is None else {"reranker": self._listwise.seat}
 
 
 class Lacking:

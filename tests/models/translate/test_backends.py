@@ -133,32 +133,24 @@ def test_a_translation_with_words_of_a_refusal_is_one(reply: str, text: str, sou
     assert translated(reply, text, source).outcome == "translated"
 
 
-def test_a_refusal_is_not_kept_and_leaves_its_text_alone_untranslated(tmp_path: Path) -> None:
-    refusing = [True]
+def test_a_refusal_leaves_its_text_alone_untranslated() -> None:
+    judge: Any = ScriptedJudge(
+        lambda prompt: f"<translation>{SORRY if 'Fähre' in prompt else 'Where is it?'}</translation>"
+    )
+    first = Translator(LmBackend(judge), "lm")
+    found = first.translate(["Wo ist der Turm?", "Wo ist die Fähre?"], ["de"] * 2, "en")
+    assert [one.outcome for one in found] == ["translated", "refusal"]
+    assert first.as_dict()["counts"] == {"queries": {"translated": 1, "refusal": 1}}
 
-    def script(prompt: str) -> str:
-        refused = refusing[0] and "Fähre" in prompt
-        return f"<translation>{SORRY if refused else 'Where is it?'}</translation>"
 
-    judge: Any = ScriptedJudge(script)
-    texts = ["Wo ist der Turm?", "Wo ist die Fähre?"]
+def test_the_model_alone_keeps_replies_with_what_came_back(tmp_path: Path, start: Any, model_of: Any) -> None:
+    server = start(lambda body, attempt: said("<translation>Where is it?</translation>"))
     with closing(Store(tmp_path / "store.sqlite")) as store:
-        first = Translator(LmBackend(judge), "lm", store=store)
-        assert [one.outcome for one in first.translate(texts, ["de"] * 2, "en")] == ["translated", "refusal"]
-        assert first.as_dict()["counts"] == {"queries": {"translated": 1, "refusal": 1}}
-        refusing.clear()
-        refusing.append(False)
-        again = Translator(LmBackend(judge), "lm", store=store)
-        assert [one.outcome for one in again.translate(texts, ["de"] * 2, "en")] == ["cached", "translated"]
-
-
-def test_the_cache_key_covers_everything_that_changes_a_translation() -> None:
-    a: Any = ScriptedJudge(lambda prompt: "", "acme/a")
-    b: Any = ScriptedJudge(lambda prompt: "", "acme/b")
-    text = Text("Hund", "de", "en")
-    keys = [LmBackend(a), LmBackend(b), LmBackend(a, max_tokens=9)]
-    assert len({str(backend.fingerprint(text)) for backend in keys}) == 3
-    assert LmBackend(a).fingerprint(text) == LmBackend(a).fingerprint(text)
+        for outcome in ("translated", "cached"):
+            backend = LmBackend(model_of(server, store))
+            (found,) = Translator(backend, "lm", store=store).translate(["Wo ist es?"], ["de"], "en")
+            assert (found.outcome, len(server.requests)) == (outcome, 1)
+            assert (backend.seat.came_back.tokens_in, backend.seat.came_back.ends) == (11, {"stop": 1})
 
 
 def test_your_own_prompt_and_one_that_does_not_exist(tmp_path: Path) -> None:

@@ -73,24 +73,16 @@ def test_the_length_of_a_piece_follows_the_reply(start: Start, model_of: ModelOf
     assert more > usual > fewer
 
 
-def test_a_question_is_asked_for_once_with_the_prompt_and_key_of_any_short_text(
-    start: Start, model_of: ModelOf
-) -> None:
+def test_a_question_is_asked_for_once_with_the_prompt_of_any_short_text(start: Start, model_of: ModelOf) -> None:
     server = start(translating(4.5))
     model = model_of(server)
     question = " Welche Stadt pflanzt 120 Bäume?\nLindholm oder Varga? "
     backend = LmBackend(model)
-    text = Text(question, "de", "en")
-    conversation = backend._conversation(text)
+    conversation = backend._conversation(Text(question, "de", "en"))
     assert conversation[-1]["content"] == f"<source_text>\n{question}\n</source_text>"
-    seat = backend.fingerprint(text)[1]
-    assert backend.fingerprint(text) == ["lm", seat, conversation]
-    assert seat.items() <= backend.identity().items()
+    assert backend.seat.identity.items() <= backend.identity().items()
     assert Translator(backend, "lm m").translate([question], ["de"], "en")[0].outcome == "translated"
     assert [body["messages"] for *_, body in server.requests] == [conversation]
-    long = Text(LONG[0][0], "de", "en")
-    assert len(backend.fingerprint(long)) == 4
-    assert backend.identity()["pieces"] == backend.fingerprint(long)[-1]
 
 
 def test_every_third_piece_fails_and_no_part_of_its_text_passes_for_a_translation(
@@ -165,9 +157,9 @@ def test_what_never_ends_fails_with_the_limit_after_two_attempts(start: Start, m
 
 def test_a_stopped_run_pays_for_no_piece_twice(start: Start, model_of: ModelOf, store: Store) -> None:
     server = start(translating(4.5))
-    for _ in range(2):
+    for outcome in ("translated", "cached"):
         out = translator(model_of(server, store)).translate([t for t, _ in LONG[:3]], ["de"] * 3, "en")
-        assert {done.outcome for done in out} == {"translated"}
+        assert {done.outcome for done in out} == {outcome}
     sent = [source_of(body) for *_, body in server.requests]
     assert len(sent) == len(set(sent))
 

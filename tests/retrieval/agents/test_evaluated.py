@@ -147,6 +147,27 @@ def test_one_server_plans_criticises_and_answers(looped: Path, server: ModelServ
     assert asked(server) == calls + calls
 
 
+def test_settings_of_the_answers_reach_neither_planner_nor_critic(looped: Path, server: ModelServer) -> None:
+    """What ``--gen_kwargs`` says is recorded of the model's answers, and what its agents are asked with of them."""
+    given = {"temperature": 0.41, "max_gen_toks": 23, "top_p": 0.83, "seed": 4711, "until": ["STOP-MARK"], "top_k": 41}
+    for args in (api(server), {**api(server), "seed": 7, "max_gen_toks": 29}):
+        since = len(server.requests)
+        results = run_known(
+            looped, "local-chat-completions", args, gen_kwargs=dict(given), apply_chat_template=True, limit=1
+        )
+        record = results["configs"]["looped"]["measurement"]
+        seats = {**record["instrument"], "sufficiency": record["instrument"]["critic"], "answer": record["subject"]}
+        roles = set()
+        for _, _, body in server.requests[since:]:
+            role = role_of(_text(body))
+            sent = {key: value for key, value in body.items() if key not in ("model", "messages")}
+            assert sent == seats[role]["generation"], role
+            roles.add(role)
+            marks = [given["temperature"], given["max_gen_toks"], given["top_p"], given["seed"], given["until"], 41]
+            assert [mark in sent.values() for mark in marks] == [role == "answer"] * 6, role
+        assert roles == {"planner", "critic", "sufficiency", "answer"}
+
+
 def test_the_harnesss_own_object_plans_with_its_headers(looped: Path, server: ModelServer) -> None:
     header = {"Authorization": f"Bearer {SECRET}", "X-Route": "b"}
     run(looped, "local-chat-completions", {**api(server), "header": header}, apply_chat_template=True)

@@ -1,0 +1,129 @@
+"""What came back from each seat, in the record of a run: counted from the server's replies, and after a resumption."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.retrieval.agents.scripted import GOOD, enough, plan
+from tests.worlds.judges import verdict
+from tests.worlds.model_server import Answer, ModelServer, said
+from tests.worlds.small import BASE, write_task, write_world
+
+# Words of the prompts of each seat, and what it replies.
+SEATS = {
+    "sufficiency": ("enough_documents", enough(True)),
+    "critic": ("clarity_specificity", GOOD),
+    "planner": ("language_names", plan("en", "de")),
+    "j": ("<generated_answer>", verdict("correct")),
+    "translator": ("<source_text>", "<translation>When was the tower of Varn built?</translation>"),
+    "reranker": ("You order passages", "[2, 1]"),
+}
+IN_PROMPT, OUT = 11, 7
+
+
+def seat_of(body: Mapping[str, Any]) -> str:
+    """Return the seat that sent a request; all but the evaluated model's are of the model ``aux``."""
+    text = "\n".join(str(turn["content"]) for turn in body["messages"])
+    return next((seat for seat, (mark, _) in SEATS.items() if mark in text), "?") if body["model"] == "aux" else "run"
+
+
+def answer(body: dict[str, Any], attempt: int) -> Answer:
+    seat = seat_of(body)
+    text = SEATS[seat][1] if seat in SEATS else "1841"
+    return Answer(body={**said(text).body, "model": f"served-{seat}"}, delay=0.05)
+
+
+@pytest.fixture
+def server(start: Callable[..., ModelServer]) -> ModelServer:
+    return start(answer)
+
+
+@pytest.fixture
+def world(tmp_path: Path, server: ModelServer) -> Path:
+    """A folder with a task in agents' rounds, and one whose questions are translated and whose lists are reranked."""
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    write_world(tasks)
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    looped = {"mode": "coral", "k": 2, "kind": "bm25"}
+    metrics = {**BASE, "metrics": ["match", "judged_accuracy"]}
+    write_task(tasks, "looped", **metrics, data=data, agent={"k": 2, "max_rounds": 2}, retrieval=looped)
+    asked = {"translator": {"backend": "lm", "model": "aux"}, "rerank": {"kind": "listwise", "model": "aux"}}
+    ranked = {"mode": "all", "k": 2, "kind": "bm25", "query_translation": "en", **asked}
+    write_task(tasks, "ranked", **BASE, data=data, retrieval=ranked)
+    args = {"model": "aux", "base_url": server.url}
+    aux = {"model": "local-chat-completions", "model_args": args, "max_in_flight": 1}
+    judges = {"models": {"aux": aux, "j": aux}, "planner": "aux", "critic": "aux", "judges": ["j"]}
+    (tmp_path / "mrag.yaml").write_text(json.dumps(judges), "utf-8")
+    return tmp_path
+
+
+def started(world: Path, server: ModelServer, out: str, cache: str, *more: str) -> subprocess.Popen[str]:
+    model = f"model=m,base_url={server.url},num_concurrent=1"
+    words = ["run", "--model", "local-chat-completions", "--model_args", model, "--tasks", "looped,ranked",
+             "--include_path", str(world / "tasks"), "--apply_chat_template", "--limit", "4",
+             "--output_path", str(world / out), *more]  # fmt: skip
+    places = {"MRAG_CACHE": str(world / cache), "MRAG_CONFIG": str(world / "mrag.yaml"), "OPENAI_API_KEY": "planted"}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **places}
+    program = [sys.executable, "-m", "mrag_eval.cli", *words]
+    return subprocess.Popen(program, env=env, text=True, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def finished(world: Path, *args: Any) -> dict[str, Any]:
+    """Return the seats of each task in the results of a run."""
+    run = started(world, *args)
+    _, errors = run.communicate()
+    assert run.returncode == 0, errors
+    (file,) = sorted((world / args[1]).rglob("results_*.json"))
+    configs = json.loads(file.read_text("utf-8"))["configs"]
+    return {task: config["measurement"]["outcome"]["seats"] for task, config in configs.items()}
+
+
+def summed(seats: Mapping[str, Any]) -> Counter[str]:
+    return Counter({seat: found["answered_by"][f"served-{seat}"] for task in seats.values()
+                    for seat, found in task.items()})  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_run_records_what_came_back_and_a_resumed_one_the_same(world: Path, server: ModelServer) -> None:
+    """Rows are retrieved in a process of their own, which is killed with the run; a third run has every reply."""
+    whole = finished(world, server, "whole", "cache")
+    sent = Counter(seat_of(body) for *_, body in server.requests)
+    assert {task: {*seats} for task, seats in whole.items()} == {
+        "looped": {"planner", "critic", "sufficiency", "j"},
+        "ranked": {"translator", "reranker"},
+    }
+    # equal prompts are sent once, and each of their replies is counted
+    replies = summed(whole)
+    assert replies.keys() == {*SEATS}
+    assert all(replies[seat] >= sent[seat] for seat in SEATS)
+    for seat, found in {**whole["looped"], **whole["ranked"]}.items():
+        assert found["answered_by"] == {f"served-{seat}": replies[seat]}
+        assert found["ends"] == {"stop": replies[seat]}
+        assert (found["tokens_in"], found["tokens_out"]) == (IN_PROMPT * replies[seat], OUT * replies[seat])
+    since = len(server.requests)
+    assert finished(world, server, "again", "cache") == whole
+    assert {seat_of(body) for *_, body in server.requests[since:]} == {"run"}
+    assert finished(world, server, "live", "cache", "--no-retrieve-first") == whole
+
+    since = len(server.requests)
+    cut = started(world, server, "part", "other")
+    while len(server.requests) < since + since // 4:
+        assert cut.poll() is None
+        time.sleep(0.02)
+    os.killpg(cut.pid, signal.SIGKILL)
+    cut.communicate()
+    time.sleep(1)
+    assert not [*(world / "part").rglob("results_*.json")]
+    assert finished(world, server, "part", "other") == whole
