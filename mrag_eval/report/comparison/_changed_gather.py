@@ -14,8 +14,9 @@ from mrag_eval.metrics import Cause, RowEvidence, Subject, cause_of_loss
 from mrag_eval.platform import Wait
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._changed_rows import ChangedCell, ChangedRow, Changes
-from mrag_eval.report.comparison._compare import Comparison, cell_in, is_of
+from mrag_eval.report.comparison._compare import Comparison
 from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules
+from mrag_eval.report.comparison._paired_rows import cell_in, is_of
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow

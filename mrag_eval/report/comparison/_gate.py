@@ -12,7 +12,6 @@ from mrag_eval.config import EVERYTHING
 from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.platform import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
-from mrag_eval.report.comparison._compare import PairedRows, check_differs, is_of, other_versions, paired
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules, Guard, Rule, Side, check_bounds
@@ -26,6 +25,7 @@ from mrag_eval.report.comparison._gate_verdicts import (
     verdicts,
     why_unscored,
 )
+from mrag_eval.report.comparison._paired_rows import PairedRows, check_differs, is_of, other_versions, paired
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import PAIR, ScoredRow
 from mrag_eval.scoring import TASK_MEASURES

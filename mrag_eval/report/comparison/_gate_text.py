@@ -95,7 +95,7 @@ def _worst_of(failed: Sequence[Check], result: GateResult) -> str:
         n, worse, better = (
             sum(part) for part in zip(*((c.n, len(c.worse), len(c.better)) for c in steps), strict=True)
         )
-        return f"{_spoken(question)} {_counted(check, worse, better, n)}, most of them in {found}"
+        return f"{_spoken(question)} {_counted(check, worse, better, n)}; {found}"
     return found
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from mrag_eval.report.comparison._compare import PairedRows, cell_of
 from mrag_eval.report.comparison._gate_rules import Check, GateRules, Rule, Worst
+from mrag_eval.report.comparison._paired_rows import PairedRows, cell_of
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import nearer_zero_is_better, scale_of
 

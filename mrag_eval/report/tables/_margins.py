@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mrag_eval.core import p_text
 from mrag_eval.report._table import Cell, Row, Table
-from mrag_eval.report.comparison._compare import Contrast, PairedRows, differences_of
+from mrag_eval.report.comparison._compare import Contrast, differences_of
+from mrag_eval.report.comparison._paired_rows import PairedRows
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._runs import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
