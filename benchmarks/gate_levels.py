@@ -3,11 +3,12 @@
     python benchmarks/gate_levels.py              2,000 gates a row
     python benchmarks/gate_levels.py --quick      20, for a smoke test
 
-Prints three tables. The first has the share of gates that fail, and that fail in the language that got worse, by three
+Prints five tables. The first has the share of gates that fail, and that fail in the language that got worse, by three
 procedures: the hierarchy of the gate, one family with Holm's correction, and a fixed sequence (the whole, then all
 languages, then all pairs). The second has false alarms where some groups of rows change whole and others in part, at a
 mean of 0: an exact test decides if only the first are among the rows. The third has how often a drop of exactly what is
-allowed is said to be excluded.
+allowed is said to be excluded. The last two have false alarms of gates of many tests: on graded scores, and on
+groups of unequal size that change whole.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ import numpy as np
 
 from mrag_eval.core import pipe_table
 from mrag_eval.metrics import PairedCell, Place, hierarchy, holm, margin_tests
+from mrag_eval.metrics._betting import BoundedMean
+from mrag_eval.metrics._family import PairedMeans, ResampledCell
 from mrag_eval.metrics._graph import graphical
+from mrag_eval.metrics._joint_bootstrap import JointBootstrap
 from mrag_eval.metrics._paired_shares import PairedShares
 
 LEVEL = 0.05
@@ -28,7 +32,12 @@ LANGUAGES, DOCUMENTS, ROWS, METRICS = 10, 2, 50, 3
 # Share of the answers that change without a drop.
 CHANGE = 0.3
 RESAMPLES = 400
+# Tests of a gate: ten rules, thirty, and in effect ten and thirty with ten languages each.
+TESTS = (10, 30, 200, 600)
+# Standard errors that a mean has to be above 0 to be tested at all: no critical value of ten tests is below.
+ABOVE = 1.8
 Draw = Callable[[np.random.Generator], np.ndarray]
+Shaped = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
 PLACES = [
     place
@@ -43,9 +52,9 @@ OF_FIRST = [place.of == 0 and place.language == "0" for place in PLACES]
 
 
 @cache
-def p_value(n: int, lost: int, gained: int) -> float:
-    """Return the p-value of a drop."""
-    return PairedShares(n, lost, gained).p_value(0.0)
+def p_value(n: int, lost: int, gained: int, allowed: float = 0.0) -> float:
+    """Return the p-value of a drop larger than what is allowed."""
+    return PairedShares(n, lost, gained).p_value(allowed)
 
 
 def p_values(rng: np.random.Generator, drop: np.ndarray) -> list[float]:
@@ -183,6 +192,71 @@ def margins(gates: int) -> Iterator[tuple[str, ...]]:
         yield name, f"{100 * drop:.1f}", f"{100 * said:.1f}"
 
 
+def graded_worlds() -> Mapping[str, Shaped]:
+    """Return worlds of graded differences of mean 0: (tests, rows) from a generator and such a shape."""
+
+    def regular(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+        return np.where(rng.random(shape) < 0.5, 0.0, rng.uniform(-0.4, 0.4, shape))
+
+    def rare(chance: float) -> Shaped:
+        small = 0.8 * chance / (1 - chance)
+        return lambda rng, shape: np.where(rng.random(shape) < chance, -0.8, small + rng.normal(0, 0.02, shape))
+
+    def heavy(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+        return np.clip(0.03 * rng.standard_t(2, shape), -1, 1)
+
+    return {
+        "half of the rows change": regular,
+        "10% of the rows lose .8": lambda rng, shape: -rare(0.1)(rng, shape),
+        "10% of the rows gain .8": rare(0.1),
+        "5% of the rows gain .8": rare(0.05),
+        "heavy tails": heavy,
+    }
+
+
+def many(tests: int) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each world of graded scores: false alarms a gate by its number of tests, from so many tests."""
+    for name, draw in graded_worlds().items():
+        for n in (100, 300):
+            rng = np.random.default_rng(4)
+            p_values: list[float] = []
+            for start in range(0, tests, 5_000):
+                drops = draw(rng, (min(5_000, tests - start), n))
+                kept = drops[drops.mean(axis=1) > ABOVE * drops.std(axis=1) / n**0.5]
+                for block in np.array_split(kept, max(1, len(kept) // 100)):
+                    cells = [(np.arange(n), row) for row in block]
+                    joint = JointBootstrap.of(cells, n, 10_000, rng)
+                    for at, row in enumerate(block):
+                        both = PairedMeans(ResampledCell(joint, at), BoundedMean(row, np.ones(n), 1.0))
+                        p_values.append(both.p_value(0.0))
+            found = np.array(p_values)
+            yield name, f"{n}", *(f"{100 * k * (found <= LEVEL / k).sum() / tests:.1f}" for k in TESTS)
+
+
+def unequal(gates: int) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each world of groups that change whole: false alarms of one test, at a drop of what is allowed,
+    and how often this drop is said to be excluded.
+    """
+    for groups in (30, 100):
+        every = np.arange(groups)
+        for name, sizes in (
+            ("2 to 10", 2 + every % 9),
+            ("9 and 10", 9 + every % 2),
+            ("2 and 3", 2 + every % 2),
+            ("2, and one of 10", np.where(every, 2, 10)),
+        ):
+            for allowed, change in ((0.0, 0.05), (0.0, 0.15), (0.05, 0.05)):
+                rng = np.random.default_rng(5)
+                kind = rng.random((gates, groups))
+                losses = (kind < change + allowed) @ sizes / sizes.max()
+                gains = (kind > 1 - change) @ sizes / sizes.max()
+                n, counts = round(sizes.sum() / sizes.max()), list(zip(losses, gains, strict=True))
+                wrong = np.mean([p_value(n, round(a), round(b), allowed) <= LEVEL for a, b in counts])
+                said = np.mean([p_value(n, round(b), round(a), -allowed) <= LEVEL for a, b in counts])
+                shares = (f"{100 * x:.1f}" for x in (change, allowed, wrong, said))
+                yield f"{groups}", name, *shares
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="20 gates a row")
@@ -196,7 +270,14 @@ def main() -> None:
     head = ("groups", "part gained", "2% more gain all", "10%", "20%")
     print(pipe_table(head, list(mixed(gates)), "rrrrr"), end="\n\n")
     print(f"Drops of exactly what is allowed that are said to be excluded, in percent of {gates // 2}\n")
-    print(pipe_table(("drop", "allowed", "excluded"), list(margins(gates // 2)), "lrr"))
+    print(pipe_table(("drop", "allowed", "excluded"), list(margins(gates // 2)), "lrr"), end="\n\n")
+    tests = 50 * gates
+    print(f"False alarms of gates of graded scores without a change, in percent, from {tests:,} tests\n")
+    head = ("differences", "rows", *(f"{k} tests" for k in TESTS))
+    print(pipe_table(head, list(many(tests)), "lr" + "r" * len(TESTS)), end="\n\n")
+    print(f"Groups of unequal size, of which some lose and as many or less gain all, in percent of {gates}\n")
+    head = ("groups", "rows in each", "gain", "allowed", "false alarms", "excluded")
+    print(pipe_table(head, list(unequal(gates)), "rlrrrr"))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
 from mrag_eval.datasets._files import _PACKED
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import read_results, read_samples, verify
+from mrag_eval.report import gate, gate_lines, read_results, read_rules, read_samples, starter_rules, verify
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems import OWN, PLAIN, SHAPES, recognised
 from mrag_eval.systems._shapes import FIELDS, PASSAGE, decoded, value_at
@@ -941,6 +941,35 @@ def test_every_command_reads_the_results_as_those_of_a_run(
     silent = command.startswith(("judge answers", "judge passages"))
     assert ended.value.code == int(silent), shown.err
     assert said in shown.out + shown.err
+
+
+def test_the_first_rules_of_a_log_find_what_one_language_lost(tmp_path: Path) -> None:
+    """The German answers fall from 72 to 40 of 100 right ones; the others keep theirs."""
+    asked = {
+        "en": ("When was tower {n} of the town built by the council?", "It was built in {year} by the council."),
+        "de": ("Wann wurde der Turm {n} der Stadt vom Rat gebaut?", "Er wurde {year} vom Rat der Stadt gebaut."),
+        "ru": ("Когда городской совет построил башню {n}?", "Её построили в {year} году по решению городского совета."),
+    }
+    for name, kept in (("before", 72), ("after", 40)):
+        turns = [
+            Turn(
+                f"{language}{n}",
+                question.format(n=n),
+                answer.format(year=1841 if n < (kept if language == "de" else 72) else 1700),
+                TURNS[0].contexts,
+                "1841",
+            )
+            for language, (question, answer) in asked.items()
+            for n in range(100)
+        ]
+        score(rows_of(logs.langchain, turns), output=tmp_path / name)
+    (tmp_path / "rules.yaml").write_text(starter_rules([tmp_path / "before"]), "utf-8")
+    made = read_rules(tmp_path / "rules.yaml")
+    assert {rule.metric for rule in made.rules} == {"match_unicode", "correct_language"}
+    assert all(rule.per_language is not None and rule.per_language.only is None for rule in made.rules)
+    found = gate([tmp_path / "before"], [tmp_path / "after"], made)
+    assert {(one.metric, one.place) for one in found.checks if one.verdict == "fail"} >= {("match_unicode", "de")}
+    assert gate_lines(found)[0].startswith("FAIL: German got worse in 32 of 100 rows and better in none (72.0 → 40.0")
 
 
 def test_the_gate_and_controls_judge_them_as_well(

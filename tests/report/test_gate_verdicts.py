@@ -378,6 +378,28 @@ def test_the_first_rules_are_written_from_a_run_and_can_be_used(tmp_path: Path) 
     assert "exists already" in again.output
 
 
+@pytest.mark.parametrize("names", [("ar", "de", "en"), ("ar", "de", "en", "es", "fi", "hi", "ja", "ru", "tr", "zh")])
+def test_the_first_rules_find_what_one_language_lost(names: Sequence[str], tmp_path: Path) -> None:
+    """Arabic falls from 72 to 40 of 100; as many answers rise as fall in the other languages."""
+
+    def rows(right: Mapping[str, Sequence[bool]]) -> list[dict[str, Any]]:
+        return [row(i, name, acc=float(x)) for name, values in right.items() for i, x in enumerate(values)]
+
+    before = {name: [i < 72 for i in range(100)] for name in names}
+    after = {name: [i < 40 if name == "ar" else 4 <= i < 76 for i in range(100)] for name in names}
+    a, b = two(tmp_path, rows(before), rows(after))
+    file = tmp_path / "gate.yaml"
+    file.write_text(starter_rules([a]), "utf-8")
+    made = read_rules(file)
+    (guard,) = [rule.per_language for rule in made.rules]
+    assert guard is not None
+    assert (guard.max_drop, guard.only) == (0.05, None)
+    found = gate([a], [b], made)
+    assert [one.place for one in found.checks if one.verdict == "fail" and one.place] == ["ar"]
+    assert gate_lines(found)[0].startswith("FAIL: Arabic lost 32 right answers of 100 and won none")
+    assert gate([a], [a], made).exit_code == 0
+
+
 def test_compare_reads_a_baseline_file(tmp_path: Path) -> None:
     a, b = two(tmp_path, plain([1] * 100), plain([0] * 10 + [1] * 90))
     file = tmp_path / "baseline.json"
