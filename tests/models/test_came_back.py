@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.retrieval.agents.scripted import GOOD, enough, plan
+from tests.task.test_hook import knows_everything, run, run_ranks
 from tests.worlds.judges import verdict
 from tests.worlds.model_server import Answer, ModelServer, said
 from tests.worlds.small import BASE, write_task, write_world
@@ -127,3 +128,17 @@ def test_a_run_records_what_came_back_and_a_resumed_one_the_same(world: Path, se
     time.sleep(1)
     assert not [*(world / "part").rglob("results_*.json")]
     assert finished(world, server, "part", "other") == whole
+
+
+def test_ranks_are_summed(world: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRAG_CONFIG", str(world / "mrag.yaml"))
+    tasks = ["looped", "ranked"]
+
+    def seats(results: Any) -> dict[str, Any]:
+        return {task: results["configs"][task]["measurement"]["outcome"]["seats"] for task in tasks}
+
+    monkeypatch.setenv("MRAG_CACHE", str(world / "alone"))
+    alone = seats(run(world / "tasks", tasks, limit=4))
+    assert summed(alone).keys() == {*SEATS}
+    monkeypatch.setenv("MRAG_CACHE", str(world / "ranks"))
+    assert seats(run_ranks(world / "tasks", knows_everything, name=tasks, limit=4)[0]) == alone
