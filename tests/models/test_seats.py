@@ -193,15 +193,18 @@ def test_each_seat_records_settings_that_nobody_lists(server: ModelServer, confi
     assert {name.rpartition(" ")[2] for name in lost} == {"extra.do_sample"}
 
 
+@pytest.mark.parametrize("settings", [OWN, pytest.param(EXTRA, marks=pytest.mark.slow)], ids=["own", "extra"])
 @pytest.mark.parametrize("kind", API_TYPES)
-def test_each_type_of_api_records_its_own_names(server: ModelServer, config: Callable[..., None], kind: str) -> None:
+def test_each_type_of_api_records_its_own_names(
+    server: ModelServer, config: Callable[..., None], kind: str, settings: list[tuple[str, dict[str, Any]]]
+) -> None:
     def cells() -> Iterator[tuple[str, Any, Recorded]]:
-        for key, generation in [*OWN, *EXTRA]:
+        for key, generation in settings:
             config(generation, kind)
             yield key, generation[key] if key in generation else generation["extra"], SEATS["judge of answers"]()
 
     count, false, lost = walked(server, cells())
-    assert (count, false) == (34, [])
+    assert (count, false) == (len(settings), [])
     # Anthropic's bodies have no seed and know the longest reply by one name
     assert {*lost} - {"extra.do_sample"} <= ({"seed"} if kind.startswith("anthropic") else set())
 
