@@ -369,7 +369,7 @@ def test_models_are_shared_by_the_panels_of_a_process(config: Any) -> None:
             r"judges\[0\]\.generation: unknown key 'temprature'; did you mean 'temperature'",
         ),
         (
-            "judges: [{model: dummy, model_args: {api_key: sk-planted}}]",
+            "judges: [{model: dummy, model_args: {api_key: sk-planted-0123456789abcdef}}]",
             r"judges\[0\]\.model_args: 'api_key' holds a secret",
         ),
     ],
@@ -397,7 +397,7 @@ def test_a_missing_key_is_found_before_anything_is_asked(config: Any, monkeypatc
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     found = build_panel(Judge())
     assert found is not None
-    with pytest.raises(ConfigError, match="API key"):
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         found.check()
 
 
