@@ -227,9 +227,9 @@ class Strategies:
     def _unseen(self, those: Sequence[Measured]) -> str:
         """Say how large a difference to the best these questions may fail to show."""
         known = [found for one in those if (found := self.less_best(one)) is not None]
-        widest = max((max(found.detectable or 0.0, abs(found.difference or 0.0)) for found in known), default=0.0)
+        widest = max((max(_least(found), abs(found.difference or 0.0)) for found in known), default=0.0)
         scale = scale_of(self.metric)
-        if scale.percent and widest >= 1:
+        if widest == inf or (scale.percent and widest >= 1):
             return "; no difference at all would be seen"
         return f"; a difference under {points(widest, scale=scale)} points would not be seen"
 
@@ -317,9 +317,16 @@ class Strategies:
 
 
 def _is_open(found: Difference | None, coarse: float) -> bool:
-    # without a smallest difference, all questions differ alike
-    seen = (found.detectable or 0.0) if found is not None else 0.0
-    return found is not None and (abs(found.difference or 0.0) > seen or seen > coarse)
+    # what is equal on every question is not told apart
+    if found is None or not (found.better or found.worse):
+        return False
+    seen = _least(found)
+    return abs(found.difference or 0.0) > seen or seen > coarse
+
+
+def _least(found: Difference) -> float:
+    """Return the smallest difference that these questions show; infinite if they show none."""
+    return inf if found.detectable is None else found.detectable
 
 
 def _p(found: Difference | None, sign: str = "p = ") -> str:
