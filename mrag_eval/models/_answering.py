@@ -11,7 +11,6 @@ from functools import wraps
 from typing import Any
 
 from mrag_eval.core import ModelReply
-from mrag_eval.models._bodies import replaced
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._remedies import may_pass
 from mrag_eval.models._run_model import ASKED, are_own_replies, replies_file
@@ -125,6 +124,7 @@ def answering(
         first_backoff: the longest first pause between two attempts, in seconds.
     """
     from mrag_eval.harness import CachingLM, model_type_of, runs_here, sends_by_http
+    from mrag_eval.models._bodies import replaced
 
     remove_ended()
     cached = isinstance(asked, CachingLM)

@@ -56,7 +56,11 @@ def filling(task: str, stated: Mapping[str, Any]) -> LeafResult:
         share = int(str(stated.get("english_share", "50%")).rstrip("%"))
         data["source"]["corpus"] = {"languages": {"ar": 100 - share, "en": share}, **PUBLISHED}
     instrument: dict[str, Any] = {}
-    model = {"model": "openai-chat-completions", "args": {"model": "m"}, "generation": {"temperature": 0.6}}
+    model = {
+        "model": "openai-chat-completions",
+        "args": {"model": "m"},
+        "generation": {"temperature": 0.6, "max_tokens": 32_768},
+    }
     if {"judge", "relevance"} & {*texts}:
         seats = range(stated.get("judges") or 1)
         instrument["judges"] = {f"seat-{n}": {**model, "args": {"model": f"judge-{n}"}} for n in seats}

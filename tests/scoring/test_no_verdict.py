@@ -66,7 +66,7 @@ def test_a_language_that_a_judge_is_silent_about_is_marked(tmp_path: Path, kept:
     rules = GateRules.model_validate(
         {
             "min_n": 2,
-            "rules": [{"metric": "judge_correct", "max_unpaired": 0.99, "per_language": {"max_drop": 0.1, "min_n": 2}}],
+            "rules": [{"metric": "judge_correct", "max_unpaired": 0.5, "per_language": {"max_drop": 0.1, "min_n": 2}}],
         }
     )
     checks = gate([first], [second], rules).checks
