@@ -371,13 +371,11 @@ def test_every_reason_has_a_next_step(reason: str | None) -> None:
     assert remedy(reason).endswith("MRAG_CACHE=$(mktemp -d)" if lasting else "only the others are asked for")
 
 
-def test_a_missing_key_is_one_line(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    server = start()
-    lm = get_model("openai-chat-completions")(model="gpt-4o", base_url=server.url)
-    with pytest.raises(MragError, match="model 'gpt-4o': API key not found"):
+    lm = get_model("openai-chat-completions")(model="gpt-4o")
+    with pytest.raises(MragError, match="model 'gpt-4o': the environment variable OPENAI_API_KEY is not set"):
         ask(lm, rows(lm, "q"))
-    assert server.requests == []
 
 
 # ------------------------------------------------------------------ in the harness

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from mrag_eval import models
 from mrag_eval.config import Agent, Retrieval
@@ -16,9 +16,9 @@ from mrag_eval.datasets import Benchmark, Held
 from mrag_eval.platform import ConfigError, CorpusError
 from mrag_eval.retrieval import rerank
 from mrag_eval.retrieval._plan import Selection
-from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
 
 if TYPE_CHECKING:
+    from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
     from mrag_eval.retrievers import Reranker
 
 
@@ -34,8 +34,9 @@ class Setup:
     @cached_property
     def _listwise(self) -> ListwiseReranker | None:
         block = self.retrieval.rerank
-        found = rerank.open_reranker(self.retrieval) if block is not None and block.kind == "listwise" else None
-        return found if isinstance(found, ListwiseReranker) else None
+        if block is None or block.kind != "listwise":
+            return None
+        return cast("ListwiseReranker", rerank.open_reranker(self.retrieval))
 
     def reranker(self) -> Reranker | ListwiseReranker | None:
         """Return the reranker of the block, None if it has none; one that is a seat is the same each time."""
