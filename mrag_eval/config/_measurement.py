@@ -174,7 +174,7 @@ class Measurement:
         return {
             key: _compared(key, value)
             for key, (role, value) in found.items()
-            # what was hidden is a key, or a header whole
+            # what was hidden is a key
             if value != HIDDEN and (harmless(key, role) is None or _is_the_only_name(key, found))
         }
 

@@ -17,6 +17,7 @@ from mrag_eval.platform import (
     check_address,
     check_weights,
     did_you_mean,
+    headers_in,
     keep_header,
     keep_key,
     keep_secrets_of,
@@ -94,7 +95,7 @@ def keep_keys_of(loaded: Any) -> None:
     kind = f"the evaluated model ({type(loaded).__name__})"
     for name in ("header", "headers", "api_key"):
         try:
-            held = getattr(loaded, name, None)
+            held = headers_in(getattr(loaded, name, None))
         except Exception:  # a property of any package: without a key it may raise whatever it likes
             continue
         if isinstance(held, Mapping):

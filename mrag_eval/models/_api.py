@@ -24,6 +24,7 @@ from mrag_eval.platform import (
     Endpoint,
     HttpFault,
     did_you_mean,
+    headers_in,
     key_in,
     key_of,
     key_variable_of,
@@ -164,7 +165,7 @@ def endpoint_of(lm: Any, name: str) -> Endpoint:
 
 def _headers(lm: Any, name: str) -> dict[str, str]:
     try:
-        return dict(lm.header)
+        return dict(headers_in(lm.header))
     except (TypeError, ValueError, OSError) as err:
         raise _unfit(name, err) from None
 

@@ -12,6 +12,7 @@ from mrag_eval.platform import (
     config_path,
     content_of_folder,
     did_you_mean,
+    headers_in,
     key_variable_of,
     names_secret,
     redact,
@@ -95,7 +96,7 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
         folder = Path(str(args.get(key) or "")).expanduser()
         if args.get(key) and folder.is_dir():
             args[key], files[key] = folder.resolve().name, content_of_folder(folder)
-    headers = _headers(spec.model_args.get("header") or {})
+    headers = _headers(headers_in(spec.model_args.get("header")) or {})
     return {**found, **({"files": files} if files else {}), **({"headers": headers} if headers else {}), "args": args}
 
 

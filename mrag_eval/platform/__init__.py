@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     )
     from mrag_eval.platform._keys import (
         header_has_key,
+        headers_in,
         keep_header,
         keep_key,
         keep_pair,

@@ -7,12 +7,15 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from mrag_eval.platform._address import keep_address
 from mrag_eval.platform._errors import ConfigError
+from mrag_eval.platform._json_text import json_value
+from mrag_eval.platform._redaction import redact
 from mrag_eval.platform._secrets import is_plain, keep_common, keep_secret
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -21,11 +24,8 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 _NAMED = re.compile(
     r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE
 )
-_NAMED_HEADER = re.compile(r"(key|token|cookie)$", re.IGNORECASE)
-# Values of these headers are public, and may be ordinary words, dates or addresses.
-_PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "anthropic-beta", "anthropic-version",
-                             "connection", "content-length", "content-type", "host", "http-referer", "origin",
-                             "referer", "user-agent", "x-title"})  # fmt: skip
+_NAMED_HEADER = re.compile(r"(key|token|cookie|auth|jwt|session|session[-_]?id|signature)s?$", re.IGNORECASE)
+_SCHEMES = frozenset({"basic", "bearer", "token"})
 _HEADERS = frozenset({"header", "headers", "default_headers", "extra_headers"})
 # The variable in which the harness's class of a model type looks for its key, by the beginning of the type; those of
 # the second list may do without.
@@ -120,19 +120,34 @@ def header_has_key(name: str) -> bool:
     return names_secret(name) or _NAMED_HEADER.search(name) is not None
 
 
+def _is_key(value: str) -> bool:
+    """Return whether the value of a header is a key, whatever its name: by its shape, or as that of a variable."""
+    if redact(value) != value:
+        return True
+    return any(value == text.strip() for name, text in os.environ.items() if header_has_key(name) and text.strip())
+
+
+def headers_in(given: Any) -> Any:
+    """Return the headers that an argument states: a mapping as it is, or as JSON in a text."""
+    if isinstance(given, str):
+        with suppress(ValueError):
+            return json_value(given)
+    return given
+
+
 def keep_header(name: str, value: str, where: str) -> None:
-    """Hide the value of a header, and the key after its scheme (``Bearer``), unless the header is a public one.
+    """Hide the value of a header that is a key, by its name or by its value; any other may choose what answers.
 
     Raises ConfigError, naming ``where`` it was read, for a value that no request can carry.
     """
     _carried(value, where)
     scheme, _, key = value.strip().rpartition(" ")
-    if name.lower() in _PUBLIC_HEADERS or not key or (not scheme and key.lower() in ("bearer", "basic")):
+    if not key or (not scheme and key.lower() in ("bearer", "basic")):
         return
-    if header_has_key(name):
+    if header_has_key(name) or scheme.lower() in _SCHEMES or _is_key(value.strip()):
         keep_pair(_decoded(key), where, name) if scheme.lower() == "basic" else keep_key(key, where, name)
-    if not is_plain(value.strip()) and not (is_plain(key) and scheme.lower() in ("bearer", "token")):
-        keep_secret(value.strip())
+        if not is_plain(value.strip()) and not (is_plain(key) and scheme.lower() in ("bearer", "token")):
+            keep_secret(value.strip())
 
 
 def keep_secrets_of(settings: Any, where: str | None = None, key: str = "") -> None:
@@ -141,6 +156,8 @@ def keep_secrets_of(settings: Any, where: str | None = None, key: str = "") -> N
     With ``where`` the settings are the arguments of a model that will use them: raises ConfigError, naming the key, for
     a secret that no request can carry.
     """
+    if key.rpartition(".")[2].lower() in _HEADERS:
+        settings = headers_in(settings)
     if isinstance(settings, Mapping):
         for name, inner in settings.items():
             keep_secrets_of(inner, where, f"{key}.{name}" if key else str(name))

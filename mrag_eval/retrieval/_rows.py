@@ -19,7 +19,13 @@ from mrag_eval.retrieval._withheld import check_withholding
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._manifest import ManifestEntry
-from mrag_eval.retrieval.saved._settings import fingerprint_of, reranker_identity, seeds_of, settings_of_retrieval
+from mrag_eval.retrieval.saved._settings import (
+    fingerprint_of,
+    marked,
+    reranker_identity,
+    seeds_of,
+    settings_of_retrieval,
+)
 from mrag_eval.retrieval.saved._terms import terms_of
 from mrag_eval.retrieval.sources import Lacking, Relevant, Saved, Source, source_for
 from mrag_eval.systems import hits_of
@@ -117,7 +123,7 @@ class TaskRows:
             seeds=seeds_of(self.blocks),
             index=record.get("index"),
             agent=record.get("agent"),
-            models=self.models(),
+            models=marked(self._asked()),
             version=version("mrag-eval"),
             terms=terms_of(self.blocks, self.benchmark, self._source.documents()),
             absent={doc.id: list(doc.absent_ids) for doc in self.docs.values() if doc.absent_ids},
@@ -249,18 +255,18 @@ class TaskRows:
             parts.append(f"retrieved beforehand, in {self._source.folder.name}")
         return parts
 
-    def models(self) -> dict[str, Any]:
-        """Return the identities of planner and critic, which decide their replies; empty without agents."""
-        return self._source.models()
+    def _asked(self) -> dict[str, Any]:
+        """Return the models that retrieval asks on this machine, by role."""
+        translator = None if self.translator is None else self.translator.as_dict()["identity"]
+        other = {"translator": translator, "reranker": reranker_identity(self.blocks.retrieval)}
+        return {**self._source.models(), **{role: seat for role, seat in other.items() if seat is not None}}
 
     def instruments(self) -> dict[str, Any]:
-        """Return the models that retrieval asks, by what they are: planner, critic, translator, reranker."""
-        found = self.models()
-        translation = self.translation()
-        if translation is not None:
-            found["translator"] = translation.get("identity")
-        asked = reranker_identity(self.blocks.retrieval)
-        return found if asked is None else {**found, "reranker": asked}
+        """Return planner, critic, translator and reranker by what they are: those that made the rows, wherever."""
+        if not self.taken:
+            return self._asked()
+        found, translation = self._source.models(), self.translation()
+        return found if translation is None else {"translator": translation.get("identity"), **found}
 
     def came_back(self) -> dict[str, Any]:
         """Return what came back from the seats that were asked here, by role."""

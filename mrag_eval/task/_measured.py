@@ -120,11 +120,13 @@ def _subject(now: Running, answered: Answering | None, harness: Mapping[str, Any
 
 
 def _system(now: Running) -> dict[str, Any]:
-    """Return the code of a system that is asked as it is: the hash of each file, or that it is not known."""
+    """Return the code of a system that is asked as it is, the hash of each file, and how a service is asked."""
     system = getattr(now.lm, "system", None)
     if system is None or not isinstance(system, models.RagSystem):
         return {}
-    return {"code": system.code or "unknown"}
+    # its arguments may stand in a file of which the run's record has the name
+    asked = {key: value for key, value in system.identity().items() if key in ("request", "header") and value}
+    return {"code": system.code or "unknown", **({"asked": asked} if asked else {})}
 
 
 def _flags(now: Running | None, task: str) -> dict[str, Any]:

@@ -136,7 +136,8 @@ def configure(tmp_path: Path, host: str) -> None:
         "model_args": {"model": "m", "base_url": f"http://{host}/v1/chat/completions"},
         "retries": 0,
     }
-    with_header = {**judge, "model_args": {**judge["model_args"], "header": {"X-Team": SECRETS["header of a judge"]}}}  # type: ignore[dict-item]
+    header = {"X-Team-Token": SECRETS["header of a judge"]}
+    with_header = {**judge, "model_args": {**judge["model_args"], "header": header}}  # type: ignore[dict-item]
     config = {
         "models": {
             "keyed": {**judge, "api_key_env": "JUDGES"},
@@ -170,7 +171,7 @@ def evaluated(host: str) -> str:
         "num_concurrent": 1,
         "tokenized_requests": False,
         "header": {
-            "X-Team": SECRETS["header of the evaluated model"],
+            "X-Team-Token": SECRETS["header of the evaluated model"],
             "Authorization": f"Bearer {SECRETS['key of the evaluated model']}",
         },
     }

@@ -297,7 +297,7 @@ def test_public_headers_and_common_words_in_other_headers_stay() -> None:
 def test_settings_of_a_file_are_searched_for_secrets_quietly() -> None:
     keep_secrets_of(
         {
-            "models": [{"header": {"X-A": "header-va1ue-0", "Content-Type": "application/json"}}],
+            "models": [{"header": {"X-A-Key": "header-va1ue-0", "Content-Type": "application/json"}}],
             "hf_token": "t0ken-va1ue",
             "secret": "passages",
             "api_key_env": "NAME_OF_A_VARIABLE",

@@ -7,8 +7,8 @@ from typing import Any
 
 from mrag_eval.core import Hit, RagDoc, Ranked, Retrieved
 from mrag_eval.retrieval import RunFolder
-from mrag_eval.retrieval.saved._manifest import ManifestEntry
-from mrag_eval.retrieval.saved._settings import fingerprint_of
+from mrag_eval.retrieval.saved._manifest import ManifestEntry, seats_in
+from mrag_eval.retrieval.saved._settings import fingerprint_of, marked
 
 DOCS = [
     RagDoc("q1", "When was the bridge built?", "en", ("1890",)),
@@ -30,6 +30,7 @@ TERMS = {"passages": FREE, "questions": FREE}
 def write_folder(path: Path, task: str = "t", *, found: list[Retrieved] | None = None, **changes: Any) -> RunFolder:
     """Write a finished run folder of a task; ``changes`` are fields of its entry."""
     settings = changes.pop("settings", SETTINGS)
+    changes = {"models": marked(seats_in(settings)), **changes}
     entry = {"corpus": None, "dataset": "x", "seeds": {}, "terms": TERMS, "version": "0.1.0", **changes}
     folder = RunFolder(path)
     folder.begin(task, ManifestEntry(f"{task}.jsonl", fingerprint_of(settings), settings, **entry))

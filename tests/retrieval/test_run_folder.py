@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.config import Measurement, differences
@@ -24,6 +25,7 @@ from mrag_eval.core import (
     TracedHit,
     TracedRound,
 )
+from mrag_eval.datasets import sha256_file
 from mrag_eval.models import write_table
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrieval import RunFolder, open_folder, read_run, retrieve_into
@@ -41,6 +43,7 @@ from mrag_eval.task import RagTask
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
 from tests.retrieval.shared_folder import SETTINGS, write_folder
 from tests.task.test_hook import build, knows_everything, run, run_ranks
+from tests.worlds.model_server import Answer, ModelServer
 from tests.worlds.small import BASE, LANGS, TOPICS, ScriptedLM, write_task
 from tests.worlds.tiny_models import bert_folder
 
@@ -234,6 +237,89 @@ def test_a_folder_names_the_models_that_made_its_rows(
     config = run(tasks, "looped", limit=2, metadata=metadata)["configs"]["looped"]
     assert config["measurement"]["instrument"]["planner"] == {"model": "one"}
     assert config["measurement"]["data"]["retrieved"]["differs"] == {"agent.planner.model": "other | one"}
+    entry = manifest(tmp_path / "run", "looped")
+    assert {row["models"]["planner"] for row in lines(tmp_path / "run", "looped")} == {*entry["models"]["planner"]}
+
+    # rows of two planners in one folder, joined by hand: each row has its own, and the record names who made its rows
+    into(tmp_path / "second", tasks, "looped")
+    other = manifest(tmp_path / "second", "looped")
+    last = lines(tmp_path / "second", "looped")[2]
+    rows = tmp_path / "run" / "looped.jsonl"
+    rows.write_text(rows.read_text("utf-8") + json.dumps(last) + "\n", "utf-8")
+    entry |= {"rows": 3, "sha256": sha256_file(rows)}
+    entry["models"]["planner"] |= other["models"]["planner"]
+    write_manifest(tmp_path / "run", looped=entry)
+    for limit, planner in ((2, {"model": "one"}), (3, [{"model": "one"}, {"model": "other"}])):
+        config = run(tasks, "looped", limit=limit, metadata=metadata)["configs"]["looped"]
+        found = config["measurement"]["instrument"]["planner"]
+        assert (sorted(found, key=str) if isinstance(found, list) else found) == planner
+    asks("one")
+    del metadata["retrieval"]["run_may_differ"]
+    with pytest.raises(ConfigError, match=r"under other settings .*agent\.planner\.model \(one \| other\)"):
+        run(tasks, "looped", limit=2, metadata=metadata)
+
+
+def test_a_language_model_as_reranker_is_that_of_the_rows(
+    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever model the config file names when the rows are taken, it is neither asked nor recorded."""
+    reply = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "[2] > [1]"}}]}
+    server = ModelServer(lambda body, attempt: Answer(body=reply))
+
+    def ranker(model: str, variant: str) -> None:
+        args = {"model": model, "base_url": server.url, "header": {"X-Model-Variant": variant}}
+        models = {"ranker": {"model": "local-chat-completions", "model_args": args}}
+        (tmp_path / "mrag.yaml").write_text(yaml.safe_dump({"models": models}), "utf-8")
+
+    monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    retrieval = {"mode": "all", "k": 2, "kind": "bm25", "depth": 2, "rerank": {"kind": "listwise", "model": "ranker"}}
+    write_task(tasks, "ordered", **BASE, data=data, retrieval=retrieval)
+    ranker("one", "variant-a")
+    into(tmp_path / "run", tasks, "ordered", limit=2)
+    asked = len(server.requests)
+    metadata: dict[str, Any] = {"retrieval": {"run_folder": str(tmp_path / "run")}}
+    for model, variant, key in (("other", "variant-a", "args.model"), ("one", "variant-b", "headers.x-model-variant")):
+        ranker(model, variant)
+        with pytest.raises(ConfigError, match=rf"under other settings .*retrieval\.rerank\.asked\.{key} "):
+            run(tasks, "ordered", limit=2, metadata=metadata)
+        accepted = {"retrieval": {**metadata["retrieval"], "run_may_differ": ["retrieval.rerank"]}}
+        config = run(tasks, "ordered", limit=2, metadata=accepted)["configs"]["ordered"]
+        seat = config["measurement"]["instrument"]["reranker"]
+        assert (seat["args"]["model"], seat["headers"]) == ("one", {"x-model-variant": "variant-a"})
+        assert [*config["measurement"]["data"]["retrieved"]["differs"]] == [f"retrieval.rerank.asked.{key}"]
+    assert len(server.requests) == asked > 0
+
+
+@pytest.mark.parametrize("role", ["planner", "critic"])
+def test_rows_that_name_no_model_are_bad_input(
+    role: str, tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = ScriptedAgent(planner=lambda a: plan("en"), critic=_only_the_year, sufficiency=lambda a: enough(True))
+    monkeypatch.setattr("mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent))
+    monkeypatch.setattr(Agents, "check", lambda self: None)
+    monkeypatch.setattr(Agents, "identities", {"planner": {"model": "one"}, "critic": {"model": "c"}})
+    data = {"benchmark": "jsonl", "path": str(tasks / "questions.jsonl"), "corpus": str(tasks / "corpus.jsonl")}
+    write_task(tasks, "looped", **BASE, data=data, agent={"k": 2}, retrieval={"mode": "coral", "k": 2, "kind": "bm25"})
+    folder = tmp_path / "run"
+    into(folder, tasks, "looped", limit=2)
+    metadata = {"retrieval.run_folder": str(folder)}
+    entry, (first, second) = manifest(folder, "looped"), lines(folder, "looped")
+    rows = folder / "looped.jsonl"
+    for models in ({}, {**first["models"], role: "0"}, "one"):
+        rows.write_text("".join(json.dumps(row) + "\n" for row in (first, {**second, "models": models})), "utf-8")
+        write_manifest(folder, looped={**entry, "sha256": sha256_file(rows)})
+        with pytest.raises(DataError, match=r"looped\.jsonl: row '.*', models\.\w+: .* is not in manifest\.json"):
+            run(tasks, "looped", limit=2, metadata=metadata)
+    for named in ({}, {**entry["models"], role: {}}, {**entry["models"], "nobody": {"a": 1}}):
+        write_manifest(folder, looped={**entry, "models": named})
+        with pytest.raises(DataError, match=r"manifest\.json, tasks: looped\.models\.\w+: "):
+            run(tasks, "looped", limit=2, metadata=metadata)
+
+
+def write_manifest(folder: Path, **tasks: Any) -> None:
+    body = json.loads((folder / "manifest.json").read_text("utf-8"))
+    (folder / "manifest.json").write_text(json.dumps({**body, "tasks": tasks}), "utf-8")
 
 
 def _only_the_year(asked: Asked) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrag_eval import models
 from mrag_eval.config import CONTEXT_METADATA, NAMING_METADATA, Measurement, Role, dotted, harmless, shown
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, from_json, headers_in
 from mrag_eval.scoring import tell_metrics
 
 # Keys of the harness's record that seed a sampled reply, with its defaults.
@@ -45,6 +45,7 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     tell_metrics(record.instrument, where)
     run = content.get("config")
     run = run if isinstance(run, Mapping) else {}
+    _check_numbers(record, run, where)
     record = record.adding("subject", _subject(run, content))
     beside = _beside(content["configs"][task], record.subject["model_args"])
     record = record.adding("setting", {"context": found} if (found := beside(CONTEXT_METADATA)) else {})
@@ -54,6 +55,19 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     if record.subject.get("generation") and record.subject.get("transport") == models.ANSWERED_BY_US:
         return record
     return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
+
+
+def _check_numbers(record: Measurement, run: Mapping[str, Any], where: str) -> None:
+    """Raise DataError, naming the key, where readers count on a number and there is something else."""
+    ran, retrieval = record.data.get("ran"), record.setting.get("retrieval")
+    parts = [("measurement.data.ran", ran, ("rows", "of")), ("measurement.setting.retrieval", retrieval, ("seed",))]
+    for name, part, keys in parts:
+        found = part if isinstance(part, Mapping) else {}
+        for key in keys:
+            if found.get(key) is not None:
+                from_json(int, found[key], f"{where}.{name}.{key}", _AGAIN)
+    if run.get("limit") is not None:
+        from_json(float, run["limit"], f"{where.partition(': ')[0]}: config.limit", _AGAIN)
 
 
 def _beside(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> Callable[[Sequence[str]], dict[str, Any]]:
@@ -106,7 +120,8 @@ def _arguments(given: Any) -> dict[str, Any]:
         return {key.strip(): value.strip() for key, _, value in pairs}
     if not isinstance(given, Mapping):
         return {}
-    return {str(key): _arguments(value) if isinstance(value, Mapping) else str(value) for key, value in given.items()}
+    read = {str(key): headers_in(value) if key == "header" else value for key, value in given.items()}
+    return {key: _arguments(value) if isinstance(value, Mapping) else str(value) for key, value in read.items()}
 
 
 def _is_sampled(record: Measurement) -> bool:

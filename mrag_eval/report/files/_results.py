@@ -159,7 +159,8 @@ class ResultFile:
         """Return group -> the tasks and groups directly in it."""
         found = self.content.get("group_subtasks")
         listed = found.items() if isinstance(found, Mapping) else ()
-        return {group: inner for group, inner in listed if isinstance(inner, list)}
+        lists = {group: inner for group, inner in listed if isinstance(inner, list)}
+        return {group: inner for group, inner in lists.items() if all(isinstance(one, str) for one in inner)}
 
     def groups_of(self, task: str) -> tuple[str, ...]:
         """Return every group that contains the task, groups of groups too."""

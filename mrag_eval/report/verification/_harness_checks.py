@@ -133,8 +133,13 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
     """
     from mrag_eval.harness import blank_half_groups, group_rules, group_scores
 
-    for name in (file.content.get("group_subtasks") or {}).keys() - file.groups.keys():
-        yield Finding(str(name), "fault", "group_subtasks: its tasks are no list")
+    named = file.content.get("group_subtasks") or {}
+    if not isinstance(named, Mapping):
+        text = f"group_subtasks is {value_text(named)}, no groups with their tasks"
+        yield Finding(", ".join(file.leaves), "fault", text)
+        named = {}
+    for name in named.keys() - file.groups.keys():
+        yield Finding(str(name), "fault", "group_subtasks: its tasks are no list of names")
     rules = group_rules(tasks_folder) if file.groups else {}
     results = file.content.get("results") or {}
     made: dict[str, Any] = {}

@@ -76,7 +76,8 @@ def _how(entry: ManifestEntry) -> str:
         parts.append(f"corpus {index['content_hash'][:12]}")
     if chosen.get("rerank"):
         parts.append(f"reranked by {chosen['rerank'].get('name')}")
-    parts += [f"{role} {asked.get('model')}" for role, asked in entry.models.items() if isinstance(asked, Mapping)]
+    asked = [(role, seat) for role, seats in entry.models.items() for seat in seats.values()]
+    parts += [f"{role} {seat.get('model')}" for role, seat in asked if isinstance(seat, Mapping)]
     return ", ".join(parts)
 
 

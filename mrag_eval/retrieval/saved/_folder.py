@@ -87,7 +87,8 @@ class RunFolder:
             if known is None or differing or overwrite:
                 (self.path / entry.file).unlink(missing_ok=True)
             else:
-                entry = replace(entry, translation=known.translation, came_back=known.came_back)
+                models = {role: _last(known.models.get(role, {}), marks) for role, marks in entry.models.items()}
+                entry = replace(entry, translation=known.translation, came_back=known.came_back, models=models)
                 have = _repair(self.path / entry.file)
             self._note(task, replace(entry, rows=len(have), sha256=None))
         except OSError as error:
@@ -107,7 +108,10 @@ class RunFolder:
 
     def append(self, task: str, docs: Sequence[RagDoc], found: Sequence[Retrieved]) -> None:
         """Write a batch of rows; they are on disk when this returns."""
-        lines = [_line(as_record(doc, row)) for doc, row in zip(docs, found, strict=True)]
+        # the marks of this start come last
+        models = {role: [*marks][-1] for role, marks in self.tasks[task].models.items()}
+        named = {"models": models} if models else {}
+        lines = [_line({**as_record(doc, row), **named}) for doc, row in zip(docs, found, strict=True)]
         try:
             with (self.path / self.tasks[task].file).open("ab") as out:
                 out.write(b"".join(lines))
@@ -170,14 +174,20 @@ class RunFolder:
         return entry
 
     def rows(self, task: str, entry: ManifestEntry, docs: Sequence[RagDoc]) -> list[Retrieved]:
-        """Return the records of these rows, in their order.
+        """Return the records of these rows, in their order; see :meth:`made`."""
+        return [row for row, _ in self.made(task, entry, docs)]
+
+    def made(
+        self, task: str, entry: ManifestEntry, docs: Sequence[RagDoc]
+    ) -> list[tuple[Retrieved, Mapping[str, str]]]:
+        """Return the records of these rows, in their order, each with the marks of the models that made it, by role.
 
         Raises DataError if rows are missing, naming and counting them, if a row has changed since its
-        retrieval, and if the file is damaged.
+        retrieval or names no model, and if the file is damaged.
         """
         path, shown = self.located(entry)
         wanted = {doc.id: doc for doc in docs}
-        found: dict[str, Retrieved] = {}
+        found: dict[str, tuple[Retrieved, Mapping[str, str]]] = {}
         count = 0
         for record in records_of(path, entry.sha256, shown, self.remedy):
             count += 1
@@ -192,9 +202,10 @@ class RunFolder:
                     f"retrieve again: {self.command(task)} --overwrite",
                 )
             try:
-                found[doc.id] = from_record(record)
+                row = from_record(record)
             except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
                 raise DataError(f"{shown}: row '{doc.id}' cannot be read ({fault_in(error)})", self.remedy) from None
+            found[doc.id] = row, _models_of(record, entry, shown, self.remedy)
         if entry.sha256 is not None and count != entry.rows:
             raise DataError(f"{shown} has {count:,} rows, its manifest says {entry.rows:,}", self.remedy)
         missing = [doc.id for doc in docs if doc.id not in found]
@@ -218,6 +229,22 @@ class RunFolder:
     def origin(self) -> dict[str, Any]:
         """Return where the folder is from, for the results; empty for a folder on this machine."""
         return {}
+
+
+def _last(known: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the marks of a role, those that are asked now at the end."""
+    return {**{mark: seat for mark, seat in known.items() if mark not in asked}, **asked}
+
+
+def _models_of(record: Mapping[str, Any], entry: ManifestEntry, shown: str, remedy: str) -> Mapping[str, str]:
+    """Return the marks of the models that made a row, by role; raise DataError, naming the key, for an unknown one."""
+    named = record.get("models")
+    named = named if isinstance(named, Mapping) else {}
+    for role, seats in entry.models.items():
+        mark = named.get(role)
+        if not isinstance(mark, str) or mark not in seats:
+            raise DataError(f"{shown}: row '{record['id']}', models.{role}: {mark!r:.40} is not in {MANIFEST}", remedy)
+    return {role: str(named[role]) for role in entry.models}
 
 
 def file_name(task: str) -> str:

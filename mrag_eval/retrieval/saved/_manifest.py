@@ -14,13 +14,35 @@ MANIFEST = "manifest.json"
 _AGAIN = "retrieve again into another folder"
 
 
+# Where the settings of a retrieval have the seats that it asks, by role.
+SEATS: Mapping[str, tuple[str, ...]] = {
+    "planner": ("agent", "planner"),
+    "critic": ("agent", "critic"),
+    "translator": ("translator",),
+    "reranker": ("retrieval", "rerank", "asked"),
+}
+
+
+def seats_in(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the seats that settings name, by role."""
+    found: dict[str, Any] = {}
+    for role, place in SEATS.items():
+        at: Any = settings
+        for key in place:
+            at = at.get(key) if isinstance(at, Mapping) else None
+        if at is not None:
+            found[role] = at
+    return found
+
+
 @dataclass(frozen=True)
 class ManifestEntry:
     """The manifest's entry of one task.
 
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
     among them. ``index``, ``agent``, ``models``, ``translation`` and ``came_back`` (what came back from the models, by
-    role) are copied into a run's results. ``terms`` are the licences of its texts
+    role) are copied into a run's results. ``models`` are the seats that were asked: role -> mark -> identity; each row
+    names the marks of its own. ``terms`` are the licences of its texts
     (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``absent``: row -> relevant ids that the corpus does not hold.
     ``sha256`` is that of the file, and None while it grows.
     """
@@ -33,7 +55,7 @@ class ManifestEntry:
     seeds: Mapping[str, Any]
     index: Mapping[str, Any] | None = None
     agent: Mapping[str, Any] | None = None
-    models: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     translation: Mapping[str, Any] | None = None
     came_back: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -70,4 +92,9 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
             raise DataError(f"{shown}, tasks: {name}.file: {entry.file!r} {fault}", _AGAIN)
         if entry.rows < 0:
             raise DataError(f"{shown}, tasks: {name}.rows: {entry.rows}", _AGAIN)
+        for role in sorted({*seats_in(entry.settings), *entry.models}):
+            if role not in SEATS:
+                raise DataError(f"{shown}, tasks: {name}.models.{role}: nobody is asked as that", _AGAIN)
+            if not entry.models.get(role):
+                raise DataError(f"{shown}, tasks: {name}.models.{role}: missing, and the rows name no model", _AGAIN)
     return tasks

@@ -14,6 +14,7 @@ from mrag_eval import models
 from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, by_content, differences, harmless
 from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
+from mrag_eval.retrieval.saved._manifest import SEATS, ManifestEntry
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -75,6 +76,11 @@ def fingerprint_of(settings: Mapping[str, Any]) -> str:
     return _recorded(settings).sha256
 
 
+def marked(seats: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return seats by role and mark: a short hash of what is compared of each."""
+    return {role: {_recorded({role: seat}).sha256[:12]: seat} for role, seat in seats.items()}
+
+
 def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
     """Return every seed used by retrieval or the choice of rows; None if nothing is drawn."""
     retrieval = blocks.retrieval
@@ -86,6 +92,24 @@ def differing_settings(
 ) -> list[Differs]:
     """Return every setting that differs and that ``accepted`` does not name, by key or by block."""
     return differences(_recorded(here), _recorded(there), ["setting"], (*accepted, *_OF_THE_READER))
+
+
+def differing_rows(here: Mapping[str, Any], entry: ManifestEntry, accepted: Sequence[str] = ()) -> list[Differs]:
+    """Return what differs from the settings of any row of a folder, whose seats are those that were asked."""
+    found: list[Differs] = []
+    for turn in range(max([1, *map(len, entry.models.values())])):
+        there = entry.settings
+        for role, seats in entry.models.items():
+            there = _with(there, SEATS[role], [*seats.values()][turn % len(seats)])
+        there = by_content(_portable(there))
+        found += [one for one in differing_settings(here, there, accepted) if one not in found]
+    return found
+
+
+def _with(settings: Mapping[str, Any], place: Sequence[str], seat: Any) -> dict[str, Any]:
+    """Return settings with a seat at its place."""
+    key, *below = place
+    return {**settings, key: _with(settings.get(key) or {}, below, seat) if below else seat}
 
 
 def _recorded(settings: Mapping[str, Any]) -> Measurement:

@@ -15,7 +15,7 @@ from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval.saved._folder import RunFolder, shown_differing
 from mrag_eval.retrieval.saved._manifest import ManifestEntry
-from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
+from mrag_eval.retrieval.saved._settings import differing_rows, fingerprint_of
 from mrag_eval.retrieval.sources._source import Lacking, Source
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -33,6 +33,8 @@ class Saved(Source):
     ) -> None:
         self.folder, self.entry, self.differs = folder, entry, differs
         self._live, self._task = live, task
+        # role -> the marks of the models that made the rows that were read
+        self._made_by: dict[str, set[str]] = {}
 
     @classmethod
     def of(
@@ -50,8 +52,8 @@ class Saved(Source):
         ``missing`` are not compared.
         """
         entry = folder.entry_for(task, fingerprint_of(settings))
-        differs = differing_settings(settings, entry.settings, missing)
-        left = differing_settings(settings, entry.settings, (*missing, *retrieval.run_may_differ))
+        differs = differing_rows(settings, entry, missing)
+        left = differing_rows(settings, entry, (*missing, *retrieval.run_may_differ))
         if left:
             raise ConfigError(
                 f"{folder.name} was retrieved under other settings (here | there): {shown_differing(left)}",
@@ -60,7 +62,10 @@ class Saved(Source):
             )
         if missing and retrieval.run_folder is not None:
             log.info("using saved rows from %s; could not verify (missing here): %s", folder.name, ", ".join(missing))
-        return cls(live, folder, task, entry, {one.key: one.values for one in differs})
+        values: dict[str, list[str]] = {}
+        for one in differs:
+            values.setdefault(one.key, []).append(one.values)
+        return cls(live, folder, task, entry, {key: "; ".join(each) for key, each in values.items()})
 
     def select(self, docs: Sequence[RagDoc]) -> Selection:
         """Return the rows that the live source would serve."""
@@ -77,7 +82,11 @@ class Saved(Source):
 
     def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Read the rows; nothing is searched, reranked, translated or planned."""
-        return self.folder.rows(self._task, self.entry, docs)
+        made = self.folder.made(self._task, self.entry, docs)
+        for _, marks in made:
+            for role, mark in marks.items():
+                self._made_by.setdefault(role, set()).add(mark)
+        return [row for row, _ in made]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the live source's texts: a folder holds only those that are shown."""
@@ -88,13 +97,18 @@ class Saved(Source):
         return self._live.identity()
 
     def record(self) -> dict[str, Any]:
-        """Return index and agents of this machine, else those at the time of retrieval."""
+        """Return the index of this machine, else that at the time of retrieval, as the agents always are."""
         saved = {"index": self.entry.index, "agent": self.entry.agent}
-        return {key: dict(value) for key, value in saved.items() if value is not None} | self._live.record()
+        known = {key: dict(value) for key, value in saved.items() if value is not None}
+        return {**known, **self._live.record(), **{key: known[key] for key in known if key == "agent"}}
 
     def models(self) -> dict[str, Any]:
-        """Return the models at the time of retrieval, whichever this machine would ask; else those of this machine."""
-        return dict(self.entry.models) or self._live.models()
+        """Return the models that made the rows that were read, else all of the folder; several of a role in a list."""
+        found: dict[str, Any] = {}
+        for role, seats in self.entry.models.items():
+            made = [seat for mark, seat in sorted(seats.items()) if mark in self._made_by.get(role, seats)]
+            found[role] = made[0] if len(made) == 1 else made
+        return found
 
     def origin(self) -> dict[str, Any]:
         """Return the origin of these rows, for the results."""
