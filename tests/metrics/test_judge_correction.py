@@ -187,21 +187,13 @@ def test_intervals_from_100_labels_contain_the_true_rate(case: object) -> None:
 def test_languages_of_very_different_size_are_covered_however_labels_are_spread(case: object) -> None:
     """Equal labels in 2,000 and nine times 100 rows covered .68 with three labels each, .79 and .90 with more."""
     _, (powered, _, none), _ = COVERAGE.simulate(case, 600, np.random.default_rng(1))
-    if any(labels < 5 for _, _, labels in case.languages):  # type: ignore[attr-defined]
+    # 2,000 of 2,900 rows are in the first language
+    if case.languages[0][2] < 10:  # type: ignore[attr-defined]
         assert none == 1
     else:
         assert powered + 1.96 * (0.93 * 0.07 / 600) ** 0.5 >= 0.93
         # some draws of 50 lack five incorrect ones
         assert none < 0.2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("labels", [5, 10])
-@pytest.mark.parametrize("rates", [(0.7, 0.7), (0.5, 0.9), (0.9, 0.5)])
-def test_few_labels_of_a_large_language_are_covered(labels: int, rates: tuple[float, float]) -> None:
-    case = COVERAGE.uneven((rates[0], labels), (rates[1], labels))
-    _, (powered, _, _), _ = COVERAGE.simulate(case, 100, np.random.default_rng(1))
-    assert powered >= 0.9
 
 
 def test_labels_by_size_give_a_narrower_interval() -> None:

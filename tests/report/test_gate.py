@@ -419,14 +419,14 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.exit_code, json.loads(done.stdout)["exit_code"]) == (0, 0)
 
 
-def test_a_verdict_that_is_exact_only_with_more_rows_says_so(tmp_path: Path) -> None:
+def test_a_verdict_that_is_surer_with_more_rows_says_so(tmp_path: Path) -> None:
     """One row in fifty gains .8 and all others lose a little: most samples of 30 rows contain no gain."""
     losses = (0.066 + np.random.default_rng(0).normal(0, 0.02, 30)).tolist()
     a, b = runs(tmp_path, [0.9] * 30, [0.9 - loss for loss in losses], "f1")
     rule = {"metric": "f1", "max_drop": 0.05}
     result = gate([a], [b], rules(rule))
     (check,) = result.checks
-    says = "exact from 300 rows on: 30 may contain none that change a lot"
+    says = "surer from 300 rows on: 30 may contain none that change a lot"
     assert (check.verdict, check.caution) == ("fail", says)
     assert says in "\n".join(gate_lines(result))
     assert f"| FAIL: {says} |" in single_spaced(gate_markdown(result))

@@ -20,9 +20,9 @@ from mrag_eval.scoring import nearer_zero_is_better, scale_of
 if TYPE_CHECKING:
     from mrag_eval.metrics import MarginTest, PairedCell, Place
 
-# Rows, or groups, from which the studentised bootstrap holds its level for differences of any shape: with fewer, a
-# sample may contain none of the rows that change a lot (docs/gate.md).
-EXACT_FROM = 300
+# Rows, or groups, from which a sample seldom lacks the rows that change a lot (docs/statistics.md): with fewer, the
+# studentised bootstrap does not hold its level where they are rare.
+SURER_FROM = 300
 Values = Sequence[float | bool | None]
 
 
@@ -352,13 +352,13 @@ def _for_margin(test: MarginTest, limit: float) -> int | None:
 
 
 def _caution(test: MarginTest) -> str | None:
-    """Return a warning if there are too few rows, or groups of rows, for the test to be exact, or to find much."""
+    """Return a warning if there are too few rows, or groups of rows, for the test to be sure, or to find much."""
     word = "rows" if test.units == test.n else "groups of rows"
     if test.method.startswith("betting"):
         return f"fewer than ten {word} changed, and not all of them whole: only a large drop is found"
-    if "bootstrap" not in test.method or test.units >= EXACT_FROM:
+    if "bootstrap" not in test.method or test.units >= SURER_FROM:
         return None
-    return f"exact from {EXACT_FROM} {word} on: {test.units} may contain none that change a lot"
+    return f"surer from {SURER_FROM} {word} on: {test.units} may contain none that change a lot"
 
 
 def bounded(rule: Rule, rules: GateRules, check: Check, rows: Sequence[ScoredRow], tasks: Sequence[str] = ()) -> Check:
