@@ -205,16 +205,17 @@ def _unfit(name: str, err: Exception) -> ConfigError:
     )
 
 
-def with_key(lm: Any, name: str) -> Any:
+def with_key(lm: Any, name: str, named: Mapping[str, Any] | None = None) -> Any:
     """Return the object that the harness made of the evaluated model, from now on with the key that its arguments say.
 
-    The harness's own classes take no key as an argument, and send a provider's key to any address.
+    The harness's own classes take no key as an argument, and send a provider's key to any address. ``named`` holds the
+    arguments for a key where the harness's own command started the run.
     """
     from mrag_eval.harness import model_type_of
 
     run = evaluated()
     args = {"base_url": lm.base_url, "header": getattr(lm, "_header", None)}
-    args |= run.args if run is not None and isinstance(run.model, str) else {}
+    args |= run.args if run is not None and isinstance(run.model, str) else named or {}
     made = copy.copy(lm)
     made.__class__ = _keyed(type(lm), model_type_of(type(lm)), args, name)
     for known in ("api_key", "header"):

@@ -6,7 +6,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -116,9 +116,9 @@ class OfSystem(_Service):
 class OfApi(_Service):
     """An API model of the harness whose requests are sent here."""
 
-    def __init__(self, lm: Any, state: Answering, first_backoff: float) -> None:
+    def __init__(self, lm: Any, state: Answering, first_backoff: float, named: Mapping[str, Any]) -> None:
         super().__init__(state)
-        self._lm = lm
+        self._lm, self._named = lm, named
         self._first_backoff = first_backoff
         self._transport: Transport[Body, list[Reply]] | None = None
         parts = urlsplit(lm.base_url or "")
@@ -170,7 +170,7 @@ class OfApi(_Service):
     def _connected(self) -> Transport[Body, list[Reply]]:
         if self._transport is None:
             self._transport = Transport(
-                endpoint_of(with_key(self._lm, self._state.model), self._state.model),
+                endpoint_of(with_key(self._lm, self._state.model, self._named), self._state.model),
                 lambda body: body.content(),
                 self._read,
                 max_in_flight=max(1, self._lm._concurrent),

@@ -15,6 +15,7 @@ from mrag_eval.platform import (
     REPEATED_MODEL,
     DataError,
     is_plain_name,
+    names_secret,
     repeatable,
     to_json,
     visible,
@@ -126,7 +127,8 @@ def _model(run: Mapping[str, Any], notes: list[str], said: _Said) -> list[str]:
     out = [word for name in said.names("model", [str(run.get("model") or "hf")]) for word in ("--model", name)]
     kept = {}
     for key, value in _arguments(run.get("model_args")).items():
-        if secret_in({key: value}) is None:
+        # a stand-in for a key is none that this machine needs
+        if secret_in({key: value}) is None and not names_secret(key):
             kept[key] = value
         else:
             notes.append(f"model_args {key} is left out: it holds a secret, which belongs in the environment")
