@@ -114,7 +114,7 @@ def test_claims_judged_later_are_those_of_a_run_that_asks_for_them(tasks: Path, 
     for what, table in one.scores.panels.items():
         assert replace(other.scores.panels[what], ledger={}) == replace(table, ledger={})
     for a, b in zip(samples_of(first), samples_of(later), strict=True):
-        rest: Any = {"claims_panel": None, "panel": None, "prompts": None, "skipped": ()}
+        rest: Any = {"claims_panel": None, "panel": None, "prompts": None, "skipped": (), "came_back": {}}
         assert replace(a.record, **rest) == replace(b.record, **rest)
     compared = compare([first], [later])
     assert {one.metric for one in compared.differences} == {*one.scores.metrics}
