@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import Measurement
 from mrag_eval.core import RESOURCE_GROUPS
 from mrag_eval.report import render
 from mrag_eval.report.tables._layouts import layout_tables
@@ -100,7 +101,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for (m, mode), found in scores.items():
             task = f"bordirlines_{MODES[mode]}"
-            config = {"retrieval": {"mode": mode}, "data": {}, "scored_by": "generation"}
+            record = Measurement(task, setting={"retrieval": {"mode": mode}, "data": {}}).to_dict()
+            config = {"output_type": "generate_until", "measurement": record}
             config["scores"] = TaskScores(len(gathered[m, mode]), {}, concurrence=found).to_dict()
             run = {"model": "hf", "model_args": {"pretrained": f"model-{m}"}}
             content = {"configs": {task: config}, "results": {}, "date": float(m), "config": run}
