@@ -220,17 +220,21 @@ def test_queries_are_under_way_together(form: str, tmp_path: Path, monkeypatch: 
     body = "    barrier.wait()\n" if form == "threads" else "    await together()\n"
     (tmp_path / "slow.py").write_text(
         "import asyncio, threading\n"
-        "barrier, seen = threading.Barrier(3, timeout=30), []\n"
+        # the first question is asked alone
+        "alone, seen = [1], []\n"
+        "barrier = threading.Barrier(3, timeout=30)\n"
         "async def together():\n"
         "    seen.append(1)\n"
         "    wave = -(-len(seen) // 3) * 3\n"
         "    while len(seen) < wave:\n        await asyncio.sleep(0.001)\n"
-        f"{'async ' if form == 'async' else ''}def search(query, lang, k):\n{body}"
+        f"{'async ' if form == 'async' else ''}def search(query, lang, k):\n"
+        "    if alone:\n        alone.pop()\n"
+        f"    else:\n    {body}"
         "    return [{'id': query, 'text': query, 'lang': 'en'}]\n",
         "utf-8",
     )
     monkeypatch.chdir(tmp_path)
-    texts = [str(n) for n in range(6)]
+    texts = [str(n) for n in range(7)]
     found = searched({"function": "slow:search", "max_in_flight": 3, "timeout": 30}, *texts)
     assert [one.ranking[0].id for one in found] == texts
 

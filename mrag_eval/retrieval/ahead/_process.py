@@ -91,8 +91,9 @@ def retrieved_apart(orders: Sequence[Order], *, debug: bool = False) -> Iterator
         }
         asked = next((each.supply.evaluated for each in orders if each.supply.evaluated is not None), None)
         if asked is not None:
-            # a key is in the environment: one among the arguments is refused
-            order["evaluated"] = {"model": asked.spec.model, "args": asked.spec.model_args}
+            # a key is in the environment, and its name goes along: one among the arguments is refused
+            named = {"api_key_env": asked.spec.api_key_env} if asked.spec.api_key_env else {}
+            order["evaluated"] = {"model": asked.spec.model, "args": {**asked.spec.model_args, **named}}
         with _writing(home):
             (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
         _run(folder)
