@@ -153,7 +153,10 @@ def endpoint_of(lm: Any, name: str) -> Endpoint:
 
     Raises ConfigError if it has no address or no key.
     """
-    headers = _headers(lm, name)
+    try:
+        headers = dict(headers_in(lm.header))
+    except (TypeError, ValueError, OSError) as err:
+        raise _unfit(name, err) from None
     if not lm.base_url:
         raise ConfigError(
             f"model '{name}': model_args lacks base_url, its address",
@@ -161,13 +164,6 @@ def endpoint_of(lm: Any, name: str) -> Endpoint:
         )
     verify: bool | str = (lm.ca_cert_path or True) if lm.verify_certificate else False
     return Endpoint(f"model '{name}'", lm.base_url, headers, verify)
-
-
-def _headers(lm: Any, name: str) -> dict[str, str]:
-    try:
-        return dict(headers_in(lm.header))
-    except (TypeError, ValueError, OSError) as err:
-        raise _unfit(name, err) from None
 
 
 def build_api(cls: type[Any], spec: ModelSpec, name: str) -> ApiModel:
@@ -206,10 +202,11 @@ def _unfit(name: str, err: Exception) -> ConfigError:
 
 
 def with_key(lm: Any, name: str, named: Mapping[str, Any] | None = None) -> Any:
-    """Return the object that the harness made of the evaluated model, from now on with the key that its arguments say.
+    """Return a copy of the object that the harness made of the evaluated model, with the key that its arguments say.
 
-    The harness's own classes take no key as an argument, and send a provider's key to any address. ``named`` holds the
-    arguments for a key where the harness's own command started the run.
+    The harness's own classes take no key as an argument, and send a provider's key to any address. The object itself
+    is left as it is: requests of other tasks are the harness's. ``named`` holds the arguments for a key where the
+    harness's own command started the run.
     """
     from mrag_eval.harness import model_type_of
 
@@ -218,11 +215,10 @@ def with_key(lm: Any, name: str, named: Mapping[str, Any] | None = None) -> Any:
     args |= run.args if run is not None and isinstance(run.model, str) else named or {}
     made = copy.copy(lm)
     made.__class__ = _keyed(type(lm), model_type_of(type(lm)), args, name)
+    # cached properties
     for known in ("api_key", "header"):
         made.__dict__.pop(known, None)
-    # a cached property: what the harness itself sends has the same
-    lm.__dict__["header"] = _headers(made, name)
-    return lm
+    return made
 
 
 def _keyed(cls: type[Any], kind: str, args: Mapping[str, Any], name: str) -> type[Any]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mrag_eval.models._api import ApiModel, without_conversation
 from mrag_eval.models._spec import KEY_HEADERS
-from mrag_eval.platform import content_key, run_in_thread
+from mrag_eval.platform import content_key, headers_in, run_in_thread
 
 _FORMAT = "answers/1"
 # Bytes of bodies that are kept until they are sent. Further ones are made again, as a long run's would fill the memory.
@@ -64,17 +64,17 @@ def replaced(owner: Any, **attributes: Any) -> Iterator[None]:
 
 
 def bodies_of(
-    lm: Any, ask: Callable[[Sequence[Any]], list[Any]], requests: Sequence[Any]
+    lm: Any, who: Mapping[str, Any], ask: Callable[[Sequence[Any]], list[Any]], requests: Sequence[Any]
 ) -> tuple[list[Body], list[InBody]]:
     """Return the bodies that ``ask``, a method of the harness's own, would send, and the place of each request.
 
     The harness's class tokenises, truncates, groups and batches as ever; only the sending is left out. So each body is
-    its own, whatever the model type. Equal ones are told apart by their number, as repeats of one request are.
+    its own, whatever the model type. Equal ones are told apart by their number, as repeats of one request are. ``who``
+    is the identity of the model (:func:`api_identity`).
     """
     bodies: list[Body] = []
     seen: Counter[str] = Counter()
     room = [_KEPT]
-    who = api_identity(lm)
     end = _end_of(lm)
 
     async def keep(
@@ -129,6 +129,7 @@ def sent_settings(lm: Any, wanted: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def api_identity(lm: Any) -> dict[str, Any]:
     """Return what decides an answer besides the body: where it is asked, and how it is read."""
-    headers = {name.lower(): str(value) for name, value in lm.header.items() if name.lower() not in KEY_HEADERS}
+    told = headers_in(lm.header)
+    headers = {name.lower(): str(value) for name, value in told.items() if name.lower() not in KEY_HEADERS}
     ends = getattr(lm, "think_end_token", None)
     return {"class": type(lm).__qualname__, "url": lm.base_url, "headers": headers, "ends_thinking": ends}

@@ -46,10 +46,9 @@ class EvaluatedModel(AuxModel):
     def spec(self) -> ModelSpec:
         """Return what it is; raise ConfigError while no model is evaluated."""
         if self._spec is None:
-            self._lm = _running(
-                f"{self._role} '{EVALUATED}': no model is evaluated here", f"use mrag-eval run, or {_NAMED}"
-            )
-            self._become(*_seen(self._role, self._lm))
+            lm = _running(f"{self._role} '{EVALUATED}': no model is evaluated here", f"use mrag-eval run, or {_NAMED}")
+            self._become(*_seen(self._role, lm))
+            self._lm = with_key(lm, self.name) if self._behind_api else lm
         assert self._spec is not None
         return self._spec
 
@@ -108,7 +107,7 @@ class EvaluatedModel(AuxModel):
         return type(self._run.model)
 
     def _api(self) -> ApiModel:
-        return super()._api() if self._lm is None else ApiModel(with_key(self._lm, self.name), self.name)
+        return super()._api() if self._lm is None else ApiModel(self._lm, self.name)
 
     def _place(self) -> Any:
         """Return where the model is asked; of an object of the harness also what its arguments do not tell."""

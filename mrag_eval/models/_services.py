@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from mrag_eval.core import Failure, ModelReply, Stage
 from mrag_eval.models._answering import answered_by_others
 from mrag_eval.models._api import endpoint_of, with_key
-from mrag_eval.models._bodies import Body, bodies_of
+from mrag_eval.models._bodies import Body, api_identity, bodies_of
 from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._outputs import read_likelihoods, read_replies
 from mrag_eval.models._remedies import may_pass, remedy
@@ -118,7 +118,8 @@ class OfApi(_Service):
 
     def __init__(self, lm: Any, state: Answering, first_backoff: float, named: Mapping[str, Any]) -> None:
         super().__init__(state)
-        self._lm, self._named = lm, named
+        self._lm = lm
+        self._keyed = with_key(lm, state.model, named)
         self._first_backoff = first_backoff
         self._transport: Transport[Body, list[Reply]] | None = None
         parts = urlsplit(lm.base_url or "")
@@ -134,7 +135,7 @@ class OfApi(_Service):
         start = time.perf_counter()
         transport = self._connected()
         try:
-            bodies, places = bodies_of(self._lm, method, requests)
+            bodies, places = bodies_of(self._lm, api_identity(self._keyed), method, requests)
         except (AssertionError, TypeError, ValueError) as err:
             said = " ".join(str(err).split()) or type(err).__name__
             raise ConfigError(
@@ -170,7 +171,7 @@ class OfApi(_Service):
     def _connected(self) -> Transport[Body, list[Reply]]:
         if self._transport is None:
             self._transport = Transport(
-                endpoint_of(with_key(self._lm, self._state.model, self._named), self._state.model),
+                endpoint_of(self._keyed, self._state.model),
                 lambda body: body.content(),
                 self._read,
                 max_in_flight=max(1, self._lm._concurrent),

@@ -118,6 +118,13 @@ PLAIN: dict[str, dict[str, Any]] = {
 HEADERS = ("authorization", "x-api-key", "x-key", "anthropic-version", "content-type")
 
 
+def key_of(kind: str) -> dict[str, str]:
+    """Return the argument by which a provider's key goes to the server of a test, where the harness sends it to any."""
+    if "no key" in kind or kind.startswith("sglang"):
+        return {}
+    return {"api_key_env": "ANTHROPIC_API_KEY" if "anthropic" in kind else "OPENAI_API_KEY"}
+
+
 def sent(server: ModelServer) -> Counter[tuple[str, bytes, str]]:
     """Return path, bytes and headers of every request, with their number."""
     told = [{k.lower(): v for k, v in headers.items()} for _, headers, _ in server.requests]
@@ -144,7 +151,7 @@ def test_bodies_headers_and_texts_equal_the_harnesss_own(
     expected = build(kind, theirs, **arguments).generate_until(generation(prompts))
     lm = build(kind, ours, **arguments)
     own = lm.generate_until
-    with answering(lm, {"ours"}) as state:
+    with answering(lm, {"ours"}, named=key_of(kind)) as state:
         replies = lm.generate_until(generation(prompts))
     assert sent(ours) == sent(theirs)
     assert [str(reply) for reply in replies] == expected
@@ -171,13 +178,24 @@ def test_likelihoods_equal_the_harnesss_own(
     expected = build("local-completions", theirs, **arguments).loglikelihood(requests)
     lm = build("local-completions", ours, **arguments)
     for _ in range(2):
-        with answering(lm, {"ours"}):
+        with answering(lm, {"ours"}, named=key_of("local-completions")):
             assert lm.loglikelihood(requests) == expected
     # the second time all come from the cache
     assert sent(ours) == sent(theirs)
 
 
-def test_requests_of_other_tasks_are_the_harnesss(start: Start, build: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    ("named", "key"),
+    [
+        ({"api_key_env": "OPENAI_API_KEY"}, "planted-key-0123456789"),
+        ({"api_key": "token-abc123"}, "token-abc123"),
+        ({}, ""),
+    ],
+    ids=["named", "typed", "none"],
+)
+def test_requests_of_other_tasks_are_the_harnesss(
+    start: Start, build: Callable[..., Any], named: dict[str, str], key: str
+) -> None:
     theirs, ours = start(answer), start(answer)
     mixed = [
         request
@@ -186,11 +204,17 @@ def test_requests_of_other_tasks_are_the_harnesss(start: Start, build: Callable[
     ]
     expected = build("local-chat-completions", theirs).generate_until(mixed)
     lm = build("local-chat-completions", ours)
-    with answering(lm, {"ours"}) as state:
+    with answering(lm, {"ours"}, named=named) as state:
         replies = lm.generate_until(mixed)
     assert [str(reply) for reply in replies] == expected
     assert [type(reply).__name__ for reply in replies] == ["ModelReply", "str"] * (len(mixed) // 2)
-    assert sent(ours) == sent(theirs)
+    # half of them are of other tasks, and carry the provider's key wherever they go; ours the key that is named
+    both: Counter[tuple[str, bytes, str]] = Counter()
+    for (path, raw, headers), number in sent(theirs).items():
+        assert "Bearer planted-key-0123456789" in headers
+        for one in (headers, headers.replace("planted-key-0123456789", key)):
+            both[path, raw, one] += number // 2
+    assert sent(ours) == both
     assert state.ledger.calls == len(mixed) // 2
 
 
