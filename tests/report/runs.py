@@ -241,7 +241,7 @@ def _full_sample(task: str, i: int, right: bool = False) -> dict[str, Any]:
     lang = ("ar", "zh", "hi", "en")[i % 4]
     match = float(right or i % 6 > 3)
     record = row(i, lang, f"g{i // 2}", match=match, char3gram_recall=0.1 * (i % 10))
-    record |= {"row": f"{task}-{i}", "retrieved": int(i % 3 > 0), "kept": int(i % 3 > 0 and match)}
+    record |= {"fate": "replied", "row": f"{task}-{i}", "retrieved": int(i % 3 > 0), "kept": int(i % 3 > 0 and match)}
     record["cell"]["doc_lang"] = "en"
     if i == 7 and not right:
         del record["values"]["match"]

@@ -57,7 +57,7 @@ class Sample:
         record, fate = self.record, self.record.fate
         if fate not in FATES:
             known = "is missing" if fate is None else f"is {fate!r}, not one of {', '.join(FATES)}"
-            raise DataError(f"{self.where}: 'rows.fate' {known}", "name the samples as this version writes them")
+            raise DataError(f"{self.where}: 'rows.fate' {known}", "run or score again with this version of mrag-eval")
         failure = next((one for one in record.failures if one.step in ("answer", "system")), Failure("answer", "", ""))
         text = self.reply
         values: tuple[float, ...] = ()

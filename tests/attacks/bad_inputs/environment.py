@@ -41,7 +41,7 @@ CASES = [
             "critic: nobody\n": ["critic", "nobody"],
             "models: {m: {model: hf}}\njudges: [m, m]\n": ["judges", "'m'", "twice"],
             "models: {m: {model_args: {}}}\n": ["models.m.model"],
-            "models: {m: {model: hf, model_args: {api_key: sk-a-real-key}}}\n": ["api_key", "environment"],
+            "models: {m: {model: hf, model_args: {api_key: k3yOf5erver9q}}}\n": ["api_key", "environment"],
             "models: {m: {model: hf, model_args: {base_url: 'http://u:p@h/v1'}}}\n": ["base_url", "secret"],
             "models: {m: {model: local-completions, model_args: {base_url: nourl}}}\n": ["models.m", "base_url"],
             "corpora: {w: {kind: milvus}}\n": ["corpora.w", "uri"],
