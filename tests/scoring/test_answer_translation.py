@@ -126,10 +126,19 @@ def test_a_row_without_an_answer_to_translate_is_left_alone() -> None:
     assert (row.translated, row.failures) == (None, (dead,))
 
 
-def test_a_language_that_the_detector_cannot_tell_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("lang", "reply"),
+    [
+        # the script of Nahuatl is not known, so that a short reply says nothing
+        ("nah", "rye bread"),
+        # the detector does not know Coptic, and is not asked
+        ("cop", ENGLISH),
+    ],
+)
+def test_a_language_that_cannot_be_told_is_a_reason(lang: str, reply: str) -> None:
     broken: Any = Broken()
-    monkeypatch.setattr("mrag_eval.scoring._translated._languages", lambda rows: ["und"])
-    (row,) = with_translated_answers([asked("de", ENGLISH, "x")], broken)
+    (row,) = with_translated_answers([asked(lang, reply, "x")], broken)
+    assert broken.calls == [([], [], [], "answers")]
     assert (row.translated, row.untranslated) == (None, "the language of the reply cannot be told")
 
 

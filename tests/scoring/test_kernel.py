@@ -32,8 +32,7 @@ from mrag_eval.core import (
 )
 from mrag_eval.judging import Decided, Panel, Recount
 from mrag_eval.platform import DataError
-from mrag_eval.report import read_results, read_samples, verify
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report import Sample, read_results, read_samples, verify
 from mrag_eval.scoring import Given, Missing, Read, RowRecord, Rules, read, records, row_scores
 from tests.worlds.judges import ScriptedJudge, supports
 from tests.worlds.small import ScriptedLM

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from lm_eval.tasks import TaskManager
 import mrag_eval
 from mrag_eval.config import Measurement
 from mrag_eval.core import RagDoc, Scored
-from mrag_eval.platform import ConfigError, DataError, FunctionName, _functions
+from mrag_eval.platform import ConfigError, DataError, FunctionName
 from mrag_eval.report import compare, gate, load_results, read_rules, score_tables
 from mrag_eval.scoring import (
     METRIC_NAMES,
@@ -30,7 +29,6 @@ from mrag_eval.scoring import (
     tell_metrics,
     words_of,
 )
-from mrag_eval.scoring._metrics import TWO_METRICS
 from tests.task.test_hook import build, knows_everything, run
 from tests.worlds.small import BASE, ScriptedLM
 
@@ -43,12 +41,18 @@ def brevity(row):
 '''
 
 
+def forget(name: str) -> None:
+    """Take a metric of the user's away; a declaration of it here ends what runs say of two metrics."""
+    del METRICS[name]
+    metric(name=name)(lambda row: 1.0)
+    del METRICS[name]
+
+
 @pytest.fixture(autouse=True)
 def only_ours() -> Any:
     yield
     for name in {*METRICS} - {*OURS}:
-        del METRICS[name]
-    TWO_METRICS.clear()
+        forget(name)
 
 
 def scored(name: str, row: Scored = ROW) -> float | str:
@@ -106,16 +110,15 @@ def test_a_name_of_module_and_function_does_as_well(tasks: Path, monkeypatch: py
 
 def test_an_installed_package_brings_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "acme_metrics.py").write_text(BREVITY, "utf-8")
+    about = tmp_path / "acme_metrics-0.3.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-metrics\nVersion: 0.3\n", "utf-8")
+    (about / "entry_points.txt").write_text("[mrag_eval.metrics]\nshortness = acme_metrics:brevity\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-
-    def found(*, group: str, name: str) -> list[EntryPoint]:
-        point = EntryPoint("shortness", "acme_metrics:brevity", group)
-        return [point] if (group, name) == ("mrag_eval.metrics", "shortness") else []
-
-    monkeypatch.setattr(_functions, "entry_points", found)
     assert "shortness" in METRIC_NAMES
     assert "longness" not in METRIC_NAMES
     assert scored("shortness") == pytest.approx(1 / 3)
+    assert METRICS["shortness"].identity["package"] == "acme-metrics 0.3"
 
 
 def test_the_decorator_makes_a_metric_and_leaves_the_function(tmp_path: Path) -> None:
@@ -290,8 +293,7 @@ def test_what_two_runs_declare_otherwise_is_two_metrics(changed: str, tasks: Pat
     other = plain.replace("metric()", f"metric({changed})")
     runs = [ran(tasks, tmp_path / str(n), source) for n, source in enumerate([plain, other])]
     for order in (runs, runs[::-1]):
-        del METRICS["brevity"]
-        TWO_METRICS.clear()
+        forget("brevity")
         assert {d.metric for d in compare([order[0]], [order[0]]).differences} == {"match", "brevity"}
         assert {d.metric for d in compare([order[0]], [order[1]]).differences} == {"match"}
         for ask in (lambda: score_tables(order), lambda: scale_of("brevity"), lambda: more_is_better("brevity")):  # noqa: B023

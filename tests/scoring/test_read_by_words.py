@@ -10,8 +10,7 @@ import pytest
 
 from mrag_eval.core import Claim, Grounding, Hit, RagDoc, Scored
 from mrag_eval.languages import changed_languages, language
-from mrag_eval.scoring import METRICS, read_by_words, task_record
-from mrag_eval.scoring._task_level import TASK_SCORES
+from mrag_eval.scoring import METRIC_NAMES, METRICS, read_by_words, task_record
 
 HIT = Hit("p1", "en", "The tower is in Varn, and it is old.", 1.0, 1)
 OPTIONS = ("Varn", "Sund", "Olm", "Brask")
@@ -42,7 +41,7 @@ def scores(found: Sequence[Scored]) -> dict[str, Any]:
     values = {name: metric.score(found) for name, metric in METRICS.items()}
     of_task = {
         name: [str(task_record([name], row.doc, row.answer, row.passages)) for row in found if row.doc.choices]
-        for name in TASK_SCORES
+        for name in {*METRIC_NAMES} - {*METRICS}
     }
     return {**values, **of_task}
 

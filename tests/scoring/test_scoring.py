@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mrag_eval.config import check_metrics
-from mrag_eval.config._measures import deepest_cutoff
+from mrag_eval.config import check_metrics, split_config
 from mrag_eval.core import Failure, Hit, ModelReply, RagDoc, Ranked, Retrieved, RowScores, Scored, is_relevant
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import (
@@ -193,8 +192,24 @@ def test_unknown_metrics_are_named() -> None:
     for wrong in ("acuracy", "hit@0", "hit@", "mrr@5x", "hits@5"):
         with pytest.raises(ConfigError, match=f"task t: unknown metric '{wrong}'"):
             check_metrics([wrong], METRIC_NAMES, "task t")
-    assert deepest_cutoff(["acc", "hit@7", "ndcg@20"]) == 20
-    assert deepest_cutoff(["acc"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("metrics", "deepest"), [(["acc", "hit@7", "ndcg@20"], 20), (["mrr@7", "hit@3"], 7), (["acc"], None)]
+)
+def test_the_search_is_as_deep_as_the_deepest_measure(metrics: list[str], deepest: int | None) -> None:
+    config = {"task": "t", "data": {"benchmark": "demo"}, "metrics": metrics}
+
+    def depth(**retrieval: int) -> int | None:
+        return split_config({**config, "retrieval": {"mode": "all", **retrieval}}, METRIC_NAMES)[1].retrieval.depth
+
+    assert depth(k=5) == deepest
+    if deepest is not None:
+        # as many are shown, or one too few is searched for
+        assert depth(k=deepest) is None
+        assert depth(k=1, depth=deepest) == deepest
+        with pytest.raises(ConfigError, match=f"{deepest - 1} hits are too few for a metric at {deepest}"):
+            depth(k=1, depth=deepest - 1)
 
 
 # ------------------------------------------------------------------ from rows to scores

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from mrag_eval.config import GROUNDED, Judge
-from mrag_eval.core import SUPPORT, Claim, Grounding, Hit, RagDoc, Scored, Span, Vote
+from mrag_eval.core import SUPPORT, Claim, Grounding, Hit, RagDoc, Retrieved, Scored, Span, Vote
 from mrag_eval.judging import Decided, Recount
-from mrag_eval.report import Sample
-from mrag_eval.report.page._samples import _support
-from mrag_eval.scoring import LabelledAnswer, LabelledSentence, RowRecord, SupportAgreement, against_labels, score_rows
-from mrag_eval.scoring._grounding import evidence_pair
+from mrag_eval.report import write_report
+from mrag_eval.scoring import (
+    EVIDENCE,
+    LabelledAnswer,
+    LabelledSentence,
+    RowRecord,
+    SupportAgreement,
+    against_labels,
+    row_record,
+    score_rows,
+)
+from tests.report.runs import write_run
 
 # words of five letters, so that places are easy to tell
 TEXT = "aaaaa bbbbb. ccccc ddddd. (eeeee)"
@@ -144,15 +156,21 @@ def votes(verdict: str | None) -> dict[str, Vote]:
     return {f"j{n}": Vote(said, passage=None if said == "not_found" else 1) for n, said in enumerate(VOTES[verdict])}
 
 
-@pytest.mark.parametrize("first", VOTES)
-@pytest.mark.parametrize("second", VOTES)
-def test_a_claim_without_a_verdict_is_no_claim_that_is_not_supported(first: str | None, second: str | None) -> None:
+def counted(first: str | None, second: str | None) -> Scored:
+    """Return a row of three claims, the last of them supported, as the votes of two judges have them."""
     ends = (((0, 5), first), ((6, 12), second), ((13, 25), "supported"))
     # passages are named by the votes for one of them
     asked = Grounding("de", tuple(Claim(*span, None, 0.0, votes=votes(verdict)) for span, verdict in ends))
     doc = RagDoc("r", "Was?", "de", answers=("aaaaa",))
     read = Scored(doc, TEXT, passages=(Hit("p", "de", TEXT, 1.0, 1),))
     (scored,) = Recount(Judge(tie="abstain")).of([read], [Decided(claims=asked)])
+    return scored
+
+
+@pytest.mark.parametrize("first", VOTES)
+@pytest.mark.parametrize("second", VOTES)
+def test_a_claim_without_a_verdict_is_no_claim_that_is_not_supported(first: str | None, second: str | None) -> None:
+    scored = counted(first, second)
     grounding, told = scored.grounding, None not in (first, second)
     assert grounding is not None
     right = first == second == "supported"
@@ -165,11 +183,8 @@ def test_a_claim_without_a_verdict_is_no_claim_that_is_not_supported(first: str 
     if told:
         assert (score.values["right_supported"], score.values["right_unsupported"]) == (right, not right)
 
-    # in the languages of the row, and on the page
-    assert evidence_pair(grounding, scored.passages) == "de->de"
-    shown = _support(Sample(RowRecord("r", {}, {}, grounding=grounding), {"filtered_resps": [TEXT]}), hashed=False)
-    assert [verdict for verdict, *_ in shown["claims"]] == [first or "undecided", second or "undecided", "supported"]
-    assert len(shown["unsupported"]) == 2 - [first, second].count("supported") - [first, second].count(None)
+    # in the languages of the row
+    assert row_record(scored.doc, score, Retrieved(scored.passages), grounding=grounding).cell[EVIDENCE] == "de->de"
 
     # beside people's labels of sentences: the sentence alone is left out, and of spans: the answer
     row = RowRecord("r", {"query_lang": "de"}, {}, grounding=grounding)
@@ -182,3 +197,25 @@ def test_a_claim_without_a_verdict_is_no_claim_that_is_not_supported(first: str 
     assert spans.by_language["de"]["iou"].n == spans.rows
     if not told:
         assert spans.by_language["de"]["iou"].value == 1.0
+
+
+def test_the_page_tells_a_claim_without_a_verdict_from_one_that_is_not_supported(tmp_path: Path) -> None:
+    pairs = {f"{first} {second}": (first, second) for first, second in itertools.product(VOTES, repeat=2)}
+    grounded = {name: counted(*pair).grounding for name, pair in pairs.items()}
+    rows = [RowRecord(name, {"query_lang": "de"}, {}, grounding=found).to_dict() for name, found in grounded.items()]
+    scores = {"rows": len(rows), "metrics": {"grounded": {"value": 1.0, "n": len(rows)}}}
+    run = write_run(tmp_path / "out", {"qa": rows}, config={"scores": scores})
+    (file,) = run.rglob("samples_*.jsonl")
+    lines = [{**json.loads(line), "filtered_resps": [TEXT]} for line in file.read_text("utf-8").splitlines()]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    write_report([run], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    samples = {sample["id"]: sample for sample in json.loads(found[1])["samples"]}
+    assert samples.keys() == pairs.keys()
+    for name, (first, second) in pairs.items():
+        claims, unsupported = samples[name]["claims"], samples[name].get("unsupported", [])
+        assert [verdict for verdict, *_ in claims] == [first or "undecided", second or "undecided", "supported"]
+        places = (((0, 5), first), ((6, 12), second))
+        assert unsupported == [[*ends] for ends, said in places if said not in (None, "supported")]
