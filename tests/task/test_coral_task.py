@@ -12,17 +12,14 @@ from lm_eval.utils import handle_non_serializable
 
 from mrag_eval.cli import main
 from mrag_eval.config import Agent, Retrieval, validated
-from mrag_eval.config._agent import PRESETS
 from mrag_eval.core import Passage, RagDoc
-from mrag_eval.models import Reply, Translation, Translator
+from mrag_eval.models import AuxModel, Reply
 from mrag_eval.platform import ConfigError, CorpusError, DataError
-from mrag_eval.retrieval import _rows as supply_module
 from mrag_eval.retrieval import find_trace, retrieve, shown_trace
-from mrag_eval.retrieval.agents._loop import check_fixed_scope, retrieve_by_agents
-from mrag_eval.retrieval.agents._seats import Agents, agents_for
+from mrag_eval.retrieval.agents._seats import agents_for
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
 from tests.task.test_hook import build, knows_everything, run, run_ranks
-from tests.worlds.small import BASE, ScriptedLM, write_task
+from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
 ScriptedAgents = Callable[..., ScriptedAgent]
 
@@ -37,15 +34,15 @@ def looped(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def seat(monkeypatch: pytest.MonkeyPatch) -> ScriptedAgents:
+def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ScriptedAgents:
     """Make a scripted agent planner and critic of every task that is built from now on."""
+    config = tmp_path / "agents.yaml"
+    config.write_text("models: {scripted: {model: dummy}}\nplanner: scripted\n", "utf-8")
+    monkeypatch.setenv("MRAG_CONFIG", str(config))
 
     def place(**scripts: Any) -> ScriptedAgent:
         agent = ScriptedAgent(**scripts)
-        monkeypatch.setattr(
-            "mrag_eval.retrieval.sources._agents.agents_for", lambda block: Agents.of(block, agent, agent)
-        )
-        monkeypatch.setattr(Agents, "check", lambda self: None)
+        monkeypatch.setattr(AuxModel, "answer", lambda _, *asked: agent.answer(*asked))
         return agent
 
     return place
@@ -100,19 +97,13 @@ def test_the_ranking_is_measured_as_any_other(looped: Path, seat: ScriptedAgents
         assert sample["rows"]["languages"]["searchable"] == {"de": 3, "en": 3, "es": 3}
 
 
-def test_the_final_documents_may_be_shown_in_translation(
-    looped: Path, seat: ScriptedAgents, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Upper(Translator):
-        def as_dict(self) -> dict[str, Any]:
-            return {"translator": self.label, "counts": {}}
-
-        def translate(self, texts: Any, sources: Any, targets: Any, *, kind: str) -> list[Translation]:
-            return [Translation(t.upper(), code, "translated") for t, code in zip(texts, targets, strict=True)]
-
+def test_the_final_documents_may_be_shown_in_translation(looped: Path, seat: ScriptedAgents, tmp_path: Path) -> None:
+    german = TOPICS["lighthouse"]["de"][0]
+    line = {"source": german, "source_lang": "de", "target": german.upper(), "target_lang": "en"}
+    (tmp_path / "table.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    table = {"backend": "table", "path": str(tmp_path / "table.jsonl"), "strict": True}
     seat(planner=lambda a: plan("en", "de"), critic=lambda a: GOOD if "1841 gebaut" in a.user else BAD)
-    monkeypatch.setattr(supply_module, "translator_for", lambda *_: Upper(None, "upper"))  # type: ignore[arg-type]
-    metadata = {"retrieval": {"document_translation": "en"}}
+    metadata = {"retrieval": {"document_translation": "en", "translator": table}}
     results = run(looped, "looped", samples={"looped": [0]}, metadata=metadata)
     (passage,) = results["samples"]["looped"][0]["doc"]["passages"]
     assert (passage["text"], passage["lang"]) == ("DER LEUCHTTURM VON VARN WURDE 1841 GEBAUT.", "en")
@@ -241,14 +232,16 @@ def test_faults_of_the_block_are_named(
         run(looped, "looped", metadata=metadata, limit=1)
 
 
-def test_a_fixed_scope_that_the_corpus_lacks_is_found_before_the_run() -> None:
-    rows = [RagDoc("a", "q", "en", culture_lang="es")]
-    retrieval, held = Retrieval(mode="coral"), ["en"]
+def test_a_fixed_scope_that_the_corpus_lacks_is_found_before_the_run(seat: ScriptedAgents) -> None:
+    agent, corpus = seat(), [Passage("p", "en", "text")]
+    rows, retrieval = [RagDoc("a", "q", "en", culture_lang="es")], Retrieval(mode="coral", kind="bm25")
     with pytest.raises(CorpusError, match="no Spanish shard"):
-        check_fixed_scope(retrieval, Agent(preset="fixed_own"), rows, held)
-    check_fixed_scope(retrieval, Agent(), rows, held)
+        retrieve(rows, retrieval, corpus=corpus, agent=Agent(preset="fixed_own"))
     with pytest.raises(DataError, match="row 'b' has no culture_lang"):
-        check_fixed_scope(retrieval, Agent(preset="fixed_own"), [RagDoc("b", "q", "en")], held)
+        retrieve([RagDoc("b", "q", "en")], retrieval, corpus=corpus, agent=Agent(preset="fixed_own"))
+    assert agent.asked == []
+    retrieve(rows, retrieval, corpus=corpus, agent=Agent())
+    assert agent.asked
 
 
 def test_the_loop_is_retrieved_with_as_any_other_mode_is(seat: ScriptedAgents) -> None:
@@ -260,10 +253,11 @@ def test_the_loop_is_retrieved_with_as_any_other_mode_is(seat: ScriptedAgents) -
     assert found.trace.stopped == "sufficient"
 
 
-def test_an_empty_question_is_named(tmp_path: Path) -> None:
-    agent = ScriptedAgent()
+def test_an_empty_question_is_named(seat: ScriptedAgents) -> None:
+    agent = seat()
     with pytest.raises(DataError, match="row 'a' has an empty query"):
-        retrieve_by_agents([RagDoc("a", " ", "en")], Retrieval(mode="coral"), Agent(), Agents.of(Agent(), agent, agent))
+        retrieve([RagDoc("a", " ", "en")], Retrieval(mode="coral", kind="bm25"), corpus=[Passage("p", "en", "text")])
+    assert agent.asked == []
 
 
 # ------------------------------------------------------------------ presets
@@ -273,8 +267,22 @@ def test_presets_are_settings_that_may_be_set_otherwise() -> None:
     assert validated(Agent, {"preset": "no_rewriting"}, "agent").rewrite is False
     assert validated(Agent, {"preset": "no_rewriting", "rewrite": True}, "agent").rewrite is True
     assert validated(Agent, {"preset": "fixed_own_en"}, "agent").corpora == "own+en"
-    for preset in PRESETS:
-        assert validated(Agent, {"preset": preset}, "agent").preset == preset
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes"),
+    [
+        ("coral", {}),
+        ("no_rewriting", {"rewrite": False}),
+        ("fixed_own", {"corpora": "own"}),
+        ("fixed_own_en", {"corpora": "own+en"}),
+        ("fixed_all", {"corpora": "all"}),
+        ("no_filter", {"filter": "none"}),
+    ],
+)
+def test_a_preset_changes_its_settings_alone(preset: str, changes: dict[str, Any]) -> None:
+    found = validated(Agent, {"preset": preset}, "agent").model_dump()
+    assert found == {**Agent().model_dump(), "preset": preset, **changes}
 
 
 @pytest.mark.parametrize(

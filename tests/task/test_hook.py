@@ -19,7 +19,7 @@ from lm_eval.utils import handle_non_serializable, make_table
 from mrag_eval.config._tasks import tasks_being_loaded
 from mrag_eval.core import Scored, Value
 from mrag_eval.platform import ConfigError, DataError, MragError
-from mrag_eval.retrieval.sources._index import IndexSearch
+from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import METRICS
 from mrag_eval.task import RagTask
 from tests.worlds.small import BASE, TOPICS, Hub, ScriptedLM, write_task
@@ -48,13 +48,13 @@ def build(tasks: Path, name: str = "small", metadata: Any = None) -> RagTask:
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return the row ids of every call of the retrieval, in order."""
     calls: list[list[str]] = []
-    real = IndexSearch.retrieve
+    real = TaskRows.retrieved
 
-    def spy(self: IndexSearch, docs: Any, translator: Any = None) -> Any:
+    def spy(self: TaskRows, docs: Any) -> Any:
         calls.append([doc.id for doc in docs])
-        return real(self, docs, translator)
+        return real(self, docs)
 
-    monkeypatch.setattr(IndexSearch, "retrieve", spy)
+    monkeypatch.setattr(TaskRows, "retrieved", spy)
     return calls
 
 

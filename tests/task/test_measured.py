@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -47,7 +48,7 @@ from mrag_eval.judging import Panel, prompt_texts
 from mrag_eval.models import AuxModel
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import tasks_folder
-from mrag_eval.report.files._measured import measurement_of
+from mrag_eval.report import read_results
 from mrag_eval.scoring import METRIC_NAMES, panel_of
 from tests.programs import Programs
 from tests.task.test_hook import build
@@ -57,12 +58,19 @@ from tests.worlds.measured import PUBLISHED
 from tests.worlds.small import BASE, ScriptedLM, write_task
 
 
+def measured(content: Mapping[str, Any], name: str = "small") -> Measurement:
+    """Return the record of a task as a result file with this content has it."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "results_2026-01-01T00-00-00.000000.json")
+        file.write_text(json.dumps(content), "utf-8")
+        (read,) = read_results([file])
+    return read.leaves[name].measurement
+
+
 def record_of(tasks: Path, name: str = "small", **kwargs: Any) -> Measurement:
     """Return the record of a run as its result file gives it."""
     content = json.loads(json.dumps(run_small(tasks, name, **kwargs), default=str))
-    found = measurement_of(content, name, "here")
-    assert found is not None
-    return found
+    return measured(content, name)
 
 
 def keys(one: Measurement, other: Measurement) -> set[str]:
@@ -225,14 +233,11 @@ def test_metadata_that_bounds_prompts_is_a_setting_unless_it_is_an_argument(key:
     found = []
     for value in ("512", "4096"):
         content["configs"]["small"]["metadata"][key] = value
-        found.append(measurement_of(content, "small", "here"))
+        found.append(measured(content))
     one, other = found
-    assert one is not None
-    assert other is not None
     assert keys(one, other) == {f"{'context' if key in CONTEXT_METADATA else 'named'}.{key}"}
     content["config"] = {"model": "hf", "model_args": {key: 4096}}
-    as_argument = measurement_of(content, "small", "here")
-    assert as_argument is not None
+    as_argument = measured(content)
     assert key not in {**as_argument.setting.get("context", {}), **as_argument.subject.get("named", {})}
 
 
@@ -332,16 +337,19 @@ def test_each_flag_arrives(tasks: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert keys(record_of(tasks, lm=_lm()), record_of(tasks, lm=_lm(), **{flag: value})) == expected
 
 
-def test_the_seeds_that_count_as_unset_are_the_harness_s_defaults() -> None:
-    from mrag_eval.report.files._measured import _SEEDS
-
-    given = inspect.signature(lm_eval.simple_evaluate).parameters
-    names = {
-        "numpy_seed": "numpy_random_seed",
-        "torch_seed": "torch_random_seed",
-        "fewshot_seed": "fewshot_random_seed",
-    }
-    assert {name: given[names.get(name, name)].default for name in _SEEDS} == _SEEDS
+def test_the_seeds_that_count_as_unset_are_the_harness_s_defaults(tasks: Path) -> None:
+    sampled = {"gen_kwargs": "do_sample=True,temperature=0.7"}
+    content = json.loads(json.dumps(run_small(tasks, lm=_lm(), limit=1, **sampled), default=str))
+    plain = measured(content)
+    assert "seeds" not in plain.setting
+    seeds = {key: value for key, value in content["config"].items() if key.endswith("_seed")}
+    # those of the command, by the names of its record
+    given = [name for name in inspect.signature(lm_eval.simple_evaluate).parameters if name.endswith("_seed")]
+    assert [name.replace("_random", "") if name != "random_seed" else name for name in given] == [*seeds]
+    for name, default in seeds.items():
+        assert default is not None
+        content["config"] = {**content["config"], **seeds, name: default + 1}
+        assert keys(plain, measured(content)) == {f"seeds.{name}"}
 
 
 def test_seeds_count_where_replies_are_sampled(tasks: Path) -> None:
@@ -391,7 +399,7 @@ def test_the_model_is_everything_that_the_harness_says_of_it(
     records = []
     for change in (one, other):
         content["config"] = {"model": "hf", "model_args": {}, **change}
-        records.append(measurement_of(content, "small", "here"))
+        records.append(measured(content))
     assert {found.key for found in differences(*records)} == expected
 
 
