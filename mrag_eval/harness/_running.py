@@ -48,6 +48,11 @@ class Running:
         """Return the arguments whose values are not the harness's defaults."""
         return {key: value for key, value in self.arguments.items() if value != self.defaults.get(key)}
 
+    @property
+    def key_args(self) -> Mapping[str, Any]:
+        """Return the model's arguments for its key, of which its class knows nothing: those told to our tasks."""
+        return next((found for task in self.tasks.values() if (found := getattr(task, "key_args", None))), {})
+
 
 _NOW: ContextVar[Running | None] = ContextVar("the evaluation under way", default=None)
 

@@ -102,6 +102,8 @@ class HarnessTask(ConfigurableTask):
     _world: tuple[int, int] = (0, 1)
     # what is known of the model's replies to all of our tasks that run together
     answered: Any = None
+    # the model's arguments for its key, where the harness's own command started the run
+    key_args: Mapping[str, Any] = {}
     # what the harness hands to the building of requests: system instruction, chat template, limit, samples
     _run: Mapping[str, Any] = {}
 

@@ -108,7 +108,6 @@ def answering(
     *,
     in_vain: Callable[[Any], bool] = lambda _: False,
     first_backoff: float = 0.5,
-    named: Mapping[str, Any] | None = None,
 ) -> Iterator[Answering]:
     """Answer the requests of ``tasks`` within the block; those of other tasks are answered as ever.
 
@@ -123,7 +122,6 @@ def answering(
         in_vain: whether the answer to a request of theirs would not be scored. It is not sent, and its reply is empty:
             ranks that take turns on one model excepted, of which each needs its share of requests.
         first_backoff: the longest first pause between two attempts, in seconds.
-        named: the model's arguments for its key, where the harness's own command started the run.
     """
     from mrag_eval.harness import CachingLM, model_type_of, runs_here, sends_by_http
     from mrag_eval.models._bodies import replaced
@@ -146,7 +144,7 @@ def answering(
             state = Answering(system.name, OURS, system.host, system.ledger)
             answers["generate_until"] = OfSystem(system, state).replies
         elif state.transport == OURS:
-            service = OfApi(lm, state, first_backoff, named or {})
+            service = OfApi(lm, state, first_backoff)
             answers = {"generate_until": service.replies, "loglikelihood": service.likelihoods}
     with ExitStack() as stack:
         if state.transport == OURS or getattr(lm, "world_size", 1) == 1:

@@ -201,18 +201,20 @@ def _unfit(name: str, err: Exception) -> ConfigError:
     )
 
 
-def with_key(lm: Any, name: str, named: Mapping[str, Any] | None = None) -> Any:
+def with_key(lm: Any, name: str) -> Any:
     """Return a copy of the object that the harness made of the evaluated model, with the key that its arguments say.
 
     The harness's own classes take no key as an argument, and send a provider's key to any address. The object itself
-    is left as it is: requests of other tasks are the harness's. ``named`` holds the arguments for a key where the
-    harness's own command started the run.
+    is left as it is: requests of other tasks are the harness's.
     """
-    from mrag_eval.harness import model_type_of
+    from mrag_eval.harness import model_type_of, running
 
-    run = evaluated()
+    run, now = evaluated(), running()
     args = {"base_url": lm.base_url, "header": getattr(lm, "_header", None)}
-    args |= run.args if run is not None and isinstance(run.model, str) else named or {}
+    if run is not None and isinstance(run.model, str):
+        args |= run.args
+    elif now is not None:
+        args |= now.key_args
     made = copy.copy(lm)
     made.__class__ = _keyed(type(lm), model_type_of(type(lm)), args, name)
     # cached properties

@@ -6,7 +6,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -116,10 +116,10 @@ class OfSystem(_Service):
 class OfApi(_Service):
     """An API model of the harness whose requests are sent here."""
 
-    def __init__(self, lm: Any, state: Answering, first_backoff: float, named: Mapping[str, Any]) -> None:
+    def __init__(self, lm: Any, state: Answering, first_backoff: float) -> None:
         super().__init__(state)
         self._lm = lm
-        self._keyed = with_key(lm, state.model, named)
+        self._keyed = with_key(lm, state.model)
         self._first_backoff = first_backoff
         self._transport: Transport[Body, list[Reply]] | None = None
         parts = urlsplit(lm.base_url or "")

@@ -109,7 +109,7 @@ class RagTask(HarnessTask):
         # the harness merges the arguments of the model into the metadata of every task
         metadata = (config or {}).get("metadata") or {}
         keep_secrets_of(metadata, "--model_args")
-        self._key_args = {name: metadata[name] for name in ("api_key", "api_key_env") if name in metadata}
+        self.key_args = {name: metadata[name] for name in ("api_key", "api_key_env") if name in metadata}
         rest, self.blocks = split_config(config or {}, METRIC_NAMES, data_of_config())
         self._supply: TaskRows
         name = str(rest.get("task", "?"))
@@ -141,12 +141,7 @@ class RagTask(HarnessTask):
 
     def answering(self, asked: Any, tasks: Mapping[str, HarnessTask]) -> AbstractContextManager[Any]:
         check_asked(asked, {name: task for name, task in tasks.items() if isinstance(task, RagTask)})
-        return answering(
-            asked,
-            tasks,
-            in_vain=lambda request: tasks[request.task_name].in_vain(request.doc),
-            named=self._key_args,
-        )
+        return answering(asked, tasks, in_vain=lambda request: tasks[request.task_name].in_vain(request.doc))
 
     def in_vain(self, doc: Mapping[str, Any]) -> bool:
         return failed_in(self._supply.found(doc["id"]).failures, ANSWERED) is not None

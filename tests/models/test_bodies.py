@@ -12,7 +12,7 @@ import pytest
 from lm_eval.api.instance import Instance
 from lm_eval.models.api_models import JsonChatStr
 
-from mrag_eval.models import _bodies, answering
+from mrag_eval.models import _bodies, answering, evaluating
 from tests.worlds.model_server import Answer, ModelServer
 
 Start = Callable[..., ModelServer]
@@ -151,7 +151,7 @@ def test_bodies_headers_and_texts_equal_the_harnesss_own(
     expected = build(kind, theirs, **arguments).generate_until(generation(prompts))
     lm = build(kind, ours, **arguments)
     own = lm.generate_until
-    with answering(lm, {"ours"}, named=key_of(kind)) as state:
+    with evaluating(kind.partition(",")[0], key_of(kind)), answering(lm, {"ours"}) as state:
         replies = lm.generate_until(generation(prompts))
     assert sent(ours) == sent(theirs)
     assert [str(reply) for reply in replies] == expected
@@ -178,7 +178,7 @@ def test_likelihoods_equal_the_harnesss_own(
     expected = build("local-completions", theirs, **arguments).loglikelihood(requests)
     lm = build("local-completions", ours, **arguments)
     for _ in range(2):
-        with answering(lm, {"ours"}, named=key_of("local-completions")):
+        with evaluating("local-completions", key_of("local-completions")), answering(lm, {"ours"}):
             assert lm.loglikelihood(requests) == expected
     # the second time all come from the cache
     assert sent(ours) == sent(theirs)
@@ -204,7 +204,7 @@ def test_requests_of_other_tasks_are_the_harnesss(
     ]
     expected = build("local-chat-completions", theirs).generate_until(mixed)
     lm = build("local-chat-completions", ours)
-    with answering(lm, {"ours"}, named=named) as state:
+    with evaluating("local-chat-completions", named), answering(lm, {"ours"}) as state:
         replies = lm.generate_until(mixed)
     assert [str(reply) for reply in replies] == expected
     assert [type(reply).__name__ for reply in replies] == ["ModelReply", "str"] * (len(mixed) // 2)

@@ -175,6 +175,17 @@ def test_the_harnesss_own_object_plans_with_its_headers(looped: Path, server: Mo
     assert asked(server)["planner"] == 3
 
 
+@pytest.mark.parametrize("key", [{"api_key_env": "MINE"}, {"api_key": SECRET}], ids=["named", "typed"])
+def test_the_key_of_a_run_of_the_harness_is_that_of_its_planner(
+    looped: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, key: dict[str, str]
+) -> None:
+    """The harness's command tells its tasks the arguments of the model, and the model knows none of a key."""
+    monkeypatch.setenv("MINE", SECRET)
+    run(looped, "local-chat-completions", api(server), {**EVALUATED, **key}, apply_chat_template=True)
+    assert {headers.get("Authorization") for _, headers, _ in server.requests} == {f"Bearer {SECRET}"}
+    assert asked(server).keys() == {"planner", "critic", "sufficiency", "answer"}
+
+
 def test_a_route_is_part_of_a_model_and_a_key_is_not(looped: Path, server: ModelServer) -> None:
     """A run in which an answer fails is repeated: its plans serve the same model alone."""
     plans, down = server.script, ["answer"]
