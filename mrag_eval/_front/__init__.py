@@ -7,6 +7,7 @@ from mrag_eval.platform import lazy_door
 if TYPE_CHECKING:
     from mrag_eval._front._evaluate import evaluate
     from mrag_eval._front._log_text import log_lines, score_lines
+    from mrag_eval._front._logs import Log
     from mrag_eval._front._results import Results
     from mrag_eval._front._retrieve import RetrievedRun, retrieve
     from mrag_eval._front._score import score

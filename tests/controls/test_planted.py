@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from mrag_eval.controls import ControlPool, ControlRule, reply_controls
-from mrag_eval.controls._replies import other_answers
 from mrag_eval.core import Judgement, RagDoc, RowScores, Scored
 from mrag_eval.datasets import Benchmark, english_answers
 from mrag_eval.scoring import ControlRecord, LanguageRule, control_table, row_record
@@ -79,16 +78,33 @@ def test_the_answers_of_other_rows() -> None:
 
 def test_another_row_never_shares_a_reference() -> None:
     docs = [doc(f"e{i}", "en", f"a{i % 7}", f"A{i % 3} ") for i in range(60)]
-    for seed in range(5):
-        found = other_answers(docs, seed)
+
+    def others(docs: Sequence[RagDoc], seed: int) -> dict[str, str]:
+        """Return the answer of another row, which is what a panel is asked about beside the row's own."""
+        asked: dict[str, list[str]] = {}
+
+        def panel(rows: Sequence[Scored]) -> list[Scored]:
+            for row in rows:
+                asked.setdefault(row.doc.id, []).append(row.answer)
+            return list(rows)
+
+        reply_controls(docs, ControlPool(docs, seed=seed), ControlRule(["judge_correct"], panel=panel))
         for one in docs:
-            theirs = found[one.id].text
-            assert theirs is not None
+            own = one.answers[0]
+            asked[one.id].remove(own)
+            asked[one.id].remove(f"The answer is {own}.")
+        return {row: text for row, (text,) in asked.items()}
+
+    for seed in range(5):
+        found = others(docs, seed)
+        assert found.keys() == {one.id for one in docs}
+        for one in docs:
+            theirs = found[one.id]
             other = next(other for other in docs if other.answers[0] == theirs)
             assert not {text.casefold().strip() for text in one.answers} & {theirs}
             assert other.query_lang == one.query_lang
-    assert other_answers(docs, 0) == other_answers(list(docs), 0)
-    assert other_answers(docs, 0) != other_answers(docs, 1)
+    assert others(docs, 0) == others(list(docs), 0)
+    assert others(docs, 0) != others(docs, 1)
 
 
 @pytest.mark.parametrize("together", [1, 3])

