@@ -14,17 +14,16 @@ from typing import Any
 import pytest
 
 import mrag_eval
-from mrag_eval import MragError, evaluate, strategies
-from mrag_eval._front import _strategies, _strategy_verdict
+from mrag_eval import MragError, harness, strategies
+from mrag_eval._front import Measured, _strategy_verdict
 from mrag_eval._front._strategy_grid import strategies_of
 from mrag_eval._front._strategy_merges import TRIED
-from mrag_eval._front._strategy_verdict import Measured
 from mrag_eval.cli import main
 from mrag_eval.config import MODES, Retrieval
+from mrag_eval.core import RagDoc
 from mrag_eval.metrics import Estimate
 from mrag_eval.report import Difference, compare
-from mrag_eval.retrieval import _search
-from mrag_eval.retrieval.sources import _index
+from mrag_eval.retrieval import TaskRows
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.tiny_models import bert_folder
 
@@ -249,36 +248,38 @@ def test_a_retriever_of_ones_own_is_a_kind_beside_ours(
 
 def test_searched_and_answered_once(towns: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
-    real = _search.search_plans
+    real, answer = TaskRows.retrieved, harness.evaluate
 
-    def counted(index: Any, plans: Sequence[Any], *rest: Any, use_cache: bool = True, **more: Any) -> Any:
-        searched.extend([len(plans)] if use_cache else [])
-        if use_cache and len(searched) == stop:
-            raise KeyboardInterrupt
-        return real(index, plans, *rest, use_cache=use_cache, **more)
+    def counted(supply: TaskRows, docs: Sequence[RagDoc]) -> Any:
+        # the run that follows takes its rows from the folder
+        if supply.blocks.retrieval.run_folder is None:
+            searched.append(len(docs))
+            if len(searched) == stop:
+                raise KeyboardInterrupt
+        return real(supply, docs)
 
     def ask() -> Any:
         return strategies(*towns, vary=lexical("all", "qlang", "en_only"), output=tmp_path / "out")
 
-    monkeypatch.setattr(_index, "search_plans", counted)
+    monkeypatch.setattr(TaskRows, "retrieved", counted)
     stop = 2
     with pytest.raises(KeyboardInterrupt):
         ask()
     stop = 0
-    monkeypatch.setattr(_strategies, "evaluate", interrupted)
+    monkeypatch.setattr(harness, "evaluate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ask()
-    monkeypatch.setattr(_strategies, "evaluate", evaluate)
+    monkeypatch.setattr(harness, "evaluate", answer)
     # the search that was stopped is made again, no other
     assert searched == [24, 24, 24, 24]
     first = ask()
-    monkeypatch.setattr(_strategies, "evaluate", interrupted)
+    monkeypatch.setattr(harness, "evaluate", interrupted)
     again = ask()
     assert searched == [24] * 4
     assert again == first
 
 
-def interrupted(**asked: Any) -> Any:
+def interrupted(*args: Any, **asked: Any) -> Any:
     raise KeyboardInterrupt
 
 
@@ -550,12 +551,11 @@ def test_what_is_named_first_is_on_the_front_and_equals_in_price_go_by_quality()
             )
             for i in range(draw.randint(1, 6))
         ]
-        names = [one.name for one in _strategy_verdict.ranked(measured)]
-        values = {one.name: one.value for one in measured}
+        best = verdict(*measured, tests={}).best
         tests = {
-            (a, b): less(values[b] - values[a], draw.choice((0.01, 0.9)))
-            for i, a in enumerate(names)
-            for b in names[i + 1 :]
+            (best.name, one.name): less(one.value - best.value, draw.choice((0.01, 0.9)))
+            for one in measured
+            if one is not best
         }
         found = verdict(*measured, tests=tests)
         first, *others = found.good_enough

@@ -11,9 +11,9 @@ import pytest
 
 import mrag_eval
 from mrag_eval import strategies
+from mrag_eval._front import Measured, MergeGain
 from mrag_eval._front._strategy_grid import strategies_of
-from mrag_eval._front._strategy_merges import TRIED, MergeGain, merge_gains, merges_sentence, merges_text
-from mrag_eval._front._strategy_verdict import Measured
+from mrag_eval._front._strategy_merges import TRIED, merge_gains
 from mrag_eval.metrics import Estimate
 from mrag_eval.report import Difference
 from mrag_eval.scoring import RowRecord
@@ -70,11 +70,12 @@ def test_gain_loss_and_the_share_at_which_they_are_equal() -> None:
     assert (figures["merge"], figures["break_even"]) == ("centered", found.break_even)
     assert found.is_shown
     assert found.losing == []
-    text = merges_text([found])
+    told_of = verdict(found, 0.79, told(-0.09, 0.001))
+    text = str(told_of)
     assert "| breaks even at crossing" in text
     assert "10 % |" in text
     assert "33 % of the questions cross here" in text
-    said = merges_sentence([found], "all_dense_score")
+    said = told_of.sentences[2]
     assert said.startswith("merge of all_dense_score: centered, +9.0 [")
     assert "within one language -4.0 [" in said
     assert "it pays from 10 % of questions that cross (33 % do here)" in said
@@ -98,7 +99,7 @@ def test_where_documents_languages_are_unknown_the_whole_is_told() -> None:
     assert (found.crossing, found.break_even) == (None, None)
     assert [*found.parts] == ["all", "in en", "in ko"]
     assert found.losing == ["ko"]
-    assert "breaks even" not in merges_text([found])
+    assert "breaks even" not in str(verdict(found, 0.7, told(0.0, 0.4)))
 
 
 @pytest.mark.parametrize("right", [(100, 90, 20, 20), (99, 90, 22, 20), (90, 80, 20, 20)])
@@ -107,8 +108,10 @@ def test_no_merge_is_recommended_whose_interval_touches_zero(right: tuple[int, .
     low = found.parts["all"].low
     assert low is None or low <= 0
     assert not found.is_shown
-    assert merges_sentence([found], "all_dense_score").startswith(
-        "merge of all_dense_score: keep score; no gain over it is shown (centered"
+    assert (
+        verdict(found, 0.69, told(-0.01, 0.4))
+        .sentences[2]
+        .startswith("merge of all_dense_score: keep score; no gain over it is shown (centered")
     )
 
 
