@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mrag_eval.config import Retrieval
 from mrag_eval.controls import ControlPool, ControlRule, row_controls
-from mrag_eval.controls._rankings import passage_queries
 from mrag_eval.core import Passage, RagDoc, Retrieved
-from mrag_eval.retrieval import Relevant
+from mrag_eval.retrieval import Relevant, TaskRows
+from tests.task.test_hook import build
+from tests.worlds.small import BASE, write_task
 
 CORPUS = [
     Passage("p1", "de", "Kurz. Dieser Satz ist der längste von allen. Ende.", doc_id="d1"),
@@ -71,13 +74,35 @@ def test_documents_of_several_passages_have_no_closed_form() -> None:
     assert controls(row("a", "p3"), CORPUS).values["random"]["hit@1"] == 0.25
 
 
-def test_a_query_is_the_longest_sentence_of_a_passage_in_the_language_of_the_question() -> None:
-    rows = [row("a", "p1"), row("b", "p1", "p2"), row("c"), row("d", "x", absent_ids=("x",))]
-    asked = passage_queries(rows, Relevant.among(CORPUS, rows))
-    assert {name: doc.query for name, doc in asked.items()} == {
-        "a": "Dieser Satz ist der längste von allen.",
-        "b": "One sentence in English",
-    }
+def test_a_query_is_the_longest_sentence_of_a_passage_in_the_language_of_the_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written(name: str, lines: list[dict[str, Any]]) -> str:
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        return str(tmp_path / name)
+
+    relevant = {"a": ["p1"], "b": ["p1", "p2"], "c": [], "d": ["p1"]}
+    rows = [{"id": name, "query": "q", "lang": "en", "relevant_ids": ids} for name, ids in relevant.items()]
+    passages = [{"id": one.id, "lang": one.lang, "text": one.text, "doc_id": one.doc_id} for one in CORPUS]
+    data = {"benchmark": "jsonl", "path": written("rows.jsonl", rows), "corpus": written("corpus.jsonl", passages)}
+    retrieval = {"mode": "all", "k": 2, "kind": "bm25"}
+    write_task(tmp_path, "t", **{**BASE, "metrics": ["hit@1"]}, data=data, retrieval=retrieval)
+    task = build(tmp_path, "t")
+    # an index may lack what is relevant
+    task.supply.docs["d"] = replace(task.supply.docs["d"], relevant_ids=("x",), absent_ids=("x",))
+    asked: dict[str, str] = {}
+    real = TaskRows.retrieved
+
+    def searched(supply: TaskRows, docs: list[RagDoc]) -> list[Retrieved]:
+        asked.update({doc.id: doc.query for doc in docs})
+        return real(supply, docs)
+
+    monkeypatch.setattr(TaskRows, "retrieved", searched)
+    records = {record.row: record.controls for record in task.control_records([*relevant])}
+    assert asked == {"a": "Dieser Satz ist der längste von allen.", "b": "One sentence in English"}
+    # both are found by their own words
+    found = {name: control.values.get("passage") for name, control in records.items() if control is not None}
+    assert found == {"a": {"hit@1": 1.0}, "b": {"hit@1": 1.0}, "c": None, "d": None}
 
 
 def test_without_a_search_there_are_none() -> None:

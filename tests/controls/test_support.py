@@ -2,37 +2,70 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mrag_eval.controls import ControlPool
-from mrag_eval.controls._support import support_controls
-from mrag_eval.core import Passage, RagDoc
 from mrag_eval.report import TaskControls, control_tables, render
-from mrag_eval.retrieval import Relevant
 from mrag_eval.scoring import RowRecord, control_table
 from tests.task.test_hook import build
 from tests.worlds.classifiers import Holds
 from tests.worlds.small import BASE, LANGS, TOPICS, write_task
 
-PARALLEL = [{lang: texts[lang][0] for lang in LANGS} for texts in TOPICS.values()]
-DOCS = [
-    RagDoc(f"{topic}-{lang}", texts[lang][1], lang, answers=(texts[lang][2],), relevant_ids=(f"{topic}-en",))
+DOCS: list[dict[str, Any]] = [
+    {
+        "id": f"{topic}-{lang}",
+        "query": texts[lang][1],
+        "lang": lang,
+        "answers": [texts[lang][2]],
+        "relevant_ids": [f"{topic}-en"],
+    }
     for topic, texts in TOPICS.items()
     for lang in LANGS
 ]
-CORPUS = [Passage(f"{topic}-{lang}", lang, texts[lang][0]) for topic, texts in TOPICS.items() for lang in LANGS]
+CORPUS = [
+    {"id": f"{topic}-{lang}", "lang": lang, "text": texts[lang][0], "parallel_id": topic}
+    for topic, texts in TOPICS.items()
+    for lang in LANGS
+]
 
 
-def test_what_moves_between_the_languages_of_one_passage_is_the_classifier_s() -> None:
-    relevant = Relevant.among(CORPUS, DOCS)
-    records = support_controls(DOCS, relevant, PARALLEL, ControlPool(DOCS), Holds("control"))
-    table = control_table(
-        [RowRecord(doc.id, {"query_lang": doc.query_lang}, {}, controls=records[doc.id]) for doc in DOCS]
-    )
-    assert {*table} == {"grounded"}
+def measured(
+    folder: Path,
+    docs: Sequence[Mapping[str, Any]],
+    corpus: Sequence[Mapping[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> list[RowRecord]:
+    """Return the records of the controls of a task with these rows and documents."""
+    checker: Any = Holds("control")
+    monkeypatch.setattr("mrag_eval.models.load_checker", lambda block: checker)
+    data = {"benchmark": "jsonl"}
+    for key, name, lines in (("path", "questions", docs), ("corpus", "corpus", corpus)):
+        data[key] = str(folder / f"{name}.jsonl")
+        Path(data[key]).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    retrieval = {"mode": "all", "k": 2, "kind": "bm25"} if corpus else {"mode": "no_ir"}
+    data = data if corpus else {key: value for key, value in data.items() if key != "corpus"}
+    keys = {**BASE, "metrics": ["match", "grounded"], "judge": {"grounded": {"model": "x"}}}
+    write_task(folder, "t", **keys, data=data, retrieval=retrieval)
+    task = build(folder, "t")
+    return task.control_records([*task.supply.docs])
+
+
+def supported(record: RowRecord) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the shares of support of a row's controls, and why others have none."""
+    assert record.controls is not None
+    controls = record.controls
+    values = {name: found["grounded"] for name, found in controls.values.items() if "grounded" in found}
+    return values, {name: why for name, why in controls.missing.items() if name in ("beside", "aside")}
+
+
+def test_what_moves_between_the_languages_of_one_passage_is_the_classifier_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = control_table(measured(tmp_path, DOCS, CORPUS, monkeypatch))
     for lang in LANGS:
         found = table["grounded"][lang].found
         assert {*found} == {
@@ -43,24 +76,24 @@ def test_what_moves_between_the_languages_of_one_passage_is_the_classifier_s() -
         assert supported == {code: pytest.approx(1.0 if code == lang else 1 / 3) for code in LANGS}
         assert found["beside"].value == found["beside, en"].value
         assert {found[f"aside, {code}"].value for code in LANGS} == {0.0}
-    text = render(control_tables([TaskControls("t", "no model", table)]))
+    text = render(control_tables([TaskControls("t", "no model", {"grounded": table["grounded"]})]))
     assert "first reference beside a relevant passage" in text
     assert "marked: de, es, ru, zh: first reference beside a relevant passage scores 33.3" in text
     assert "Support by the language of the passage" in text
 
 
-def test_a_row_without_a_passage_or_a_reference_says_so() -> None:
-    bare = RagDoc("bare", "Was?", "de", relevant_ids=("lighthouse-en",))
+def test_a_row_without_a_passage_or_a_reference_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = {"id": "bare", "query": "Was?", "lang": "de", "relevant_ids": ["lighthouse-en"]}
     docs = [*DOCS[:5], bare]
-    records = support_controls(docs, None, (), ControlPool(docs), Holds("control"))
-    assert all(
-        record.missing == dict.fromkeys(("beside", "aside"), "no relevant passage is known")
-        for record in records.values()
-    )
-    records = support_controls(docs, Relevant.among(CORPUS, docs), (), ControlPool(docs), Holds("control"))
-    assert records["bare"].missing == dict.fromkeys(("beside", "aside"), "the row has no reference answer")
-    assert {*records[DOCS[0].id].values} == {"beside"}
-    assert records[DOCS[0].id].missing == {"aside": "no other row in its language has another answer"}
+    without = [{key: value for key, value in doc.items() if key != "relevant_ids"} for doc in docs]
+    for record in measured(tmp_path, without, (), monkeypatch):
+        assert supported(record) == ({}, dict.fromkeys(("beside", "aside"), "no relevant passage is known"))
+    plain = [{key: value for key, value in passage.items() if key != "parallel_id"} for passage in CORPUS]
+    records = {record.row: supported(record) for record in measured(tmp_path, docs, plain, monkeypatch)}
+    assert records["bare"] == ({}, dict.fromkeys(("beside", "aside"), "the row has no reference answer"))
+    values, missing = records[str(DOCS[0]["id"])]
+    assert {*values} == {"beside"}
+    assert missing == {"aside": "no other row in its language has another answer"}
 
 
 def test_the_command_measures_them_and_a_run_does_not(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:

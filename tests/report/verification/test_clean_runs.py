@@ -14,8 +14,7 @@ from lm_eval.models.api_models import JsonChatStr
 from mrag_eval.core import Failure, ModelReply
 from mrag_eval.datasets._registry import _load
 from mrag_eval.platform import DataError, tasks_folder
-from mrag_eval.report import compare, verify
-from mrag_eval.report.files._leaves import result_leaves
+from mrag_eval.report import compare, score_table, verify
 from mrag_eval.retrieval import open_folder, retrieve_into
 from mrag_eval.scoring import read_by_words
 from tests.task.test_hook import build
@@ -158,7 +157,7 @@ def test_rows_retrieved_under_other_settings_are_no_fault_and_another_measuremen
         ]
     with pytest.raises(DataError, match=rf"the runs differ in retrieved\.differs\.{permitted}"):
         compare([runs[0]], [runs[1]])
-    assert len({leaf.label for leaf, _ in result_leaves(runs)}) == 2
+    assert len({line.labels for line in score_table(runs).rows}) == 2
     assert compare([runs[0]], [runs[0]]).differs == {}
 
 
