@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrag_eval import judging
+from mrag_eval import judging, models
 from mrag_eval.config import SUFFICIENCY, TRANSLATED, TaskBlocks, judged_metrics, verdict_metrics
 from mrag_eval.core import Scored
 from mrag_eval.judging._answers import LanguageCheck, judged, language_check, panel_for
 from mrag_eval.judging._relevance import labelled, labeller_for
-from mrag_eval.models import Checker
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import TaskRows
 from mrag_eval.scoring import LabellingShare, LanguageRule, PanelShare, with_grounding, with_translated_answers
@@ -50,7 +49,7 @@ class JudgingStage:
             if asked is not None:
                 asked.check()
 
-    def given(self, rows: Sequence[Scored], supply: TaskRows, checker: Checker | None = None) -> list[Scored]:
+    def given(self, rows: Sequence[Scored], supply: TaskRows, checker: models.Checker | None = None) -> list[Scored]:
         """Return the rows with every verdict that the metrics need; all rows of a rank at once.
 
         Each stage is asked about the rows as they were read, and what it says is counted by :class:`Recount`.

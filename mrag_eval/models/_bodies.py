@@ -12,7 +12,6 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from mrag_eval.models._api import ApiModel, without_conversation
 from mrag_eval.models._spec import KEY_HEADERS
 from mrag_eval.platform import content_key, headers_in, run_in_thread
 
@@ -122,6 +121,8 @@ def sent_settings(lm: Any, wanted: Mapping[str, Any] | None) -> dict[str, Any]:
 
     ``wanted`` are the task's settings of generation; None if likelihoods are asked for.
     """
+    from mrag_eval.models._api import ApiModel, without_conversation
+
     probe: Any = [{"role": "user", "content": ""}] if ApiModel(lm, "").chat else ""
     more = {"generate": wanted is not None, "gen_kwargs": copy.deepcopy(dict(wanted or {}))}
     return without_conversation(lm, lm._create_payload(probe, seed=lm._seed, **_end_of(lm), **more))

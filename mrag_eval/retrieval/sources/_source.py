@@ -40,7 +40,7 @@ class Setup:
 
     def reranker(self) -> Reranker | ListwiseReranker | None:
         """Return the reranker of the block, None if it has none; one that is a seat is the same each time."""
-        return self._listwise or rerank.open_reranker(self.retrieval)
+        return None if self.retrieval.rerank is None else self._listwise or rerank.open_reranker(self.retrieval)
 
     def seats(self) -> dict[str, models.Seat]:
         """Return the seat of a listwise reranker."""
