@@ -159,7 +159,8 @@ def test_verdicts_on_answers_and_on_claims_stand_beside_each_other(
     assert {what: table.models for what, table in leaf.scores.panels.items()} == {"answers": ["m-b"], "claims": ["m-a"]}
     assert leaf.measurement is not None
     record = leaf.measurement.instrument
-    assert [*record["judges"]] == ["m-b"]
+    assert [*record["judges"]] == ["b"]
+    assert [*leaf.measurement.judges] == ["m-b"]
     for name in GROUNDED:
         assert [*record[f"metric:{name}"]["judges"]] == ["m-a"]
     assert {record[f"metric:{name}"]["right"] for name in GROUNDED[1:]} == {"judged_accuracy"}
