@@ -38,6 +38,7 @@ def measured(
     docs: Sequence[Mapping[str, Any]],
     corpus: Sequence[Mapping[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
+    *more: str,
 ) -> list[RowRecord]:
     """Return the records of the controls of a task with these rows and documents."""
     checker: Any = Holds("control")
@@ -48,7 +49,7 @@ def measured(
         Path(data[key]).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     retrieval = {"mode": "all", "k": 2, "kind": "bm25"} if corpus else {"mode": "no_ir"}
     data = data if corpus else {key: value for key, value in data.items() if key != "corpus"}
-    keys = {**BASE, "metrics": ["match", "grounded"], "judge": {"grounded": {"model": "x"}}}
+    keys = {**BASE, "metrics": [*more, "grounded"], "judge": {"grounded": {"model": "x"}}}
     write_task(folder, "t", **keys, data=data, retrieval=retrieval)
     task = build(folder, "t")
     return task.control_records([*task.supply.docs])
@@ -66,6 +67,7 @@ def test_what_moves_between_the_languages_of_one_passage_is_the_classifier_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = control_table(measured(tmp_path, DOCS, CORPUS, monkeypatch))
+    assert {*table} == {"grounded"}
     for lang in LANGS:
         found = table["grounded"][lang].found
         assert {*found} == {
@@ -76,7 +78,7 @@ def test_what_moves_between_the_languages_of_one_passage_is_the_classifier_s(
         assert supported == {code: pytest.approx(1.0 if code == lang else 1 / 3) for code in LANGS}
         assert found["beside"].value == found["beside, en"].value
         assert {found[f"aside, {code}"].value for code in LANGS} == {0.0}
-    text = render(control_tables([TaskControls("t", "no model", {"grounded": table["grounded"]})]))
+    text = render(control_tables([TaskControls("t", "no model", table)]))
     assert "first reference beside a relevant passage" in text
     assert "marked: de, es, ru, zh: first reference beside a relevant passage scores 33.3" in text
     assert "Support by the language of the passage" in text
@@ -86,10 +88,10 @@ def test_a_row_without_a_passage_or_a_reference_says_so(tmp_path: Path, monkeypa
     bare = {"id": "bare", "query": "Was?", "lang": "de", "relevant_ids": ["lighthouse-en"]}
     docs = [*DOCS[:5], bare]
     without = [{key: value for key, value in doc.items() if key != "relevant_ids"} for doc in docs]
-    for record in measured(tmp_path, without, (), monkeypatch):
+    for record in measured(tmp_path, without, (), monkeypatch, "match"):
         assert supported(record) == ({}, dict.fromkeys(("beside", "aside"), "no relevant passage is known"))
     plain = [{key: value for key, value in passage.items() if key != "parallel_id"} for passage in CORPUS]
-    records = {record.row: supported(record) for record in measured(tmp_path, docs, plain, monkeypatch)}
+    records = {record.row: supported(record) for record in measured(tmp_path, docs, plain, monkeypatch, "match")}
     assert records["bare"] == ({}, dict.fromkeys(("beside", "aside"), "the row has no reference answer"))
     values, missing = records[str(DOCS[0]["id"])]
     assert {*values} == {"beside"}
