@@ -13,7 +13,7 @@ import mrag_eval
 from mrag_eval import strategies
 from mrag_eval._front import Measured, MergeGain
 from mrag_eval._front._strategy_grid import strategies_of
-from mrag_eval._front._strategy_merges import TRIED, merge_gains
+from mrag_eval._front._strategy_merges import merge_gains
 from mrag_eval.metrics import Estimate
 from mrag_eval.report import Difference
 from mrag_eval.scoring import RowRecord
@@ -148,8 +148,8 @@ def test_of_two_that_are_near_the_one_without_a_merge_goes_on(value: float, diff
 @pytest.mark.parametrize(
     ("vary", "fixed", "expected"),
     [
-        ({}, {}, TRIED),
-        ({"kind": ["dense"]}, {}, TRIED),
+        ({}, {}, ("zscore", "centered", "turns")),
+        ({"kind": ["dense"]}, {}, ("zscore", "centered", "turns")),
         ({"kind": ["bm25"]}, {}, ()),
         ({"mode": ["all"]}, {}, ()),
         ({}, {"merge": "score"}, ()),
