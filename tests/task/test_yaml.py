@@ -18,8 +18,7 @@ import yaml
 from lm_eval.tasks._index import Kind, TaskIndex
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from mrag_eval.cli._catalog import list_tasks
-from mrag_eval.config import AGENT_DECODING, MODES, Measurement, differences, load_config, split_config
+from mrag_eval.config import AGENT_DECODING, MODES, Measurement, differences, listed_in, load_config, split_config
 from mrag_eval.core import CORAL_POOL, RagDoc, language_tier
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.prompts import load_template
@@ -487,8 +486,8 @@ def _tags_of_the_page() -> dict[str, tuple[str, set[str]]]:
 
 def test_a_tag_is_one_mode_over_all_benchmarks_that_have_it() -> None:
     tags = {name: entry.tags for name, entry in TaskIndex.build([TASKS]).items() if entry.kind is Kind.TAG}
-    listed = list_tasks(TASKS)
-    assert {tag: {task.name for task in listed if tag in task.tags} for tag in tags} == tags
+    listed = listed_in([TASKS])
+    assert {tag: {name for name, task in listed.items() if tag in task.tags} for tag in tags} == tags
     leaves = {name: split_leaf(name) for name, path in _PATHS.items() if "group" not in read(path)}
     # the demo has no tags, nor have tasks that need data or a corpus of the user's
     ready = {
