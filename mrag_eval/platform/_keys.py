@@ -102,7 +102,7 @@ def keep_key(value: str, where: str | None, name: str = "api_key") -> str:
     if not is_plain(key):
         keep_secret(key)
     elif key and keep_common(key, name) and where is not None:
-        log.info("%s is short or a common word: it is hidden behind 'Bearer' and '%s', not in texts", where, name)
+        log.info("%s is short or a common word: in texts it is not hidden, only behind 'Bearer' and '%s'", where, name)
     return value
 
 

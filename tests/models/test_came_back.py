@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from mrag_eval.report import verify
 from tests.retrieval.agents.scripted import GOOD, enough, plan
 from tests.task.test_hook import knows_everything, run, run_ranks
 from tests.worlds.judges import verdict
@@ -73,7 +74,7 @@ def world(tmp_path: Path, server: ModelServer) -> Path:
 def started(world: Path, server: ModelServer, out: str, cache: str, *more: str) -> subprocess.Popen[str]:
     model = f"model=m,base_url={server.url},num_concurrent=1"
     words = ["run", "--model", "local-chat-completions", "--model_args", model, "--tasks", "looped,ranked",
-             "--include_path", str(world / "tasks"), "--apply_chat_template", "--limit", "4",
+             "--include_path", str(world / "tasks"), "--apply_chat_template", "--log_samples", "--limit", "4",
              "--output_path", str(world / out), *more]  # fmt: skip
     places = {"MRAG_CACHE": str(world / cache), "MRAG_CONFIG": str(world / "mrag.yaml"), "OPENAI_API_KEY": "planted"}
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **places}
@@ -113,6 +114,9 @@ def test_a_run_records_what_came_back_and_a_resumed_one_the_same(world: Path, se
         assert found["answered_by"] == {f"served-{seat}": replies[seat]}
         assert found["ends"] == {"stop": replies[seat]}
         assert (found["tokens_in"], found["tokens_out"]) == (IN_PROMPT * replies[seat], OUT * replies[seat])
+    # what came back from the seats is each task's own
+    (file,) = verify([world / "whole"], world / "tasks")
+    assert {found.text for found in file.findings} == {"4 of 15 rows (--limit 4)"}
     since = len(server.requests)
     assert finished(world, server, "again", "cache") == whole
     assert {seat_of(body) for *_, body in server.requests[since:]} == {"run"}

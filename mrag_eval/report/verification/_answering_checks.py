@@ -15,6 +15,8 @@ from mrag_eval.report.verification._findings import Finding, value_text
 
 # Keys of the outcome that are empty unless the requests were sent by this package.
 _OF_OUR_TRANSPORT = ("host", "answered_by", "finish_reasons", "outcomes")
+# Keys of the outcome that are a task's own; the others are the run's.
+_OF_A_TASK = ("not_judged", "seats")
 
 
 @dataclass
@@ -68,7 +70,7 @@ def answering_follows(file: ResultFile, asked: ReplyCounts) -> Iterator[Finding]
 
 
 def _of_the_run(leaf: LeafResult) -> dict[str, Any]:
-    found = {key: value for key, value in leaf.config.outcome.items() if key != "not_judged"}
+    found = {key: value for key, value in leaf.config.outcome.items() if key not in _OF_A_TASK}
     return {**found, "transport": leaf.config.transport}
 
 
