@@ -207,6 +207,8 @@ def _other(value: Any, path: Path) -> Any:
         return next(name for name, mode in MODES.items() if name != value and mode.searches == searches)
     if isinstance(value, bool):
         return not value
+    if path == ("setting", "retrieval", "depth"):
+        return (value or 0) + 99
     if isinstance(value, int | float):
         return value + 1
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -226,11 +228,19 @@ def verdict(place: Place, path: Path) -> str | None:
         return "named"
     if role in OF_NO_ROW or harmless(key) is not None:
         return "harmless" if not told else None
+    if not MODES[place.leaf.config.mode].searches and key.startswith("retrieval.") and key not in _compared(place.leaf):
+        # a key of a search that this mode does not make
+        return "harmless" if not told else None
     if any(key in REQUIRED[name].decides or is_named(key, REQUIRED[name].decides) for name in _said_by(told)):
         return "named"
     if is_named(key, place.decided):
         return "decided"
     return "of no task" if is_named(key, tuple(OF_NO_TASK)) else None
+
+
+def _compared(leaf: LeafResult) -> Mapping[str, Any]:
+    assert leaf.measurement is not None
+    return leaf.measurement.deciding()
 
 
 def _is_named(told: Sequence[str], keys: Sequence[str]) -> bool:

@@ -19,6 +19,8 @@ Forged = Callable[[str], Run]
 TASKS = {"judged": "xrag_multi_de", "labelled": "xlcost_travel", "looped": "looped", "translated": "xquad_rag_de"}
 ROLES = {"judges", "planner", "critic", "translator", "reliability"}
 ANSWERED = "asked"
+# What judges and agents are stands once in a result, so that nothing contradicts it; whether they are there does.
+SAID_ONCE = ("judges", "planner", "critic")
 
 
 def instrument(forged: Run, task: str) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def test_every_key_of_the_other_models_is_compared(forged: Forged) -> None:
         assert own.blamed() == [line for line in own.blamed() if ": instrument." not in line]
         seen |= {*instrument(own, task)}
         paths = [*keys_of(instrument(own, task)), *((role,) for role in instrument(own, task))]
-        for path in paths:
+        for path in (path for path in paths if path[0] not in SAID_ONCE):
             own.restore()
             change(instrument(own, task), path)
             key = f"{task}: instrument.{dotted(path)}"
