@@ -95,9 +95,10 @@ def _contradictions(content: Mapping[str, Any], task: str, record: Measurement) 
         told["metadata"] = {"version": metadata["version"]}
         own["metadata"] = {"version": record.setting.get("version")}
     if "chat_template" in content and "chat_template_sha256" in record.subject:
-        text, key = content["chat_template"], "measurement.subject.chat_template_sha256"
-        told[key] = sha256(str(text).encode()).hexdigest() if text else None
-        own[key] = record.subject["chat_template_sha256"]
+        text, key = content["chat_template"], "measurement.subject.chat_template"
+        told |= {f"{key}_sha256": sha256(str(text).encode()).hexdigest() if text else None}
+        told |= {f"{key}_applied": text is not None}
+        own |= {name: record.subject.get(name.rpartition(".")[2]) for name in told if name.startswith(key)}
     one, other = dotted(told), dotted(own)
     for key in sorted({*one, *other}):
         if one.get(key) != other.get(key) and harmless(key, "setting") is None:
