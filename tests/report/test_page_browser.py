@@ -243,6 +243,19 @@ def test_screen_readers_get_names_and_roles(report: Opened) -> None:
     assert page.locator("#count").get_attribute("aria-live") == "polite"
 
 
+def test_a_chart_drawn_for_a_wide_screen_fits_a_narrow_sheet(report: Opened) -> None:
+    """A printer lays the page out again before any script runs."""
+    page = report.page
+    page.add_init_script("window.addEventListener('resize', (event) => event.stopImmediatePropagation())")
+    page.reload()
+    page.wait_for_selector("html[data-drawn]")
+    drawn = page.locator(".chart svg").first.get_attribute("width")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 794, "height": 1123})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 794
+    assert page.locator(".chart svg").first.get_attribute("width") == drawn
+
+
 def test_it_prints(report: Opened) -> None:
     page = report.page
     page.emulate_media(color_scheme="dark", media="print")
