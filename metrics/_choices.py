@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from mrag_eval.core import split_thinking
 from mrag_eval.languages import language
 from mrag_eval.metrics._choice_options import Mention, opens_line, plain_text
 from mrag_eval.metrics._choice_sentences import SEVERAL, PreparedReply, Sentence
@@ -54,8 +55,8 @@ def extract_choice(
 
     Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
     count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
-    C, ..., the letters of the language (가 나 다, أ ب ج, ক খ গ, ...), and numbers if announced or set off. A reasoning
-    block (``<think>``) is ignored; a cut-off one is ignored to the end. Texts of options are compared after NFKC and in
+    C, ..., the letters of the language (가 나 다, أ ب ج, ক খ গ, ...), and numbers if announced or set off. Thinking
+    (:func:`~mrag_eval.core.split_thinking`) is ignored. Texts of options are compared after NFKC and in
     lower case, punctuation aside; they may take endings.
 
     Args:
@@ -110,7 +111,7 @@ def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
 
 
 def _prepared(response: str) -> str:
-    text = response.rpartition("</think>")[2].partition("<think>")[0]
+    text = split_thinking(response).answer
     if not text.isascii():
         if _SPECIAL.search(text):
             text = text.translate(_PREPARE)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
+from mrag_eval.core import split_thinking
 from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
 from mrag_eval.platform import MetricError
 from mrag_eval.text import marks, sentence_spans
@@ -37,7 +38,7 @@ def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
     """
     if not isinstance(reply, str):
         raise MetricError(f"reply must be a string, got {type(reply).__name__}")
-    whole = unicodedata.normalize("NFKC", reply.rpartition("</think>")[2].partition("<think>")[0]).strip()
+    whole = unicodedata.normalize("NFKC", split_thinking(reply).answer).strip()
     whole = whole.replace("’", "'")
     text = whole[:_LONGEST]
     said = _said(text, _skip(text, 0), lang)

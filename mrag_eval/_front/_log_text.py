@@ -58,12 +58,20 @@ def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[s
         yield "left out", " · ".join([*left, _JUDGED])
 
 
+def all_cut(results: Results) -> bool:
+    """Return whether every reply of a log ends within its thinking, so that there is no answer to score."""
+    (file,) = read_results([results.path])
+    return all(leaf.scores.outcomes.get("thinking cut") == leaf.scores.rows for leaf in file.leaves.values())
+
+
 def score_lines(results: Results) -> list[str]:
     """Return a line for each metric of a log that was scored, and one each for outcomes and for pairs of languages."""
     out: list[str] = []
     (file,) = read_results([results.path])
     for leaf in file.leaves.values():
         scores, lines = leaf.scores, []
+        if all_cut(results):
+            out.append("every reply ends within its thinking: there is no answer to score; allow more tokens")
         for name in dict.fromkeys([*scores.metrics, *scores.unscored]):
             found, scale = scores.metrics.get(name), scale_of(name)
             left = Counter(scores.unscored.get(name, {})).most_common()

@@ -63,6 +63,7 @@ def score(
     metrics: str | Sequence[str] | None = None,
     *,
     answer: str = "plain",
+    thinking: tuple[str, str] | None = None,
     task: str = "rows",
     model: str = "unnamed",
     output: str | Path | None = None,
@@ -87,6 +88,7 @@ def score(
         metrics: names of metrics that need no judge and no translator, yours also as ``module:name``; by default all
             that the rows have what it takes for.
         answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
+        thinking: what opens and what closes the system's thinking, where its marks are not known.
         task, model: names for the results, which reports and comparisons show.
         output: the folder for results and samples; a temporary one by default.
         corpus: the passages that the system searched: their ids and those of their documents, a file of passages in
@@ -127,7 +129,8 @@ def score(
     quoting = (*_WITH_TEXTS, *(GROUNDED if by_panel else ()))
     if hash_texts and (kept := [name for name in names if name in quoting]):
         raise ConfigError(f"--hash-texts: {kept[0]} keeps parts of the texts", "leave one of the two out")
-    form = str(validated(Prompt, {"answer": answer}, "score").answer)
+    prompt = validated(Prompt, {"answer": answer, "thinking": thinking}, "score")
+    form = str(prompt.answer)
     check_task_scores(names, list(found.docs.values()))
     if measures := relevance_measures(names):
         marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
@@ -142,7 +145,7 @@ def score(
         pool = ControlPool(docs, english_answers(Benchmark(task, docs)))
         controls = reply_controls(docs, pool, ControlRule(names, form))
     lines = _Lines(
-        found, names, task, model, form, _retrieval(found, names), controls, hash_texts, judge, checker, panel
+        found, names, task, model, prompt, _retrieval(found, names), controls, hash_texts, judge, checker, panel
     )
     files = RunFiles(folder_for(output))
     files.write({}, {task: lines})
@@ -178,7 +181,7 @@ class _Lines:
     names: Sequence[str]
     task: str
     model: str
-    form: str
+    prompt: Prompt
     retrieval: Retrieval
     controls: Mapping[str, ControlRecord]
     hash_texts: bool
@@ -204,7 +207,14 @@ class _Lines:
         from mrag_eval.scoring import Rules
 
         elsewhere = quotes_elsewhere(self.found) if any("quote" in name for name in self.names) else frozenset()
-        rules = Rules(self.names, self.form, self.retrieval, breakdowns=self.breakdowns, elsewhere=elsewhere)
+        rules = Rules(
+            self.names,
+            str(self.prompt.answer),
+            self.retrieval,
+            breakdowns=self.breakdowns,
+            elsewhere=elsewhere,
+            thinking=self.prompt.thinking,
+        )
         with Wait("scoring rows", len(self.found.docs), "rows") as wait:
             for rows in self.found.given():
                 yield from self._scored(rows, rules)
@@ -355,7 +365,11 @@ def _measured(lines: _Lines) -> Measurement:
             "replies": "given",
             "languages": "detected where not given" if found.counts["detected"] else "given",
             "row_texts": "hashed" if lines.hash_texts else "kept",
-            "prompt": {"answer": lines.form, "template": "unknown"},
+            "prompt": {
+                "answer": lines.prompt.answer,
+                "template": "unknown",
+                **({} if lines.prompt.thinking is None else {"thinking": [*lines.prompt.thinking]}),
+            },
             "judge": lines.judge.model_dump(mode="json"),
         },
         instrument={

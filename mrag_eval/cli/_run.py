@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -17,6 +18,10 @@ def run(
             help="Retrieve in the process of the model, instead of in a separate process before the model is loaded.",
         ),
     ] = False,
+    thinking: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OPEN CLOSE", help="What opens and closes the model's thinking, if that is not known."),
+    ] = None,
 ) -> None:
     """Evaluate a model on tasks. All options of `lm_eval run` are accepted; our tasks need no --include_path.
 
@@ -45,5 +50,7 @@ def run(
     """
     from mrag_eval.cli._harness import run as run_harness
 
-    arguments = [*context.args, "--no-retrieve-first"] if not_first else context.args
+    arguments = [*context.args, "--no-retrieve-first"] if not_first else [*context.args]
+    if thinking is not None:
+        arguments += ["--metadata", json.dumps({"prompt.thinking": thinking})]
     run_harness(arguments, debug=context.obj.debug)

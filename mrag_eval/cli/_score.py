@@ -56,6 +56,10 @@ def score(
     answer: Annotated[
         str, typer.Option(help="Where the answer is in the reply: plain, tag, line, choice or citation.")
     ] = "plain",
+    thinking: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OPEN CLOSE", help="What opens and closes the system's thinking, if that is not known."),
+    ] = None,
     breakdown: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Break scores down by a column, or a path. May be repeated."),
@@ -109,6 +113,7 @@ def score(
         found,
         asked and names,
         answer=answer,
+        thinking=thinking,
         task=task,
         model=model or log.stem,
         output=output,
@@ -122,6 +127,8 @@ def score(
         for what, table in leaf.scores.panels.items():
             typer.echo("\n".join([panel_line(table, what), *table_lines(table, says_what(table.scale))]))
     typer.echo(f"results         {results.path}")
+    if _front.all_cut(results):
+        raise typer.Exit(1)
     typer.echo(f"next            mrag-eval report {output} -o report.html")
 
 

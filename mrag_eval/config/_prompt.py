@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block
 
@@ -18,6 +19,7 @@ class Prompt(Block):
     model's context less the tokens to generate. ``answer`` says where the answer is in the reply: all of it
     (``plain``), inside ``<answer>`` (``tag``), on the last line that reads ``Answer: ...`` (``line``), anywhere as a
     choice (``choice``), or behind ``Chosen Option:`` (``citation``); by default as the built-in template asks.
+    ``thinking`` is what opens and closes the thinking of a model whose marks are not known.
     """
 
     template: str = "short_answer"
@@ -25,3 +27,11 @@ class Prompt(Block):
     name_language: bool = False
     max_tokens: int | None = Field(default=None, ge=1)
     answer: Literal["plain", "tag", "line", "choice", "citation"] | None = None
+    thinking: tuple[str, str] | None = None
+
+    @field_validator("thinking")
+    @classmethod
+    def _has_marks(cls, value: tuple[str, str] | None) -> tuple[str, str] | None:
+        if value is not None and not all(mark.strip() for mark in value):
+            raise PydanticCustomError("marks", "a mark is empty; write what opens thinking and what closes it")
+        return value

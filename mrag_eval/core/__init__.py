@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     )
     from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
     from mrag_eval.core._table_text import columns, pipe_table
+    from mrag_eval.core._thinking import MARKS, Marks, Thought, split_thinking
     from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
     from mrag_eval.core._verdicts import (
         LABEL_SHARE,

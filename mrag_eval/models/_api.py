@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec
+from mrag_eval.core import split_thinking
 from mrag_eval.models._outputs import read_replies
-from mrag_eval.models._reply import Call, Reply, split_thinking
+from mrag_eval.models._reply import Call, Reply
 from mrag_eval.models._run_model import evaluated
 from mrag_eval.models._spec import type_fault
 from mrag_eval.platform import (
@@ -133,7 +134,7 @@ class ApiModel:
         (reply,) = read_replies(self.lm, body)
         if reply.outcome == "refusal":
             raise HttpFault("refusal", reply.text or f"finish reason '{reply.finish_reason}'", again=0)
-        text, thought = split_thinking(reply.text)
+        text, thought, _ = split_thinking(reply.text, quotes=True)
         thinking = "\n".join(part for part in (reply.thinking, thought) if part)
         if not text.strip():
             why = f"finish reason '{reply.finish_reason}'" + (", all of it thinking" if thinking else "")

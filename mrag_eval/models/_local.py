@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from mrag_eval.config import Generation, ModelSpec
-from mrag_eval.models._reply import Reply, split_thinking
+from mrag_eval.core import split_thinking
+from mrag_eval.models._reply import Reply
 from mrag_eval.platform import ConfigError, number_of, redact
 from mrag_eval.prompts import Conversation, renderer
 
@@ -92,7 +93,7 @@ class LocalModel:
     def _reply(self, prompt: str, text: Any) -> Reply:
         if not isinstance(text, str):
             return Reply("", error=f"malformed: the model gave {type(text).__name__} instead of text")
-        answer, thinking = split_thinking(text)
+        answer, thinking, _ = split_thinking(text, quotes=True)
         if not answer.strip():
             return Reply("", error="empty: the answer is empty" + (", all of it thinking" if thinking else ""))
         return Reply(answer, None, self._count(prompt), self._count(text), thinking=thinking)

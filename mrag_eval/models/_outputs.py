@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mrag_eval.core import split_thinking
 from mrag_eval.models._lenient_json import storable
-from mrag_eval.models._reply import CUT, Reply, closes_thinking, split_thinking
+from mrag_eval.models._reply import CUT, Reply
 from mrag_eval.platform import BROKEN_AGAIN, HttpFault, error_fault, json_answer, redact, refuse_error
 
 # Ends in lower case, as providers name them: by a filter (with anything after), and by the model itself. Any other end
@@ -106,15 +107,15 @@ def _outcome(text: str, finish: str | None = None, *, thinking: str = "", ends_t
         thinking: thinking that came apart from the text.
         ends_thinking: the token that ends this model's thinking, if it is known and stands in the text.
     """
-    answer, thought = split_thinking(text)
+    answer, thought, unclosed = split_thinking(text)
     if ends_thinking and not thinking and finish in CUT and ends_thinking not in text:
-        answer, thought = "", text
+        answer, thought, unclosed = "", text, True
     if answer.strip():
         return ""
     if finish in CUT:
         # without a word of text, what reached the limit was thinking, shown or not
         return "thinking cut" if thinking or thought or not text else "empty"
-    return "thinking cut" if finish is None and thought and not closes_thinking(text) else "empty"
+    return "thinking cut" if finish is None and unclosed else "empty"
 
 
 def _reply_or_fault(lm: Any, outputs: Any, part: _Part | HttpFault) -> Reply | HttpFault:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -93,29 +92,3 @@ class Reply:
     def from_store(cls, value: Mapping[str, Any]) -> Reply:
         """Return the reply for a value of :meth:`stored`."""
         return cls(**value, cached=True, attempts=0)
-
-
-_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
-_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
-# A template may open the thinking itself, so that only its end appears in the reply. An answer that quotes the tag must
-# not be cut there: the tag must be alone at the end of a line.
-_BARE_END = re.compile(r"</(?:think|thinking|reasoning)>[ \t]*(?:\r?\n|$)", re.IGNORECASE)
-
-
-def closes_thinking(text: str) -> bool:
-    """Return whether an end of thinking stands in a text."""
-    return _END.search(text) is not None
-
-
-def split_thinking(text: str) -> tuple[str, str]:
-    """Return ``(answer, thinking)``; thinking without an end leaves an empty answer."""
-    opened = _OPEN.search(text)
-    if opened is None:
-        end = None if text.lstrip().startswith(("{", "[", "`", "<")) else _BARE_END.search(text)
-        return (text, "") if end is None else (text[end.end() :].lstrip(), text[: end.start()].strip())
-    if text[: opened.start()].strip():
-        return text, ""
-    closing = re.compile(rf"</{opened[1]}>", re.IGNORECASE).search(text, opened.end())
-    if closing is None:
-        return "", text[opened.end() :].strip()
-    return text[closing.end() :].lstrip(), text[opened.end() : closing.start()].strip()

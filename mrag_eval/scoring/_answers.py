@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mrag_eval.core import ModelReply
+from mrag_eval.core import Marks, ModelReply, split_thinking
 from mrag_eval.platform import DataError
 
 _TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 # With the emphasis that models put around it.
 _LINE = re.compile(r"^[ \t>#*_-]*answer[ \t*_]*[:：][ \t*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
-# Closed, or cut off by the token limit: an unfinished thought contains no answer.
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.IGNORECASE | re.DOTALL)
-_UNFINISHED = re.compile(r"<think(?:ing)?>(?!.*</think(?:ing)?>)", re.IGNORECASE | re.DOTALL)
 # The reply with which a prompt may let a model pass, in the language of the prompt.
 _NONE = "none"
 
@@ -33,18 +30,16 @@ class Answer:
     declined: bool | None = None
 
 
-def parse_answer(reply: str, form: str, *, may_decline: bool = False) -> Answer:
+def parse_answer(reply: str, form: str, *, may_decline: bool = False, marks: Sequence[Marks] = ()) -> Answer:
     """Return the answer in ``reply``; the whole reply if the form was not kept.
 
     ``form`` is ``plain`` (all of it), ``tag`` (inside the last ``<answer>``), ``line`` (behind ``Answer:`` on the last
     line that begins so), ``choice`` (all of it: the choice extractor reads that line, and knows the word in more
-    languages), or ``citation`` (all of it: option and citations are read from its parts). A reasoning model's thinking
-    is left out first. ``may_decline``: whether the prompt offered the reply ``None``; otherwise it is an answer.
+    languages), or ``citation`` (all of it: option and citations are read from its parts). Thinking is left out
+    first, by the marks that are known and ``marks``. ``may_decline``: whether the prompt offered the reply ``None``;
+    otherwise it is an answer.
     """
-    text = _THINKING.sub("", reply)
-    if "</think>" in text:
-        text = text.rpartition("</think>")[2]
-    text = text.strip()
+    text = split_thinking(reply, marks).answer.strip()
     if form == "line":
         lines = _LINE.findall(text)
         return Answer(lines[-1].strip(" \t*_[]") if lines else text)
@@ -58,7 +53,7 @@ def parse_answer(reply: str, form: str, *, may_decline: bool = False) -> Answer:
     return Answer(inside, tagged=True, declined=none if may_decline else None)
 
 
-def outcome_of(reply: str, answer: Answer) -> str | None:
+def outcome_of(reply: str, answer: Answer, marks: Sequence[Marks] = ()) -> str | None:
     """Return how a model gave no answer to read, one of :data:`~mrag_eval.core.OUTCOMES`; None if it gave one.
 
     It is what the provider says; without that, what the reply shows.
@@ -67,7 +62,7 @@ def outcome_of(reply: str, answer: Answer) -> str | None:
         return reply.outcome
     if answer.text.strip():
         return None
-    return "thinking cut" if _UNFINISHED.search(reply) else "empty"
+    return "thinking cut" if split_thinking(reply, marks).cut else "empty"
 
 
 def reference_of(row: Mapping[str, Any]) -> str:

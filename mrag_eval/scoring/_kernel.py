@@ -18,6 +18,7 @@ from mrag_eval.core import (
     Hit,
     Judgement,
     Labels,
+    Marks,
     ModelReply,
     RagDoc,
     Retrieved,
@@ -88,6 +89,7 @@ class Rules:
         elsewhere: the quotes that passages of rows hold which are scored apart; None if no row is.
         known: values that are not scored again, by metric: whether an answer is right.
         missing: the metrics that cannot be computed here, and why.
+        thinking: what opens and closes the model's thinking, beside the marks that are known; None without such.
     """
 
     metrics: Sequence[str] = ()
@@ -98,6 +100,7 @@ class Rules:
     elsewhere: frozenset[str] | None = None
     known: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     missing: Mapping[str, Missing] = field(default_factory=dict)
+    thinking: Marks | None = None
 
     @cached_property
     def computed(self) -> list[str]:
@@ -128,6 +131,7 @@ def read(given: Given, rules: Rules) -> Read:
     A call that failed or was not made gives an empty answer, and its failure is one of the row.
     """
     found, reply, form = given.retrieved, given.reply, rules.form
+    marks = () if rules.thinking is None else (rules.thinking,)
     failures, record, outcome = found.failures, None, None
     if reply is None:
         answer, form = Answer(""), "plain"
@@ -140,8 +144,9 @@ def read(given: Given, rules: Rules) -> Read:
         if isinstance(form, Missing):
             answer = given.answer or Answer(text)
         else:
-            answer = parse_answer(text, form, may_decline=given.offered)
-        record, outcome = AnswerRecord.of(answer, text), outcome_of(reply, answer) if reply.came else None
+            answer = parse_answer(text, form, may_decline=given.offered, marks=marks)
+        record = AnswerRecord.of(answer, text)
+        outcome = outcome_of(reply, answer, marks) if reply.came else None
         if reply.failure is not None:
             failures = (*failures, reply.failure)
     row = Scored(

@@ -310,7 +310,8 @@ class RagTask(HarnessTask):
     def _rules(self) -> Rules:
         retrieval = self.blocks.retrieval
         breakdowns = (*self.benchmark.breakdowns, *retrieval.preset.breakdowns)
-        return Rules(self.blocks.metrics, self._form, retrieval, self._verdicts.language, breakdowns)
+        own = self.blocks.prompt.thinking
+        return Rules(self.blocks.metrics, self._form, retrieval, self._verdicts.language, breakdowns, thinking=own)
 
     def _given(self, row: str, replies: Sequence[Any]) -> Given:
         """Return a row with what the harness has of its replies: one, or one for each option."""

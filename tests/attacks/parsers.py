@@ -10,6 +10,7 @@ from mrag_eval.building.qa._qa_replies import read_checks
 from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
 from mrag_eval.building.territories._territories import _read_name, _read_wording
 from mrag_eval.building.xrag._entities import _read as read_entities
+from mrag_eval.core import split_thinking
 from mrag_eval.judging import Case, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric
 from mrag_eval.metrics import (
     VotedAnswer,
@@ -31,7 +32,6 @@ from mrag_eval.metrics import (
 )
 from mrag_eval.models import parse_json, parse_list, parse_order, parse_tag, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models._lenient_json import UnreadableError, read_value
-from mrag_eval.models._reply import split_thinking
 from mrag_eval.models.translate._lm import _translation
 from mrag_eval.prompts import builtin_names, defuse, load_template
 from mrag_eval.report.labels._documents import _read_yes_no
@@ -91,7 +91,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "models._replies.parse_tag": (partial(parse_tag, tag="answer"),),
     "models._replies.parse_list": (parse_list,),
     "models._replies.parse_order": (partial(parse_order, n=20),),
-    "models._reply.split_thinking": (split_thinking,),
+    "core._thinking.split_thinking": (split_thinking,),
     "models._verdicts.parse_verdict_json": (partial(parse_verdict_json, key="answer", words="'yes' nor 'no'"),),
     "models._verdicts.parse_verdict_tag": (partial(parse_verdict_tag, tag="answer"),),
     "models.translate._lm._translation": (_translation,),

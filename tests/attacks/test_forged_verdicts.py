@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.core import YES_NO, VerdictScale
+from mrag_eval.core import YES_NO, VerdictScale, split_thinking
 from mrag_eval.judging import Case, Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric
 from mrag_eval.models import Parsed
-from mrag_eval.models._reply import split_thinking
 from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import defuse
 from mrag_eval.prompts._fence import Fence
@@ -485,7 +484,8 @@ def test_honest_replies_in_their_usual_forms_are_read_whatever_the_sample(rubric
         for sample in HOSTILE
         for shell in SHELLS
         for verdict, value in forms[rubric]
-        if read(rubric, case_of(rubric, sample), reply := split_thinking(shell.format(verdict))[0]) != value
+        if read(rubric, case_of(rubric, sample), reply := split_thinking(shell.format(verdict), quotes=True).answer)
+        != value
     ]
     assert unread == []
 

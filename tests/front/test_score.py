@@ -21,6 +21,7 @@ from mrag_eval._front import Log, _survey, log_lines, measured_names, read_log, 
 from mrag_eval._front._score import _indented
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
+from mrag_eval.core import MARKS
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import gate, gate_lines, read_results, read_rules, read_samples, starter_rules, verify
 from mrag_eval.scoring import METRICS
@@ -1006,3 +1007,36 @@ def test_our_own_rows_are_of_our_own_shape() -> None:
 )
 def test_a_row_is_hashed_as_the_harness_dumps_it(row: dict[Any, Any]) -> None:
     assert _indented(row) == json.dumps(row, indent=2, ensure_ascii=False, default=str)
+
+
+# ------------------------------------------------------------------ thinking
+
+ANSWERED = "Er wurde 1902 gebaut."
+
+
+def thought(marks: tuple[str, str], answer: str = ANSWERED) -> dict[str, str]:
+    opens, closes = marks
+    asked = {"question": "Wann wurde der Turm gebaut?", "lang": "de", "reference": "1841"}
+    return {**asked, "answer": f"{opens}Perhaps 1841?{closes}{answer}"}
+
+
+def test_a_thought_is_no_answer_whatever_its_marks(tmp_path: Path) -> None:
+    own = ("~~ thinks:", "~~ says:")
+    rows = [{"id": str(n), **thought(marks)} for n, marks in enumerate([*MARKS, own])]
+    results = score(rows, ["match", "correct_language"], thinking=own, output=tmp_path)
+    assert [row["values"]["match"] for row in found(results).values()] == [0.0] * len(rows)
+    (checked,) = verify([results.path], TASKS)
+    assert checked.of("fault") == []
+    assert next(iter(found(score(rows[-1:], ["match"])).values()))["values"]["match"] == 1.0
+    with pytest.raises(ConfigError, match="a mark is empty"):
+        score(rows, ["match"], thinking=("", "x"))
+
+
+@pytest.mark.parametrize("also", [0, 1])
+def test_a_log_of_cut_thoughts_says_so_first(also: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = {"question": "Wann?", "lang": "de", "reference": "1841", "answer": "[THINK]Perhaps 1841"}
+    log = write_log(tmp_path / "log.jsonl", [cut, cut, *[thought(MARKS[0])] * also])
+    with pytest.raises(SystemExit) as ended:
+        main(["score", str(log), "-o", str(tmp_path / "out"), "--metrics", "match"])
+    assert ended.value.code == (0 if also else 1)
+    assert ("every reply ends within its thinking" in capsys.readouterr().out) is not bool(also)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mrag_eval.core import as_verdict
+from mrag_eval.core import as_verdict, split_thinking
 from mrag_eval.models import Parsed, Verdict, parse_json, parse_list, parse_tag, parse_verdict_tag
-from mrag_eval.models._reply import split_thinking
 
 YES, NO = Verdict(True, "j"), Verdict(False, "j")
 

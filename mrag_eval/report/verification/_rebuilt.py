@@ -116,7 +116,8 @@ def _rules(here: TaskHere, asked: Sequence[str]) -> Rules:
     right = next((missing[name] for name in CORRECT if name in missing), None)
     if right is not None:
         missing |= {name: missing.get(name, right) for name in GROUNDED if name in names}
-    return Rules(names, hashed or form, here.retrieval, language or LanguageRule(), _breakdowns(here), missing=missing)
+    own, how = here.thinking, language or LanguageRule()
+    return Rules(names, hashed or form, here.retrieval, how, _breakdowns(here), missing=missing, thinking=own)
 
 
 def _with_recorded(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mrag_eval.config import Agent, Block, CorrectLanguage, Judge, Prompt, Retrieval, validated
-from mrag_eval.core import Passage, RagDoc, Retrieved, is_language
+from mrag_eval.core import Marks, Passage, RagDoc, Retrieved, is_language
 from mrag_eval.datasets import Benchmark, reload
 from mrag_eval.languages import changed_languages
 from mrag_eval.platform import ConfigError, MragError, to_json
@@ -133,6 +133,12 @@ class TaskHere:
         if given is not None:
             return str(given)
         return None if self.template is None else self.template.answer_format
+
+    @property
+    def thinking(self) -> Marks | None:
+        """Return what opens and closes the model's thinking, beside the marks that are known; None without such."""
+        given = self.leaf.config.setting("prompt.thinking")
+        return None if given is None else (str(given[0]), str(given[1]))
 
     def languages(self, asked: Sequence[str]) -> set[str]:
         """Return the languages that detectors tell apart; ``asked`` are those of the samples' questions."""
