@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from mrag_eval.config._modes import (
         CONTEXT_PAIR,
         MODES,
+        Condition,
         Mode,
         Shown,
         mode_named,
@@ -118,6 +119,7 @@ __all__ = [
     "Agent",
     "ApiRerank",
     "Block",
+    "Condition",
     "CorrectLanguage",
     "Differs",
     "Generation",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+Hit = TypeVar("Hit")
 
 # Words for languages that only the row knows; the rest of a language scope are BCP 47 codes.
 LANGUAGE_ROLES = ("all", "query", "relevant", "culture", "gold", "sibling")
 # Kinds of passages that a mode puts into the prompt, or that a RAG system has: none, those of the row, the supporting
 # ones, or those found.
 Shown = Literal["nothing", "given", "gold", "retrieved"]
+# What annotators say of a document: that it is relevant, that it is not, or nothing.
+Part = Literal["relevant", "non_relevant", "unlabelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,3 +242,57 @@ def unlisted(retrieval: Mapping[str, Any]) -> bool:
     a retriever, or a whole system, of the user's.
     """
     return retrieval.get("kind") == "own" or mode_named(retrieval.get("mode")).asks_system
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What decides which documents a prompt shows: ``k`` hits, then a filter, an exchange and what is withheld.
+
+    Attributes:
+        mode: the IR mode.
+        k: the number of hits that the other steps start from; None if it is not known.
+        kept: what a filter leaves of these: ``all``, or one :data:`Part`.
+        flip: whether one of them is exchanged for a document of another side.
+        withheld: whether relevant documents are withheld from some rows.
+    """
+
+    mode: str
+    k: int | None = None
+    kept: Literal["all", "relevant", "non_relevant"] = "all"
+    flip: bool = False
+    withheld: bool = False
+
+    @classmethod
+    def of(cls, setting: Mapping[str, Any], mode: str = "") -> Condition:
+        """Return the condition behind the blocks of a task, as results hold them; ``mode`` stands in for a missing one.
+
+        A block without a key has the key's default.
+        """
+        retrieval, data = setting.get("retrieval") or {}, setting.get("data") or {}
+        shown = passages_shown(retrieval) if retrieval else "retrieved"
+        return cls(
+            str(retrieval.get("mode") or mode),
+            retrieval.get("k"),
+            "relevant" if shown == "gold" else data.get("documents") or "all",
+            bool(data.get("flip")),
+            retrieval.get("unanswerable") is not None,
+        )
+
+    @property
+    def shows_own_ranks(self) -> bool:
+        """Return whether the place of a document shown is its rank among the hits of its own question."""
+        changed = self.kept != "all" or self.flip or self.withheld
+        return not changed and not mode_named(self.mode).swaps
+
+    def chosen(self, hits: Sequence[Hit], relevant: Sequence[bool | None]) -> tuple[Hit, ...]:
+        """Return the hits that the filter leaves of the first ``k``; ``relevant`` has None for one without a label.
+
+        Without a filter it is all hits, since measures look beyond those shown.
+        """
+        return tuple(hits) if self.kept == "all" else self.parts(hits, relevant)[self.kept]
+
+    def parts(self, hits: Sequence[Hit], relevant: Sequence[bool | None]) -> dict[Part, tuple[Hit, ...]]:
+        """Return the first ``k`` hits by what is known of their relevance: each of them is in one part."""
+        names: dict[bool | None, Part] = {True: "relevant", False: "non_relevant", None: "unlabelled"}
+        labelled = list(zip(hits, relevant, strict=True))[: self.k]
+        return {name: tuple(hit for hit, label in labelled if label is value) for value, name in names.items()}

@@ -44,9 +44,8 @@ from mrag_eval.datasets._bordirlines_files import (
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import hub_folder, hub_place, read_json, require_path
-from mrag_eval.datasets._flipped import flipped
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._published import Published, Run
+from mrag_eval.datasets._published import Published
 from mrag_eval.datasets._viewpoints import Label
 from mrag_eval.platform import DataError, content_key, did_you_mean
 
@@ -68,8 +67,6 @@ BENCHMARK = Declaration(
 EMBEDDERS = ("openai", "m3")
 # Published number of questions (section 3.1).
 QUESTIONS = 720
-# The documents that a condition of the paper shows; those kept by relevance are among them (appendix F.3).
-SHOWN = 10
 Personas = Literal["plain", "un", "nationalist", "demographic"]
 _HUB_FILES = ("data/queries.tsv", "data/all_docs.json", "data/*_annotations.tsv", "data/*/*/*/*_query_hits.tsv")
 
@@ -80,8 +77,9 @@ class BordirlinesBlock(DataBlock):
     BorderLines' files may also be in ``path`` itself or in its folder ``borderlines``.
 
     ``embedder`` selects the published hits to read (default: only the questions). ``documents`` keeps those of the
-    first ten that were judged relevant, or those judged not relevant, by ``annotations``. ``flip`` replaces a document
-    that supports one claimant by a document that supports another, and keeps the questions for which that is possible.
+    first ``retrieval.k`` that were judged relevant, or those judged not relevant, by ``annotations``. ``flip`` replaces
+    a document that supports one claimant by one that supports another, and keeps the questions for which that is
+    possible.
     ``persona`` is the person who asks or answers; the asker of ``nationalist`` and ``demographic`` belongs to the
     claimant that speaks the question's language. ``languages`` and ``territories`` select questions.
     ``resource_groups`` is a JSON file of groups of languages, ``{name: [codes]}``, to break scores down by (default:
@@ -252,22 +250,16 @@ def _published(
     questions = {question.id: question for question in lines.questions}
     labels = _labels(block, root, joined, questions, hits, hashes, notes)
     runs = {
-        mode: {row: run for row, found in rows.items() if row in wanted and (run := _run(row, found, labels, block))}
+        mode: {row: tuple((hit.passage, hit.score) for hit in found) for row, found in rows.items() if row in wanted}
         for mode, rows in hits.items()
     }
-    if block.flip:
-        runs = _flipped_runs(runs, hits, labels)
-        kept = ", ".join(f"{mode} {len(rows)}" for mode, rows in runs.items())
-        notes.append(f"questions with a document of the other side in place of one: {kept}")
     counts = {mode: len(rows) for mode, rows in runs.items()}
-    if block.documents != "all":
-        kept = ", ".join(f"{mode} {n} of {len(wanted & hits[mode].keys())}" for mode, n in counts.items())
-        notes.append(f"queries that keep a {block.documents.replace('_', '-')} document: {kept}")
     used = {passage for rows in runs.values() for run in rows.values() for passage, _ in run}
     passages = {key: documents.passages[key] for key in used}
     shown = {pair: label.as_labels() for pair, label in labels.items()}
     searchable, pool = _searchable(by_embedder, questions, documents)
-    return Published(runs, passages, searchable, shown, pool), counts, notes, _as_found(hits, documents, labels)
+    published = Published(runs, passages, searchable, shown, pool, block.documents, block.flip)
+    return published, counts, notes, _as_found(hits, documents, labels)
 
 
 def _as_found(hits: Hits, documents: Documents, labels: Mapping[tuple[str, str], Label]) -> Part:
@@ -281,30 +273,6 @@ def _as_found(hits: Hits, documents: Documents, labels: Mapping[tuple[str, str],
         yield from ([*pair, label.as_labels()] for pair, label in labels.items())
 
     return Part(len(found), records)
-
-
-def _flipped_runs(
-    runs: Mapping[str, Mapping[str, Run]], hits: Hits, labels: Mapping[tuple[str, str], Label]
-) -> dict[str, dict[str, Run]]:
-    """Return every run with one document exchanged, without the rows for which that is impossible."""
-    pools: dict[str, dict[str, None]] = defaultdict(dict)
-    for rows in hits.values():
-        for row, listed in rows.items():
-            pools[row].update(dict.fromkeys(hit.passage for hit in listed))
-    return {
-        mode: {row: new for row, run in rows.items() if (new := flipped(row, run, labels, list(pools[row])))}
-        for mode, rows in runs.items()
-    }
-
-
-def _run(
-    row: str, hits: Sequence[Any], labels: Mapping[tuple[str, str], Label], block: BordirlinesBlock
-) -> tuple[tuple[str, float], ...]:
-    if block.documents == "all":
-        return tuple((hit.passage, hit.score) for hit in hits)
-    wanted = block.documents == "relevant"
-    kept = (hit for hit in hits[:SHOWN] if (row, hit.passage) in labels)
-    return tuple((hit.passage, hit.score) for hit in kept if labels[row, hit.passage].relevant is wanted)
 
 
 def _labels(

@@ -11,11 +11,10 @@ import pytest
 from mrag_eval.datasets import Label
 from mrag_eval.models import Reply
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import Sample, annotate_files, read_case, shown_reports
+from mrag_eval.report import annotate_files, read_case, shown_reports
 from mrag_eval.report.labels._agreement import HumanLabels, agreement, human_labels, read_human
-from mrag_eval.report.labels._documents import Shown, annotate, documents_of, relevance_shares
+from mrag_eval.report.labels._documents import Shown, annotate, relevance_shares
 from mrag_eval.report.labels._labelled import read_labelled
-from mrag_eval.scoring import RowRecord
 from tests.worlds.judges import ScriptedJudge
 
 TEXTS = ("Spain governs Ceuta.", "The weather is fine.", "Both claim Ceuta.")
@@ -61,8 +60,43 @@ def test_unreadable_replies_have_no_label() -> None:
         return next((reply for text, reply in replies.items() if f"\n{text}\n" in prompt), "Perhaps")
 
     found = annotate(shown, ScriptedJudge(answer))
-    assert found.labels == {}
+    # the relevance was read, and stands without a viewpoint
+    assert found.labels == {shown[2].pair: Label(True, "")}
     assert list(found.failed.values()) == ["relevance: unreadable", "relevance: timeout", "viewpoint: unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "view"),
+    [
+        *[(reply, "Spain") for reply in ("A", "a.", "A) Spain", "**A)**", "Spain", "Answer: A) Spain")],
+        *[(reply, "Morocco") for reply in ("B", "Answer: B) Morocco", "The answer is B.", "morocco")],
+        *[(reply, "Neutral") for reply in ("X", "X.", "(x)", "neutral", "Neutral.", "X) Neutral")],
+        *[(reply, "") for reply in ("C) Portugal", "H", "Spain or Morocco", "unclear", "")],
+    ],
+)
+def test_a_viewpoint_is_read_as_other_choices_are(reply: str, view: str) -> None:
+    """Whatever the reply, the document stays relevant: a lost viewpoint would lose relevant documents alone."""
+    one = document(1, "x")
+    found = annotate([one], ScriptedJudge(lambda prompt: reply if "<options>" in prompt else "Yes"))
+    assert found.labels == {one.pair: Label(True, view)}
+    assert list(found.failed) == ([] if view else [one.pair])
+
+
+def test_unread_viewpoints_change_no_share_of_relevant_documents() -> None:
+    """Four of ten are relevant, two of them without a viewpoint: 4/10, not 2/8; F1 with people who agree is 1."""
+    shown = [document(i, f"text {i} of {'land' if i < 4 else 'weather'}") for i in range(10)]
+
+    def answer(prompt: str) -> str:
+        last = prompt.rpartition("<passage>")[2]
+        if "<options>" in prompt:
+            return "perhaps" if "text 0" in last or "text 1" in last else "A"
+        return "Yes" if "land" in last else "No"
+
+    found = annotate(shown, ScriptedJudge(answer))
+    shares = relevance_shares(shown, found.labels)
+    assert (shares["overall"]["value"], shares["overall"]["n"]) == (0.4, 10)
+    people = {d.pair: (Label(i < 4, "Spain" if i < 4 else "Not relevant"),) for i, d in enumerate(shown)}
+    assert agreement(shown, found.labels, human_labels(people))["all"]["relevance"]["f1"]["value"] == 1.0
 
 
 def test_a_document_cannot_answer_for_the_model() -> None:
@@ -151,7 +185,7 @@ def test_human_labels_name_what_is_wrong(tmp_path: Path) -> None:
     file.write_text("row\tpassage\trelevant\tviewpoint\nCeuta_es\tes:p1\tTRUE\tSpain\n", encoding="utf-8")
     assert read_human(file, shown).labels == {("Ceuta_es", "es:p1"): Label(True, "Spain")}
     file.write_text("row\tpassage\trelevant\tviewpoint\nCeuta_es\tes:p9\tTRUE\tSpain\n", encoding="utf-8")
-    with pytest.raises(DataError, match="row 1: the run shows no passage 'es:p9' for row 'Ceuta_es'"):
+    with pytest.raises(DataError, match="row 1: no run shows passage 'es:p9' for row 'Ceuta_es'"):
         read_human(file, shown)
 
 
@@ -296,6 +330,34 @@ def test_files_without_documents_are_passed_over(tmp_path: Path) -> None:
         annotate_files([run / "samples_bordirlines_no_ir_direct_2026-01-01.jsonl"], None, None)
 
 
-def test_a_run_without_documents_is_refused() -> None:
-    with pytest.raises(DataError, match="the samples show no documents"):
-        documents_of([Sample(RowRecord("a", {}, {}), {"doc": {"id": "a"}})])
+def test_a_task_without_labels_of_people_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
+    """The labels are of one run's documents; another run in the folder shows others."""
+    run = write_run(tmp_path / "run")
+    line = json.loads(next(run.glob("samples_*")).read_text("utf-8"))
+    line["doc"]["passages"] = [{**line["doc"]["passages"][0], "id": "en:p77"}]
+    other = run / "samples_bordirlines_rel_langs_direct_m3_2026-01-01.jsonl"
+    other.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    for name, text in (
+        ("labels.csv", "row,passage,relevant,viewpoint\nCeuta_es,en:p1,TRUE,Spain\n"),
+        ("human_annotations.tsv", PUBLISHED + "Q7\tp1\tTRUE\tSpain\n"),
+    ):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        (tmp_path / "queries.tsv").write_text(QUERIES, encoding="utf-8")
+        reports = annotate_files([run], None, None, human=file)
+        assert [report["agreement"] != {} for report in reports] == [True, False]
+        text = shown_reports(reports)
+        assert text.count("people     no label is of a document that this task shows: left out") == 1
+        assert "all        1 labels" in text
+
+
+def test_rows_that_show_nothing_are_counted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    file = next(run.glob("samples_*"))
+    line = json.loads(file.read_text("utf-8"))
+    line["doc"] = {**line["doc"], "id": "Ceuta_ar", "passages": []}
+    line["rows"] = {**line["rows"], "row": "Ceuta_ar"}
+    file.write_text(file.read_text("utf-8") + json.dumps(line) + "\n", encoding="utf-8")
+    (report,) = annotate_files([run], None, None)
+    assert (report["rows"], report["rows_without"]) == (2, 1)
+    assert "documents  none in 1 of 2 rows" in shown_reports([report])

@@ -238,6 +238,40 @@ def test_filtered_documents_take_no_place_of_all_documents(filtered_first: bool,
     assert shares == {name: [100.0, 0.0, 100.0, None] for name in ("people (openai)", "acme/reader, few-shot (openai)")}
 
 
+@pytest.mark.parametrize(
+    ("mode", "changes"),
+    [
+        ("swap_docs", {}),
+        ("qlang", {"data": {"flip": True}}),
+        ("qlang", {"data": {"documents": "non_relevant"}}),
+        ("qlang", {"retrieval": {"unanswerable": 0.5}}),
+    ],
+)
+def test_ranks_are_those_of_the_own_question(mode: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    """One run shows the hits of its question, relevant at rank 1; the other shows others, relevant at rank 2."""
+    write(tmp_path / "results_1.json", {"bordirlines_no_ir_direct": ("no_ir", 0.5)})
+    yes, no = Label(relevant=True, viewpoint="Neutral"), Label(relevant=False, viewpoint="Not relevant")
+    data = {"benchmark": "bordirlines", "embedder": "openai"}
+    for name, blocks, labels in (
+        ("qlang", {}, (yes, no)),
+        (mode, changes, (no, yes)),
+    ):
+        task = f"bordirlines_{name}_direct_openai"
+        given = {"retrieval": {"mode": name, **blocks.get("retrieval", {})}, "data": data | blocks.get("data", {})}
+        pairs = tuple(
+            LabelledPair("Islet_en", f"{name}{len(blocks)}p{rank}", "en", rank, label, (label,))
+            for rank, label in enumerate(labels, 1)
+        )
+        record = Measurement.from_dict(recorded(task, given), "here")
+        run = LabelledRun(task, name, "openai", "acme/reader", "few-shot", pairs, record)
+        write_labelled(tmp_path / f"{name}{len(blocks)}", Path("samples_a.jsonl"), run)
+    found = tables(tmp_path)
+    shares = [row for row in found["10"].rows if row.source.startswith("this run")]
+    assert [(row.labels, row.cells[1].value, row.cells[1].n) for row in shares] == [(("qlang (acme/reader)",), 0.5, 2)]
+    ranks = [row for row in found["Figures 8, 9"].rows if row.source.startswith("this run")]
+    assert [[(cell.value, cell.n) for cell in row.cells[:2]] for row in ranks] == [[(100.0, 1), (0.0, 1)]] * 2
+
+
 @pytest.mark.parametrize("dates", [(1.0, 2.0), (2.0, 1.0)])
 def test_documents_of_the_run_like_its_task_are_counted(dates: tuple[float, float], tmp_path: Path) -> None:
     for date, k in zip(dates, (10, 3), strict=True):

@@ -49,8 +49,17 @@ def line(territory: str, lang: str, index: int) -> dict[str, Any]:
     return {"doc": {"id": answer["query_id"]}, "rows": row}
 
 
-def write(folder: Path, documents: str, date: int, *, samples: bool = True, model: str = "org/tiny") -> None:
+def write(
+    folder: Path,
+    documents: str,
+    date: int,
+    *,
+    samples: bool = True,
+    model: str = "org/tiny",
+    changes: dict[str, dict[str, Any]] | None = None,
+) -> None:
     """Write a run's results, with the scores over its own questions, and its samples."""
+    changes = changes or {}
     lines = [
         line(territory, lang, index)
         for territory, given in ANSWERS[documents].items()
@@ -58,9 +67,10 @@ def write(folder: Path, documents: str, date: int, *, samples: bool = True, mode
         if index is not None
     ]
     data = {"benchmark": "bordirlines", "embedder": "openai"}
+    data |= {} if documents == "all" else {"documents": documents}
     config = {
-        "retrieval": {"mode": "qlang"},
-        "data": data if documents == "all" else {**data, "documents": documents},
+        "retrieval": {"mode": "qlang"} | changes.get("retrieval", {}),
+        "data": data | changes.get("data", {}),
         "scored_by": "generation",
         "scores": summarize([RowRecord.from_dict(one["rows"]) for one in lines], 0, None).to_dict(),
     }
@@ -112,6 +122,28 @@ def test_models_have_questions_of_their_own(tmp_path: Path) -> None:
         (pytest.approx(100 / 3), 3),
     ]
     assert "org/other: over the 9 questions to which every run of this table has an answer" in table.notes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"data": {"flip": True}}, {"retrieval": {"shuffle": 1}}, {"data": {"persona": "un"}}, {"retrieval": {"k": 3}}],
+)
+@pytest.mark.parametrize("limited", [False, True])
+def test_only_runs_of_one_condition_share_questions(
+    changes: dict[str, dict[str, Any]], limited: bool, tmp_path: Path
+) -> None:
+    """A run of another condition asks X in Arabic alone; the others keep their five questions, whatever rows ran."""
+    part = {"data": {"territories": ["X", "Y", "Z"]}} if limited else {}
+    for date, documents in enumerate(ANSWERS, 1):
+        write(tmp_path, documents, date, changes=part)
+    before = ours(figure(tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ANSWERS, "all", {"X": (None, 0, None)})
+        write(tmp_path, "all", 4, changes={key: {**part.get(key, {}), **value} for key, value in changes.items()})
+    table = figure(tmp_path)
+    after = [(r.labels[0], [(c.value, c.n) for c in r.cells]) for r in table.rows if r.labels[1] == "org/tiny"]
+    assert all(one in after for one in before.items())
+    assert len(after) == len(before) + 1
 
 
 def test_a_run_alone_is_shown_as_it_is(tmp_path: Path) -> None:

@@ -370,7 +370,6 @@ def test_tables_6_7_9_and_10(run: Run, tmp_path: Path) -> None:
         "qlang+en (labels of the samples)": [not_labelled, "0.8125", not_labelled, not_labelled],
         "en_only (labels of the samples)": [not_labelled, "0.5000", not_labelled, not_labelled],
         "rel_langs (labels of the samples)": [not_labelled, "1.0000", not_labelled, "1.0000"],
-        "swap_docs (labels of the samples)": [not_labelled, "0.5000", not_labelled, not_labelled],
     }
     # the published files have both kinds of labels, for the documents of runs that were made once
     published, file = tmp_path / "published", run.folder.parent / "copy" / "data" / "llm_annotations.tsv"
@@ -382,7 +381,6 @@ def test_tables_6_7_9_and_10(run: Run, tmp_path: Path) -> None:
         "qlang+en (published labels)": ["0.8500", "0.8125", not_labelled, not_labelled],
         "en_only (published labels)": ["0.6000", "0.5000", not_labelled, not_labelled],
         "rel_langs (published labels)": ["1.0000", "1.0000", "1.0000", "1.0000"],
-        "swap_docs (published labels)": ["0.6000", "0.5000", not_labelled, not_labelled],
     }
 
 

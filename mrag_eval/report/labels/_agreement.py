@@ -30,9 +30,9 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
     """Return people's labels from a CSV or TSV file with columns row, passage, relevant and (for territories)
     viewpoint, or from BordIRlines' ``human_annotations.tsv`` (by its columns).
 
-    One line per annotator. Raises DataError for a pair that the run does not show, and for an invalid label. The
-    published file has labels of every question's documents: those that the run does not show are left out, and it is an
-    error if none is left.
+    One line per annotator. ``shown`` are the documents of all runs. Raises DataError for a pair that none of them
+    shows, and for an invalid label. The published file has labels of every question's documents: those that are not
+    shown are left out, and it is an error if none is left.
     """
     if _published(path):
         return human_labels(published_labels(path, "human", shown))
@@ -42,8 +42,8 @@ def read_human(path: Path, shown: Sequence[Shown]) -> HumanLabels:
         where, pair = f"{path}, row {number}", (row["row"], row["passage"])
         if pair not in claimants:
             raise DataError(
-                f"{where}: the run shows no passage '{pair[1]}' for row '{pair[0]}'",
-                "label passages that the run shows: mrag-eval judge documents SAMPLES writes them",
+                f"{where}: no run shows passage '{pair[1]}' for row '{pair[0]}'",
+                "label passages that the runs show: mrag-eval judge documents SAMPLES writes them",
             )
         relevant = read_relevance(row["relevant"], where)
         view = read_viewpoint(row.get("viewpoint", ""), claimants[pair], where) if claimants[pair] else ""

@@ -6,20 +6,19 @@ alone, whose claim it supports. A missing label is counted with its reason, neve
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT, Label
-from mrag_eval.metrics import read_yes_no
+from mrag_eval.metrics import extract_choice, read_yes_no
 from mrag_eval.models import AuxModel, Parsed, generate_parsed
-from mrag_eval.platform import DataError
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.files._sample import Sample
 
-_LETTER = re.compile(r"\W*([A-HX])\)")
+# Letters of options before X, which is that of a neutral document.
+_BEFORE_X = 23
 
 # (row id, passage id)
 Pair = tuple[str, str]
@@ -59,7 +58,8 @@ class PairLabels:
     """The labels of document pairs.
 
     ``labels``: a pair's relevance, and its viewpoint if the question is about a territory (else ""). ``failed``: pair
-    -> why there is no label. ``asked`` counts questions put to the model.
+    -> why there is no label, or no viewpoint beside a relevance that stands. ``asked`` counts questions put to the
+    model.
     """
 
     labels: Mapping[Pair, Label]
@@ -68,7 +68,7 @@ class PairLabels:
 
 
 def documents_of(samples: Sequence[Sample]) -> list[Shown]:
-    """Return every document that the samples of a run show. Raise DataError for samples without documents."""
+    """Return every document that the samples of a run show."""
     out = []
     for sample in samples:
         doc, territory = sample.doc, sample.record.concurrence or sample.record.unanswered
@@ -77,8 +77,6 @@ def documents_of(samples: Sequence[Sample]) -> list[Shown]:
             Shown(doc.id, hit.id, doc.query, doc.query_lang, hit.text, hit.lang, hit.rank, *about)
             for hit in sample.passages
         ]
-    if not out:
-        raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
     return out
 
 
@@ -97,7 +95,7 @@ def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: b
     """Label every pair once, however often it is shown.
 
     ``few_shot`` puts examples into the prompts. After a reply that cannot be read, the model is asked once more; if
-    that fails, the pair stays without a label.
+    that fails, the pair stays without a label, or a relevant one without a viewpoint.
     """
     pairs = {document.pair: document for document in shown}
     first = list(pairs.values())
@@ -109,7 +107,7 @@ def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: b
     labels |= {document.pair: Label(True, "") for document in relevant if not document.claimants}
     second = [document for document in relevant if document.claimants]
     views = _ask(model, second, "viewpoint", lambda d: _viewpoint_reader(d.claimants), few_shot, failed)
-    labels |= {pair: Label(True, view) for pair, view in views.items()}
+    labels |= {document.pair: Label(True, views.get(document.pair, "")) for document in second}
     return PairLabels(labels, failed, len(first) + len(second))
 
 
@@ -145,18 +143,13 @@ def _read_yes_no(reply: str) -> Parsed[bool]:
 
 
 def _viewpoint_reader(claimants: Sequence[str]) -> Callable[[str], Parsed[str]]:
+    options = [*claimants, *(f"unused {n}" for n in range(len(claimants), _BEFORE_X)), NEUTRAL]
+
     def read(reply: str) -> Parsed[str]:
-        letter = _LETTER.match(reply)
-        if letter is not None:
-            index = ord(letter[1]) - ord("A")
-            if letter[1] == "X":
-                return Parsed(NEUTRAL)
-            if index < len(claimants):
-                return Parsed(claimants[index])
-        name = reply.strip().rstrip(".")
-        if name in (*claimants, NEUTRAL):
-            return Parsed(name)
-        return Parsed(None, "it is not one of the options")
+        index = extract_choice(reply, len(options), options)
+        if index is None or len(claimants) <= index < _BEFORE_X:
+            return Parsed(None, "it is not one of the options")
+        return Parsed(options[index])
 
     return read
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mrag_eval.config import Measurement
+from mrag_eval.config import Condition, Measurement
 from mrag_eval.datasets import Label
 from mrag_eval.platform import OPTIONAL, content_key
 from mrag_eval.report.files._records import records_in, write_record
@@ -45,6 +45,11 @@ class LabelledRun:
     prompts: str
     pairs: tuple[LabelledPair, ...]
     measurement: Measurement | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def condition(self) -> Condition:
+        """Return what the run's prompts show; without a record, what its mode shows."""
+        return Condition.of({} if self.measurement is None else self.measurement.setting, self.mode)
 
 
 def write_labelled(folder: Path, samples: Path, run: LabelledRun) -> None:

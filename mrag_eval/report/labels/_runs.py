@@ -11,7 +11,7 @@ from typing import Any
 from mrag_eval.config import Measurement
 from mrag_eval.core import score_text
 from mrag_eval.models import AuxModel, get
-from mrag_eval.platform import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError, number_of
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
     config_beside,
@@ -22,7 +22,7 @@ from mrag_eval.report.files._samples import (
     task_of,
     write_samples,
 )
-from mrag_eval.report.labels._agreement import HumanLabels, agreement, read_human
+from mrag_eval.report.labels._agreement import HumanLabels, agreement, human_labels, read_human
 from mrag_eval.report.labels._documents import (
     Annotator,
     PairLabels,
@@ -58,22 +58,30 @@ def annotate_files(
     ``output`` may be left out. ``human`` is a file of people's labels, see
     :func:`mrag_eval.report.labels._agreement.read_human`.
 
+    A task of whose documents the file of people's labels has none is named, and has no agreement.
+
     Raises DataError if no file shows documents, ConfigError for a model that is not configured, for one together with
     ``labels``, and for an ``output`` that is the samples' folder.
     """
-    files = [file for file in sample_files(paths) if _shows_documents(file)]
-    if not files:
+    read = {file: read_samples(file) for file in sample_files(paths)}
+    shown = {file: found for file, samples in read.items() if (found := documents_of(samples))}
+    if not shown:
         raise DataError("the samples show no documents", "annotate a run that retrieves (--log_samples)")
     if model is not None and labels is not None:
         raise ConfigError(f"--labels {labels} and --model {model}: both label the documents", "name one of them")
     if model is not None and output is None:
         raise ConfigError("labelled samples need a folder to go to", "--output FOLDER")
-    if output is not None and any(file.parent.resolve() == output.resolve() for file in files):
+    if output is not None and any(file.parent.resolve() == output.resolve() for file in shown):
         raise ConfigError(f"--output {output} holds the samples themselves", "name another folder")
     asked = get(model) if isinstance(model, str) else model
     if isinstance(asked, AuxModel):
         asked.check()
-    return [_annotate_file(file, asked or labels, output, few_shot, human) for file in files]
+    together = [document for found in shown.values() for document in found]
+    people = None if human is None else read_human(human, together)
+    published = None if labels is None else labels_of_a_model(labels, together, few_shot=few_shot)
+    return [
+        _annotate_file(file, read[file], shown[file], asked or published, output, few_shot, people) for file in shown
+    ]
 
 
 def _record_beside(file: Path) -> Measurement | None:
@@ -81,25 +89,26 @@ def _record_beside(file: Path) -> Measurement | None:
     return None if results is None else results.measurement(task_of(file))
 
 
-def _shows_documents(file: Path) -> bool:
-    return any(sample.passages for sample in read_samples(file))
-
-
 def _annotate_file(
-    file: Path, by: AuxModel | Annotator | Path | None, output: Path | None, few_shot: bool, human: Path | None
+    file: Path,
+    samples: Sequence[Sample],
+    shown: Sequence[Shown],
+    by: AuxModel | Annotator | PairLabels | None,
+    output: Path | None,
+    few_shot: bool,
+    human: HumanLabels | None,
 ) -> dict[str, Any]:
-    samples = read_samples(file)
-    shown = documents_of(samples)
-    config = config_beside(file)
+    config, pairs = config_beside(file), {document.pair for document in shown}
     shots = "few-shot" if few_shot else "zero-shot"
     if by is None:
         found, there = labels_in(samples), str(config.data.get("annotations") or "llm_fewshot")
         name, prompts = "labels of the samples", _PUBLISHED.get(there, there)
-    elif isinstance(by, Path):
-        found, name, prompts = labels_of_a_model(by, shown, few_shot=few_shot), "published labels", shots
+    elif isinstance(by, PairLabels):
+        found = PairLabels({pair: label for pair, label in by.labels.items() if pair in pairs}, {}, 0)
+        name, prompts = "published labels", shots
     else:
         found, name, prompts = annotate(shown, by, few_shot=few_shot), getattr(by, "name", type(by).__name__), shots
-    people = None if human is None else read_human(human, shown)
+    people = None if human is None else human_labels({pair: one for pair, one in human.given.items() if pair in pairs})
     if output is not None:
         write_labelled(
             output,
@@ -120,7 +129,9 @@ def _annotate_file(
         "mode": config.mode,
         "embedder": config.data.get("embedder"),
         "prompts": "labels as they were" if by is None else prompts,
-        "pairs": len({document.pair for document in shown}),
+        "rows": len(samples),
+        "rows_without": sum(not sample.passages for sample in samples),
+        "pairs": len(pairs),
         "labelled": len(found.labels),
         "asked": found.asked,
         "failed": dict(Counter(found.failed.values())),
@@ -163,7 +174,9 @@ def _lines(report: Mapping[str, Any]) -> list[str]:
         f"{report['output'] or report['samples']}: {where}",
         f"labelled   {report['labelled']:,} of {report['pairs']:,} pairs of question and document",
     ]
-    out += [f"no label   {n:,} ({reason})" for reason, n in report["failed"].items()]
+    if report["rows_without"]:
+        out.append(f"documents  none in {report['rows_without']:,} of {number_of(report['rows'], 'row')}")
+    out += [f"failed     {n:,} ({reason})" for reason, n in report["failed"].items()]
     overall, by_rank = report["relevant"]["overall"], report["relevant"]["by_rank"]
     relevant = score_text(overall["value"], overall["low"], overall["high"])
     out.append(f"relevant   {relevant}" + (f", n = {overall['n']:,}" if overall["n"] else ""))
@@ -171,6 +184,8 @@ def _lines(report: Mapping[str, Any]) -> list[str]:
     views = report["relevant"]["viewpoints"]
     if views:
         out.append(f"support    {', '.join(f'{view} {n:,}' for view, n in views.items())}")
+    if report.get("agreement") == {}:
+        out.append("people     no label is of a document that this task shows: left out")
     for cell, found in report.get("agreement", {}).items():
         f1 = (found.get("relevance") or {}).get("f1") or {}
         alpha, with_people = (score_text(e.get("value"), scale=1, digits=2) for e in (found["alpha_relevance"], f1))

@@ -24,13 +24,17 @@ _RANKS = range(1, 11)
 
 
 def label_rows(labelled: Sequence[LabelledRun]) -> dict[str, list[ModeRow]]:
-    """Return, by table, our rows that the labels fill."""
+    """Return, by table, our rows that the labels fill.
+
+    Shares of relevant documents, and those by rank, are of runs that show the hits of their own questions.
+    """
+    ranked = [run for run in labelled if run.condition.shows_own_ranks]
     return {
         "6": _by_language_and_mode(labelled, _counts),
         "7": _by_language_and_mode(labelled, _alphas),
         "9": _confusions(labelled),
-        "10": _relevant(labelled),
-        "Figures 8, 9": _by_rank(labelled),
+        "10": _relevant(ranked),
+        "Figures 8, 9": _by_rank(ranked),
     }
 
 
@@ -165,7 +169,7 @@ def _by_rank(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
 
 
 def _as_shipped(runs: Sequence[LabelledRun]) -> list[LabelledRun]:
-    """Return the runs with the fewest differences from their tasks: a filter changes which documents have a rank."""
+    """Return the runs with the fewest differences from their tasks."""
     fewest = min(len(_changes([run])) for run in runs)
     return [run for run in runs if len(_changes([run])) == fewest]
 

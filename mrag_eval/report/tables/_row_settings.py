@@ -27,7 +27,7 @@ OF_A_RUN = (
 # Keys of the data that the comparison with the task as shipped covers.
 _OF_THE_ROWS = ("source", "ran")
 # Texts that count the rows of a task.
-_COUNTED = ("rows=", "source")
+OF_ITS_ROWS = ("rows=", "source")
 _NUMBER = re.compile(r"\d+(?:,\d+)*")
 
 
@@ -98,7 +98,7 @@ def alike(text: str) -> str:
     """Return a text on the rows of a task without their numbers, which differ between the tasks of one row."""
     if text.startswith("rows="):
         return "a part of the rows, not all"
-    return _NUMBER.sub("…", text) if text.startswith(_COUNTED) else text
+    return _NUMBER.sub("…", text) if text.startswith(OF_ITS_ROWS) else text
 
 
 def said(found: Sequence[Differs], other: str = "the task") -> list[str]:

@@ -11,10 +11,13 @@ from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._layout_schema import Layout, LayoutTable
 from mrag_eval.report.tables._row_runs import TaskRun, slots
+from mrag_eval.report.tables._row_settings import OF_ITS_ROWS, alike, fit
 from mrag_eval.scoring import RowRecord, concurrence_table
 
 _NO_SAMPLES = "it has no samples (--log_samples), so the questions of the other runs cannot be chosen"
 _NO_QUESTION = "no question has an answer in every run of this table"
+# How texts on differences begin that say which rows ran.
+_ROWS = (*OF_ITS_ROWS, "data.languages", "data.territories")
 # Row id -> its record; None for a run without samples.
 _Records = Mapping[str, RowRecord] | None
 
@@ -24,25 +27,32 @@ def on_same_questions(
 ) -> tuple[list[TaskRun], list[str]]:
     """Return the runs, those of the table with scores over territories of the questions that all of a model's ask.
 
-    Runs with the settings of a row decide which questions these are; without any, all that the table shows. ``where``
-    is as from :func:`~mrag_eval.report.tables._row_runs.placed`. The lines say how many questions are left.
+    Only runs of one condition share questions: those with the settings of their rows, and those that differ from their
+    rows in the same settings, the rows that ran aside. Of the former, those over all rows decide which questions these
+    are, if there are any. ``where`` is as from :func:`~mrag_eval.report.tables._row_runs.placed`. The lines say how
+    many questions are left.
     """
     out, lines = list(runs), []
-    fitting = [number for number, tables in where.items() if table.id in tables]
-    tasks = {slot.task for slot in slots(table, layout)}
-    shown = fitting + [i for i, run in enumerate(runs) if run.leaf.task in tasks and i not in where]
-    for model in dict.fromkeys(runs[i].file.model for i in shown):
-        own = [i for i in shown if runs[i].file.model == model]
+    together: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for i, run in enumerate(runs):
+        fits = [fit(run.leaf, slot.stated) for slot in slots(table, layout) if slot.task == run.leaf.task]
+        if table.id in where.get(i, ()):
+            together.setdefault((run.file.model, ()), []).append(i)
+        elif fits and i not in where:
+            differs = {alike(text) for text in min(fits, key=len) if not text.startswith(_ROWS)}
+            together.setdefault((run.file.model, tuple(sorted(differs))), []).append(i)
+    for (model, otherwise), own in together.items():
         if len(own) == 1:
             continue
         records = {i: _records(runs[i]) for i in own}
-        deciding = [i for i in own if i in fitting] or own
+        deciding = [i for i in own if table.id in where.get(i, ())] or own
         asked = [_answered(found) for i in deciding if (found := records[i]) is not None]
         kept = reduce(set.intersection, asked) if asked else set()
         for i in own:
             out[i] = replace(runs[i], leaf=_over(runs[i].leaf, records[i], kept))
         if kept:
-            lines.append(f"{model}: over the {len(kept):,} questions to which every run of this table has an answer")
+            which = f"every run of this table with {'; '.join(otherwise)}" if otherwise else "every run of this table"
+            lines.append(f"{model}: over the {len(kept):,} questions to which {which} has an answer")
     return out, lines
 
 

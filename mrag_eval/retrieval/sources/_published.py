@@ -28,6 +28,12 @@ class PublishedLists(Lists):
         super().__init__(setup)
         retrieval = setup.retrieval
         self._run = _run_shown(published, retrieval)
+        changed = "flip" if published.flip else f"documents={published.kept}" if published.kept != "all" else None
+        if changed is not None and retrieval.rerank is not None:
+            raise ConfigError(
+                f"data.{changed} changes the first {retrieval.k} hits, and retrieval.rerank would show others",
+                "leave one of them out",
+            )
         for key in _OF_A_SEARCH:
             if getattr(retrieval, key) is not None:
                 raise ConfigError(f"retrieval: '{key}' cannot be combined with corpus 'published'", "leave it out")
@@ -61,7 +67,8 @@ class PublishedLists(Lists):
     def identity(self) -> dict[str, Any]:
         """Return the hashes of the lists and of their texts; the hash of the rows covers neither."""
         texts = passages_hash(self._published.passages.values())
-        return {"corpus": {"content_hash": texts, "runs": content_key(self._published.runs)}}
+        shown = {mode: self._published.shown(mode, self._retrieval.k) for mode in self._published.runs}
+        return {"corpus": {"content_hash": texts, "runs": content_key(shown)}}
 
     def _list(self, doc: RagDoc, languages: Sequence[str] | None) -> Searched:
         """Return a row's published results in the form of a search."""
@@ -104,7 +111,7 @@ def _run_shown(published: Published, retrieval: Retrieval) -> Mapping[str, Seque
         raise ConfigError(
             f"retrieval.mode '{retrieval.mode}' has no published results{did_you_mean(retrieval.mode, known)}"
         )
-    return published.runs[_shown(retrieval.mode, retrieval.preset)]
+    return published.shown(_shown(retrieval.mode, retrieval.preset), retrieval.k)
 
 
 def _shown(name: str, mode: Mode) -> str:
