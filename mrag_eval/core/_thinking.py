@@ -117,7 +117,9 @@ def split_thinking(text: str, own: Sequence[Marks] = (), *, quotes: bool = False
     thoughts: list[str] = []
     answer: list[str] = []
     at, opened = 0, known.opens.search(text)
-    while opened is not None and not (quotes and not _is_head(text[at : opened.start()])):
+    if quotes and opened is not None and not _is_head(text[: opened.start()]):
+        return Thought(text)
+    while opened is not None:
         answer.append(text[at : opened.start()])
         closed = known.closing[next(filter(None, opened.groups())).lower()].search(text, opened.end())
         if closed is None:
