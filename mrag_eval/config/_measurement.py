@@ -21,11 +21,14 @@ from mrag_eval.config._validation import dotted
 from mrag_eval.platform import (
     HIDDEN,
     OPTIONAL,
+    VARIABLE,
     bare_address,
     check_version,
     content_key,
     from_json,
     header_has_key,
+    machines_of,
+    marked,
     name_of_model,
     place_by_content,
     read_yaml,
@@ -247,6 +250,8 @@ class Differs:
             return f"{self.key} {NOT_SET}, {shown(self.second)} in {other}"
         if self.key in SOURCES:
             return f"{self.key}: {self.first}"
+        if machines_of(self.first) != machines_of(self.second):
+            return f"{self.key} not comparable: hidden"
         return f"{self.key}={shown(self.first)}, {self._not(other)}"
 
     def _not(self, other: str) -> str:
@@ -435,7 +440,11 @@ def by_content(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _contents(blocks: Mapping[str, Any]) -> dict[str, str]:
     """Return dotted key -> what it holds of each model, prompt and file that lies here, wherever it lies."""
     places = ((key, value) for key, value in dotted(blocks).items() if isinstance(value, str) and harmless(key) is None)
-    named = {key: place_by_content(value) for key, value in places if any(fnmatchcase(key, one) for one in _PLACES)}
+    named = {
+        key: found if (found := marked(value)) != value else place_by_content(value)
+        for key, value in places
+        if VARIABLE.search(value) or any(fnmatchcase(key, one) for one in _PLACES)
+    }
     return {key: held for key, held in named.items() if held}
 
 

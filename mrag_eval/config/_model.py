@@ -10,7 +10,16 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block, Names
-from mrag_eval.platform import HIDDEN, address_fault, bare_address, is_plain, keep_address, names_secret
+from mrag_eval.platform import (
+    HIDDEN,
+    VARIABLE,
+    address_fault,
+    hide,
+    is_plain,
+    keep_secrets_of,
+    names_secret,
+    redact,
+)
 
 
 class Generation(Block):
@@ -57,7 +66,7 @@ _PROVIDER = re.compile(r"[a-z]{2,}:")
 
 
 def _reachable(embedder: str | dict[str, Any]) -> str | dict[str, Any]:
-    """Return an embedder as it is written, without the secrets in its address, which no request would be sent with.
+    """Return an embedder as it is written; no request is sent with user, password and query of its address.
 
     Raises ValueError without a name, and if no request can reach its address.
     """
@@ -70,9 +79,8 @@ def _reachable(embedder: str | dict[str, Any]) -> str | dict[str, Any]:
     fault = address_fault(url) if url else None
     if fault is not None:
         raise PydanticCustomError("secret", "its address {fault}", {"fault": fault})
-    if isinstance(embedder, str):
-        return bare_address(keep_address(embedder))
-    return {key: bare_address(keep_address(v)) if isinstance(v, str) else v for key, v in embedder.items()}
+    keep_secrets_of(embedder)
+    return embedder
 
 
 # An embedder as users write it: a name, openai:MODEL@URL (or another provider's), or its settings.
@@ -102,11 +110,7 @@ class ModelSpec(Block):
     @field_validator("model_args")
     @classmethod
     def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
-        return without_secret(
-            value,
-            "API keys belong in the environment: export OPENAI_API_KEY or ANTHROPIC_API_KEY, or name the variable with "
-            "api_key_env",
-        )
+        return without_secret(value)
 
     @field_validator("model_args")
     @classmethod
@@ -117,21 +121,25 @@ class ModelSpec(Block):
         return value
 
 
-def without_secret(args: dict[str, Any], advice: str) -> dict[str, Any]:
+def without_secret(args: dict[str, Any]) -> dict[str, Any]:
     """Return ``args``. Raise an error that names the key, but not its value, if they hold a secret."""
     key = secret_in(args)
     if key is not None:
+        advice = "name its variable, as {env:NAME}, or that of the key with api_key_env"
         raise PydanticCustomError("secret", "'{key}' holds a secret; {advice}", {"key": key, "advice": advice})
     return args
 
 
 def secret_in(args: Mapping[str, Any]) -> str | None:
-    """Return the first key whose name or value looks like a secret, in nested mappings too."""
+    """Return the first key whose name or value looks like a secret, in nested mappings too; the names of variables with
+    one, and addresses, in which it is hidden by its form, are none.
+    """
     for key, value in args.items():
         # what only stands in for a key, as servers that need none demand, may be written down
-        if names_secret(str(key)) and isinstance(value, str) and value and not (is_plain(value) and value != HIDDEN):
+        named = names_secret(str(key)) and isinstance(value, str) and value
+        if named and VARIABLE.search(value) is None and (value == HIDDEN or not is_plain(value)):
             return str(key)
-        if isinstance(value, str) and bare_address(value) != value:
+        if isinstance(value, str) and redact(value) != hide(value):
             return str(key)
         inner = secret_in(value) if isinstance(value, Mapping) else None
         if inner is not None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Device, Kind
 from mrag_eval.config._model import Variable, without_secret
@@ -18,13 +16,8 @@ DEFAULT_RERANKERS = {"cross-encoder": "BAAI/bge-reranker-v2-m3", "bge-m3": "BAAI
 
 
 def plain_address(value: str) -> str:
-    """Return the address of a service. Raise ValueError for one that no request can reach, or with a secret in it."""
+    """Return the address of a service. Raise ValueError for one that no request can reach."""
     fault = address_fault(value)
-    parts = None if fault else urlsplit(value)
-    if parts is not None and ("@" in parts.netloc or parts.query):
-        raise PydanticCustomError(
-            "secret", "no user, password or query is allowed; name the variable with the key in api_key_env"
-        )
     if fault is not None:
         raise ValueError(f"expected an http(s) address, such as http://localhost:8000/v1/rerank; it {fault}")
     return value
@@ -111,7 +104,7 @@ class ApiRerank(_Rerank):
     @field_validator("extra")
     @classmethod
     def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
-        return without_secret(value, "name the variable with the key in api_key_env")
+        return without_secret(value)
 
     @model_validator(mode="after")
     def _model_is_named(self) -> ApiRerank:

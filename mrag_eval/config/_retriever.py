@@ -79,7 +79,7 @@ class Retriever(Block):
     @field_validator("body")
     @classmethod
     def _holds_no_secret(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        return value if value is None else without_secret(value, "name the variable with the key in api_key_env")
+        return value if value is None else without_secret(value)
 
     @field_validator("body")
     @classmethod

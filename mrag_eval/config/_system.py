@@ -10,9 +10,18 @@ from pydantic import ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._block import Block, KeyRule
-from mrag_eval.config._model import Variable
+from mrag_eval.config._model import Variable, without_secret
 from mrag_eval.config._validation import validated
-from mrag_eval.platform import ConfigError, Template, address_fault, check_text, read_yaml
+from mrag_eval.platform import (
+    ConfigError,
+    Template,
+    address_fault,
+    check_text,
+    path_fault,
+    read_yaml,
+    reading_back,
+    with_variables,
+)
 
 # The model type of a system that is asked as it is.
 RAG = "rag"
@@ -63,7 +72,7 @@ class SystemSpec(Block):
     @classmethod
     def _asks_the_question(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
-            Template.of(value, _PLACES, "question")
+            Template.of(without_secret(dict(value)), _PLACES, "question")
         return value
 
     @field_validator("header")
@@ -101,8 +110,27 @@ def system_spec(arguments: Mapping[str, Any], where: str = "--model_args") -> Sy
         if not isinstance(content, Mapping):
             raise ConfigError(f"{file}: expected keys and values", "url: http://localhost:8000/ask")
         del given["system"]
+        if content.get("system") is not None:
+            content = {**content, "system": _beside(Path(file).expanduser(), str(content["system"]))}
+        with reading_back(Path(file)):
+            with_variables(content, file)
         given, where = {**content, **given}, file
     dotted = {key.partition(".")[2]: given.pop(key) for key in list(given) if str(key).startswith("contexts.")}
     if dotted:
         given["context_keys"] = {**(given.get("context_keys") or {}), **dotted}
     return validated(SystemSpec, given, where)
+
+
+def _beside(service: Path, system: str) -> str:
+    """Return the function that a service file names, by the path of its module.
+
+    Raises ConfigError for code that is no file beside the service file: that file may be from elsewhere.
+    """
+    module, _, name = system.rpartition(":")
+    file = module if module.endswith(".py") else f"{module}.py"
+    if path_fault(service.parent, file) or not (service.parent / file).is_file():
+        raise ConfigError(
+            f"{service}, system: '{system}' is no function in a file beside it, and other code is yours to name",
+            "system: FILE.py:NAME, with FILE.py beside it, or --model_args system=MODULE:NAME",
+        )
+    return f"{service.parent / file}:{name}"

@@ -30,6 +30,7 @@ from mrag_eval.platform import (
     key_of,
     key_variable_of,
     missing_extra,
+    with_variables,
 )
 from mrag_eval.prompts import plain_prompt
 
@@ -106,7 +107,7 @@ class ApiModel:
             "max_gen_toks": settings.max_tokens,
             "temperature": settings.temperature,
             "until": list(settings.stop),
-            **settings.extra,
+            **with_variables(settings.extra, f"model '{self.name}'"),
         }
         if settings.top_p is not None:
             wanted["top_p"] = settings.top_p

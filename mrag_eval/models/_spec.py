@@ -14,6 +14,7 @@ from mrag_eval.platform import (
     did_you_mean,
     headers_in,
     key_variable_of,
+    marked,
     names_secret,
     redact,
 )
@@ -97,7 +98,11 @@ def identity(spec: ModelSpec) -> dict[str, Any]:
         if args.get(key) and folder.is_dir():
             args[key], files[key] = folder.resolve().name, content_of_folder(folder)
     headers = _headers(headers_in(spec.model_args.get("header")) or {})
-    return {**found, **({"files": files} if files else {}), **({"headers": headers} if headers else {}), "args": args}
+    return {
+        **found,
+        **({"files": files} if files else {}),
+        **marked({**({"headers": headers} if headers else {}), "args": args}),
+    }
 
 
 def _headers(given: Mapping[str, Any]) -> dict[str, str]:

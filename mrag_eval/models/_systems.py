@@ -28,6 +28,7 @@ from mrag_eval.platform import (
     bearer,
     code_beside,
     json_body,
+    marked,
     own_object,
     refuse_error,
     shared_store,
@@ -55,7 +56,7 @@ class RagSystem(AuxModel):
         # answers of other code must not be taken for those of this one; of a service's, nothing is known
         self.code, self._file = code_beside(file), file
         self._system_spec = spec
-        self._template = spec.body
+        self._template = spec.body.with_variables(f"system '{name}'")
         self._shape: Shape | None = shape_of_reply(spec.paths) if spec.paths else None
         self._ask_it: Ask | None = None if system is None else ask_with(system, spec.input)
         made = ModelSpec(
@@ -82,7 +83,7 @@ class RagSystem(AuxModel):
     def identity(self, decoding: Generation | None = None) -> dict[str, Any]:
         """Return what decides a reply: where it is asked, how it is read, and its code."""
         ways = {"num_concurrent", "timeout", "max_retries", "max_calls", "api_key_env"}
-        return {"name": self.name, "code": self.code, **self._system_spec.model_dump(mode="json", exclude=ways)}
+        return {"name": self.name, "code": self.code, **marked(self._system_spec.model_dump(mode="json", exclude=ways))}
 
     def _older_identity(self) -> dict[str, Any]:
         # a key of the former format knew one file

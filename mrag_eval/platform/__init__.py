@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from mrag_eval.platform._doors import lazy_door
 
 if TYPE_CHECKING:
-    from mrag_eval.platform._address import address_fault, bare_address, check_address, keep_address
+    from mrag_eval.platform._address import (
+        address_fault,
+        bare_address,
+        check_address,
+        keep_address,
+        machines_of,
+        marked,
+    )
     from mrag_eval.platform._attempts import Attempts, Response
     from mrag_eval.platform._calls import Calls
     from mrag_eval.platform._claims import Claims
@@ -136,6 +143,7 @@ if TYPE_CHECKING:
         users_alone,
     )
     from mrag_eval.platform._user_config import config_path
+    from mrag_eval.platform._variables import VARIABLE, keep_named_variables, with_variables
     from mrag_eval.platform._visible import UNSHOWN, is_one_line, one_line, visible, with_names_of_one_line
     from mrag_eval.platform._waits import Wait, waits_are_shown
     from mrag_eval.platform._weights import OTHER_FILES, check_weights

@@ -41,6 +41,16 @@ def reading_back(file: Path) -> Iterator[None]:
         _READ_BACK.reset(token)
 
 
+def refuse_named_by_a_file(named: str, where: str) -> None:
+    """Raise ConfigError for code, and for a variable of the environment, inside :func:`reading_back`."""
+    file = _READ_BACK.get()
+    if file is not None:
+        kind, done = ("variable", "reads") if named.startswith("{") else ("code", "runs")
+        raise ConfigError(
+            f"{where}: {file} names the {kind} '{named}', and a file from elsewhere {done} none", "name it yourself"
+        )
+
+
 class FunctionName(str):
     """The name behind the tag ``!function`` of a YAML file, and the folder of that file."""
 
@@ -102,11 +112,7 @@ def own_object(named: str, where: str) -> tuple[Any, Path | None]:
     module_name, _, name = named.rpartition(_before_name(named))
     if not module_name:
         raise ConfigError(f"{where}: '{named}' names no function in a module", "name it MODULE:NAME, or FILE.py:NAME")
-    file = _READ_BACK.get()
-    if file is not None:
-        raise ConfigError(
-            f"{where}: {file} names the code '{named}', and a file from elsewhere runs none", "name it yourself"
-        )
+    refuse_named_by_a_file(named, where)
     here = Path.cwd()
     try:
         if isinstance(named, FunctionName):

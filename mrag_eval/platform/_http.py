@@ -13,6 +13,8 @@ from mrag_eval.platform._attempts import A, Attempts, Request
 from mrag_eval.platform._http_body import ENCODINGS, LONGEST_ANSWER, body_text
 from mrag_eval.platform._http_faults import HttpFault, status_fault
 from mrag_eval.platform._keys import keep_header, key_in
+from mrag_eval.platform._secrets import keep_secret
+from mrag_eval.platform._variables import with_variables
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -24,7 +26,8 @@ _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 class Endpoint:
     """The target of requests, and its name in messages. ``headers`` may hold a key, which is hidden from now on.
 
-    Raises ConfigError for an address or a header that no request can be made of.
+    Variables that address and headers name (``{env:NAME}``) are read here. Raises ConfigError for an address or a
+    header that no request can be made of.
     """
 
     name: str
@@ -33,8 +36,13 @@ class Endpoint:
     verify: bool | str = True
 
     def __post_init__(self) -> None:
-        check_address(self.url, self.name)
-        for name, value in self.headers.items():
+        url, headers = with_variables(self.url, self.name), with_variables(self.headers, self.name)
+        if url != self.url:
+            keep_secret(url, self.url)
+        check_address(url, self.name)
+        object.__setattr__(self, "url", url)
+        object.__setattr__(self, "headers", headers)
+        for name, value in headers.items():
             keep_header(name, value, f"{self.name}: the value of the header {name}")
 
 

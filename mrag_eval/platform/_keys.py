@@ -17,12 +17,15 @@ from mrag_eval.platform._errors import ConfigError
 from mrag_eval.platform._json_text import json_value
 from mrag_eval.platform._redaction import redact
 from mrag_eval.platform._secrets import is_plain, keep_common, keep_secret
+from mrag_eval.platform._variables import VARIABLE, with_variables
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
 _NAMED = re.compile(
-    r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential", re.IGNORECASE
+    r"api[-_]?key|^((hf|auth|access|bearer)_)?token$|secret|passw|authorization|credential"
+    r"|(^|[-_.])(key|auth|pat|pwd|jwt|ticket)$",
+    re.IGNORECASE,
 )
 _NAMED_HEADER = re.compile(r"(key|token|cookie|auth|jwt|session|session[-_]?id|signature)s?$", re.IGNORECASE)
 _SCHEMES = frozenset({"basic", "bearer", "token"})
@@ -59,7 +62,7 @@ def key_of(model_type: str, args: Mapping[str, Any], owner: str) -> str | None:
     """
     if args.get("api_key"):
         where = f"{owner}: api_key"
-        return keep_key(_carried(str(args["api_key"]), where), where).strip()
+        return keep_key(_carried(with_variables(str(args["api_key"]), where), where), where).strip()
     variable = key_variable_of(model_type, args)
     if variable is None:
         host = urlsplit(str(args.get("base_url") or "")).hostname
@@ -99,6 +102,8 @@ def keep_key(value: str, where: str | None, name: str = "api_key") -> str:
     ``name`` of its header or setting: elsewhere it would damage them. A line says so, if ``where`` it was read is told.
     """
     key = value.strip()
+    if VARIABLE.search(key):
+        return value  # read, and hidden, when it is sent
     if not is_plain(key):
         keep_secret(key)
     elif key and keep_common(key, name) and where is not None:
@@ -142,7 +147,7 @@ def keep_header(name: str, value: str, where: str) -> None:
     """
     _carried(value, where)
     scheme, _, key = value.strip().rpartition(" ")
-    if not key or (not scheme and key.lower() in ("bearer", "basic")):
+    if not key or (not scheme and key.lower() in ("bearer", "basic")) or VARIABLE.search(value):
         return
     if header_has_key(name) or scheme.lower() in _SCHEMES or _is_key(value.strip()):
         keep_pair(_decoded(key), where, name) if scheme.lower() == "basic" else keep_key(key, where, name)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from mrag_eval.platform._variables import with_variables
 
 # A place is a name of letters alone, so that JSON, code and formulas within a text are text. Doubled braces quote it.
 _PLACE = re.compile(r"\{\{(?P<text>[^\W\d_]+)\}\}|\{(?P<name>[^\W\d_]+)\}")
@@ -46,6 +48,13 @@ class Template:
         if needed is not None and _same(needed) not in found:
             raise ValueError(f"it lacks {{{needed}}}, without which all requests are the same")
         return cls(value, frozenset(found))
+
+    def with_variables(self, where: str) -> Template:
+        """Return the template with the variables that its value names (``{env:NAME}``), which are hidden from now on.
+
+        Raises ConfigError, starting with ``where``, for one that is not set.
+        """
+        return replace(self, value=with_variables(self.value, where))
 
     def filled(self, values: Mapping[str, Any]) -> Any:
         """Return the value with others in its places.

@@ -27,6 +27,7 @@ from mrag_eval.platform import (
     content_key,
     json_answer,
     made_once,
+    marked,
     own_function,
     said_by,
     shared_store,
@@ -164,11 +165,12 @@ class _Service:
         self._block = block
         self.name = block.name or bare_address(str(block.url))
         self.identity = {"service": self.name}
-        body = block.request
-        self.key = {**self.identity, "url": block.url, "body": body.value, "paths": [block.passages, block.fields]}
+        body = block.request.with_variables(where := f"retriever {self.name}")
+        asked = marked({"url": block.url, "body": block.request.value})
+        self.key = {**self.identity, **asked, "paths": [block.passages, block.fields]}
         self.takes = block.told
         self._transport: Transport[_Asked, list[Any]] = Transport(
-            Endpoint(self.name, str(block.url), bearer(block.api_key_env, f"retriever {self.name}")),
+            Endpoint(self.name, str(block.url), bearer(block.api_key_env, where)),
             lambda asked: dict(body.filled(asked.places)),
             lambda _, body: self._read(json_answer(body)),
             max_in_flight=block.max_in_flight or 8,

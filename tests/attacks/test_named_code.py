@@ -19,7 +19,8 @@ import pytest
 import mrag_eval
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli import main
-from mrag_eval.config import read_task_yaml, split_config
+from mrag_eval.config import SystemSpec, read_task_yaml, split_config, system_spec
+from mrag_eval.models import RagSystem
 from mrag_eval.platform import ConfigError, MragError, close_stores, reading_back, tasks_folder
 from mrag_eval.report import rerun, verify
 from mrag_eval.scoring import METRIC_NAMES
@@ -248,6 +249,20 @@ def test_nothing_received_runs_until_it_is_trusted(received: Path) -> None:
     assert (received / "imported").exists(), done.stderr
     (received / "imported").unlink()
     shutil.rmtree(path.parent)
+
+
+@pytest.mark.usefixtures("_there")
+@pytest.mark.parametrize("key", SystemSpec.model_fields)
+def test_no_key_of_a_service_file_runs_code(key: str, received: Path) -> None:
+    """But for ``system``, which may name a function in a file beside it."""
+    file = received / "service" / "service.yaml"
+    file.parent.mkdir(exist_ok=True)
+    for name in NAMES:
+        for value in (name, [name], {"x": name}):
+            file.write_text(json.dumps({key: value}), "utf-8")
+            with suppress(MragError):
+                RagSystem(system_spec({"system": str(file)}))
+            assert not Path("imported").exists(), (key, value)
 
 
 def test_arguments_are_read_back_as_they_were(tmp_path: Path, own: Path) -> None:

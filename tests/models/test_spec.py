@@ -10,7 +10,7 @@ import yaml
 
 from mrag_eval.config import ModelSpec, load_config
 from mrag_eval.models import get, named_spec
-from mrag_eval.platform import ConfigError
+from mrag_eval.platform import ConfigError, hide
 
 SECRET = "planted-key-0123456789"
 
@@ -64,8 +64,6 @@ def test_faults_name_file_and_key(write: Any, block: dict[str, Any], message: st
         {"model": "x", "model_args": {"auth_token": SECRET}},
         {"model": "x", "model_args": {"header": {"Authorization": SECRET}}},
         {"model": "x", "model_args": {"header": {"x-api-key": SECRET}}},
-        {"model": "x", "model_args": {"base_url": f"http://me:{SECRET}@host/v1"}},
-        {"model": "x", "model_args": {"base_url": f"http://host/v1?api_key={SECRET}"}},
         {"model_args": {"api_key": SECRET}},
         {"model": "x", "api_key": SECRET},
         {"model": "x", "api_key_env": SECRET},
@@ -84,9 +82,34 @@ def test_the_refusal_says_where_keys_belong(write: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config()
     assert caught.value.message == (
-        f"{path}, models.gpt.model_args: 'api_key' holds a secret; API keys belong in the environment: "
-        "export OPENAI_API_KEY or ANTHROPIC_API_KEY, or name the variable with api_key_env"
+        f"{path}, models.gpt.model_args: 'api_key' holds a secret; "
+        "name its variable, as {env:NAME}, or that of the key with api_key_env"
     )
+
+
+@pytest.mark.parametrize("address", ["http://me:{}@host/v1", "http://host/v1?code={}", "http://host/v1#token={}"])
+def test_a_secret_in_an_address_is_sent_and_never_shown(write: Any, address: str) -> None:
+    written = address.format(SECRET)
+    write({"gpt": {"model": "x", "model_args": {"base_url": written}}})
+    assert load_config().models["gpt"].model_args["base_url"] == written
+    assert SECRET not in hide(f"{written} {SECRET}")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"model": "x", "model_args": {"api_key": "{env:MY_OWN_KEY}"}},
+        {"model": "x", "model_args": {"header": {"x-api-key": "{env:MY_OWN_KEY}"}}},
+        {"model": "x", "model_args": {"base_url": "http://host/{env:MY_OWN_KEY}/v1?code={env:MY_OWN_KEY}"}},
+        {"model": "x", "generation": {"extra": {"pat": "{env:MY_OWN_KEY}"}}},
+    ],
+    ids=str,
+)
+def test_a_variable_may_stand_wherever_a_secret_may(write: Any, block: dict[str, Any]) -> None:
+    write({"gpt": block})
+    text = str(load_config().models["gpt"].model_dump(mode="json"))
+    assert "{env:MY_OWN_KEY}" in text
+    assert hide(text) == text
 
 
 def test_ordinary_arguments_are_not_secrets() -> None:

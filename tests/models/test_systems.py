@@ -335,6 +335,34 @@ def test_arguments_may_stand_in_a_file(tmp_path: Path) -> None:
     assert system_arguments(json.loads(json.dumps(found))) == found
 
 
+@pytest.mark.parametrize("system", ["beside.py:ask", "beside:ask"])
+def test_a_file_may_name_a_function_beside_it(tmp_path: Path, system: str) -> None:
+    (tmp_path / "beside.py").write_text("def ask(question):\n    return 'from beside'\n", "utf-8")
+    (tmp_path / "mine.yaml").write_text(f"system: {system}\n", "utf-8")
+    (found,) = system_of(system=str(tmp_path / "mine.yaml")).ask(QUESTIONS[:1])
+    assert found.text == "from beside"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "system: os:system", "system: subprocess:getoutput", "system: builtins:eval", "system: os.path:join",
+        "system: ../above.py:ask", "system: /tmp/above.py:ask", "system: not_there:ask", "system: [os:system]",
+        "system: ask", "url: 'http://h/{env:PATH}'", "{url: 'http://h', request: {q: '{question}', k: '{env:PATH}'}}",
+        "{url: 'http://h', header: {X: '{env:PATH}'}}",
+    ],
+)  # fmt: skip
+def test_a_file_names_no_other_code_and_no_variable(tmp_path: Path, line: str) -> None:
+    (tmp_path / "above.py").write_text("raise SystemExit('it ran')\n", "utf-8")
+    file = tmp_path / "below" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text(f"{line}\n", "utf-8")
+    with pytest.raises(ConfigError) as refused:
+        system_of(system=str(file))
+    assert str(file) in refused.value.message
+    assert "\n" not in refused.value.message
+
+
 @pytest.mark.parametrize(
     ("arguments", "system", "said"),
     [

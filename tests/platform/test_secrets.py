@@ -19,8 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.platform import (
+    ConfigError,
     Endpoint,
     RunFiles,
+    Template,
     UnwrittenError,
     _run_files,
     _secrets,
@@ -35,6 +37,8 @@ from mrag_eval.platform import (
     keep_pair,
     keep_secrets_of,
     key_in,
+    marked,
+    reading_back,
 )
 from mrag_eval.platform._secrets import is_plain, keep_secret
 
@@ -45,6 +49,11 @@ KEY = "s3cret/Key+0="
 keys = st.text(string.ascii_letters + string.digits + "-_./+=%&<>\"'\\äж漢 ", min_size=8, max_size=40).filter(
     lambda key: key == key.strip() and not is_plain(key)
 )
+
+
+def unmarked(text: str) -> str:
+    """Return a text with every mark as if it told no two secrets apart."""
+    return re.sub(r"\(hidden:\w+\.\w+\)", "(hidden)", text)
 
 
 def written(key: str) -> list[str]:
@@ -284,7 +293,7 @@ def test_every_reader_hides_a_key(reader: str, monkeypatch: pytest.MonkeyPatch) 
     for variable in ("MINE", "HF_TOKEN"):
         monkeypatch.setenv(variable, KEY)
     READERS[reader][0](KEY)
-    assert hide(f"<{KEY}> {quote(KEY, safe='')}") == "<(hidden)> (hidden)"
+    assert unmarked(hide(f"<{KEY}> {quote(KEY, safe='')}")) == "<(hidden)> (hidden)"
 
 
 def test_public_headers_and_common_words_in_other_headers_stay() -> None:
@@ -301,13 +310,14 @@ def test_settings_of_a_file_are_searched_for_secrets_quietly() -> None:
             "hf_token": "t0ken-va1ue",
             "secret": "passages",
             "api_key_env": "NAME_OF_A_VARIABLE",
-            "url": "https://me:p4ss%2Fw0rd@h/x?api-key=p4ram-va1ue&q=visible",
+            "url": "https://me:p4ss%2Fw0rd@h/x?api-key=p4ram-va1ue&api-version=2024-05-01-preview&q=visible",
             "max_tokens": "pl4in-t3xt",
         }
     )
-    assert hide("header-va1ue-0 t0ken-va1ue p4ss%2Fw0rd p4ss/w0rd p4ram-va1ue") == " ".join(["(hidden)"] * 5)
+    text = "header-va1ue-0 t0ken-va1ue p4ss%2Fw0rd p4ss/w0rd p4ram-va1ue"
+    assert unmarked(hide(text)) == " ".join(["(hidden)"] * 5)
     assert hide("secret: passages") == "secret: (hidden)"
-    plain = "application/json NAME_OF_A_VARIABLE visible pl4in-t3xt passages"
+    plain = "application/json NAME_OF_A_VARIABLE visible pl4in-t3xt passages 2024-05-01-preview"
     assert hide(plain) == plain
 
 
@@ -318,24 +328,81 @@ def test_settings_of_a_file_are_searched_for_secrets_quietly() -> None:
     ("address", "bare"),
     [
         ("http://u:pw@host:1/v1", "http://host:1/v1"),
-        ("openai:m@https://u:p%40w@host/v1?key=a&b=c", "openai:m@https://host/v1?b=c"),
-        ("http://host/v1?a=b&access_token=c", "http://host/v1?a=b"),
-        ("http://host/v1?X-Amz-Signature=c&apiKey=d#e", "http://host/v1#e"),
-        ('{"base_url": "http://u:(hidden)@host/v1?sig=x"}', '{"base_url": "http://host/v1"}'),
+        ("openai:m@https://u:p%40w@host/v1?key=a&b=c", "openai:m@https://host/v1?key=(hidden)&b=(hidden)"),
+        (
+            "http://host/v1?X-Amz-Signature=c&max_tokens=5#e",
+            "http://host/v1?X-Amz-Signature=(hidden)&max_tokens=5#(hidden)",
+        ),
+        ('{"base_url": "http://u:(hidden)@host/v1?sig=x"}', '{"base_url": "http://host/v1?sig=(hidden)"}'),
         ("http://(hidden)@host/v1", "http://host/v1"),
-        ("http://host/v1?tokenizer=a&max_tokens=5&monkey=b", "http://host/v1?tokenizer=a&max_tokens=5&monkey=b"),
+        (
+            "http://host/v1?v=2024-05-01-preview&w=v1.2&stream=true&p=8080",
+            "http://host/v1?v=2024-05-01-preview&w=v1.2&stream=true&p=8080",
+        ),
+        *(
+            (f"http://host/{way}=abc", f"http://host/{way}=(hidden)")
+            for way in ("?code", "?pwd", "?pass", "?auth", "?jwt", "?session", "?ticket", "#token", "?a=1&zugang")
+        ),
+        ("http://host/search?code={env:FUNCTION}", "http://host/search?code={env:FUNCTION}"),
+        ("http://host/bot8412:AAHdqTcvCH1vGWJxfSe/ask", "http://host/(hidden)/ask"),
+        ("http://host/9f86d081884c7d659a2feaa0c55ad015/ask", "http://host/(hidden)/ask"),
+        (
+            "http://host/models/Meta-Llama-3.1-8B-Instruct-AWQ-INT4/gpt-4o-2024-08-06/v1beta1",
+            "http://host/models/Meta-Llama-3.1-8B-Instruct-AWQ-INT4/gpt-4o-2024-08-06/v1beta1",
+        ),
         ("me@example.org", "me@example.org"),
         ("Is 5 & 6 = 11?", "Is 5 & 6 = 11?"),
     ],
 )
 def test_bare_addresses(address: str, bare: str) -> None:
-    assert bare_address(address) == bare
+    assert unmarked(bare_address(address)) == bare
     assert bare_address(bare) == bare
+    assert bare_address(bare_address(address)) == bare_address(address)
 
 
 @given(st.from_regex(r"\A[A-Za-z0-9%._~!$*+,;=-]{1,20}\Z"), st.from_regex(r"\A[A-Za-z0-9%._~!$*+,;:-]{0,20}\Z"))
 def test_an_address_is_the_same_whatever_its_secrets(user: str, password: str) -> None:
-    assert bare_address(f"http://{user}:{password}@host/v1?api_key={password}&a=b") == "http://host/v1?a=b"
+    assert bare_address(f"http://{user}:{password}@host/v1?a=1") == "http://host/v1?a=1"
+
+
+def test_two_addresses_stay_two_and_the_mark_of_one_is_always_the_same() -> None:
+    one, other = (f"http://host/v1?code={value}" for value in ("Zx81-first-va1ue", "Zx81-other-va1ue"))
+    assert bare_address(one) == bare_address(one) != bare_address(other)
+    assert hide(keep_address(one)) == bare_address(one)
+    # also where a text may hold the value by chance
+    assert hide(keep_address("http://host/v1?code=abc")) == bare_address("http://host/v1?code=abc")
+    assert hide("abc, and the code is abc") == "abc, and the code is abc"
+
+
+# -------------------------------------------------------------------------------------------------------- variables
+
+
+def test_a_variable_is_read_where_it_is_sent_and_shown_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUNCTION_CODE", "q8Zr-planted-c0de")
+    monkeypatch.setenv("SHORT_CODE", "abc")
+    for name, value in (("FUNCTION_CODE", "q8Zr-planted-c0de"), ("SHORT_CODE", "abc")):
+        written = f"http://host/search?code={{env:{name}}}"
+        endpoint = Endpoint("s", written, {"X-Code": f"{{env:{name}}}"})
+        assert endpoint.url == f"http://host/search?code={value}"
+        assert endpoint.headers == {"X-Code": value}
+        assert hide(endpoint.url) == written
+    body = Template.of({"q": "{query}", "pat": "{env:FUNCTION_CODE}"}, ("query",), "query").with_variables("s")
+    # the text of a row reads none
+    asked = body.filled({"question": "{env:FUNCTION_CODE}"})
+    assert asked == {"q": "{env:FUNCTION_CODE}", "pat": "q8Zr-planted-c0de"}
+    assert hidden(asked) == dict.fromkeys(asked, "{env:FUNCTION_CODE}")
+    # by which runs are compared
+    before = marked("{env:FUNCTION_CODE}")
+    monkeypatch.setenv("FUNCTION_CODE", "another")
+    assert marked("{env:FUNCTION_CODE}") != before
+
+
+def test_a_variable_that_is_not_set_or_that_a_file_names_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^s: the environment variable NOT_SET_HERE is not set\s"):
+        Endpoint("s", "http://host/{env:NOT_SET_HERE}", {})
+    with reading_back(tmp_path / "results.json"), pytest.raises(ConfigError) as refused:
+        Endpoint("s", "http://host/v1", {"X": "{env:PATH}"})
+    assert "names the variable '{env:PATH}', and a file from elsewhere reads none" in refused.value.message
 
 
 def test_a_common_word_is_hidden_only_with_its_address() -> None:

@@ -254,6 +254,16 @@ def test_other_content_of_a_card_stays(run: Path, tmp_path: Path) -> None:
     assert sorted(kinds) == ["bleu", "match"]
 
 
+@pytest.mark.parametrize("form", EXPORTS)
+def test_no_format_is_written_with_a_key(run: Path, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mrag_eval.report.exports._formats.hide", lambda line: line.replace("0", "(hidden)"))
+    with pytest.raises(DataError, match=r"line \d+: would hold a key of yours") as refused:
+        export([run], form, Options(output=tmp_path / "new" / (EXPORTS[form].file or "out")))
+    named = Path(refused.value.message.partition(", line")[0])
+    assert named.is_relative_to(tmp_path / "new")
+    assert not named.exists()
+
+
 def test_a_card_that_cannot_be_read_is_left_alone(run: Path, tmp_path: Path) -> None:
     card = tmp_path / "README.md"
     card.write_text("---\na: [\n---\ntext\n", "utf-8")

@@ -269,7 +269,14 @@ def test_a_query_that_names_a_placeholder_stays_a_query() -> None:
         ({"retriever": {"function": "a:b", "url": "http://x"}, "mode": "all"}, "name either 'function' or 'url'"),
         ({"retriever": 3, "mode": "all"}, "expected !function module.name"),
         ({"retriever": {"url": "ftp://x"}, "mode": "all"}, "expected an http(s) address"),
-        ({"retriever": {"url": "http://me:secret@x"}, "mode": "all"}, "no user, password or query"),
+        ({"retriever": {"url": "ftp://me:secret@x"}, "mode": "all"}, "does not begin with http"),
+        *(
+            (
+                {"retriever": {"url": "http://x", "body": {"q": "{query}", key: "k3y0f5erver9q"}}, "mode": "all"},
+                f"body: '{key}' holds a secret; name its variable, as {{env:NAME}}",
+            )
+            for key in ("key", "auth", "access_key", "pat", "api_key")
+        ),
         ({"retriever": {"function": "a:b", "language": "xx-yy-zz-1"}, "mode": "all"}, "language"),
     ],
 )

@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from mrag_eval.config import Agent, Judge, Prompt, Retrieval, TaskBlocks, validated
 from mrag_eval.core import GivenPassage, RagDoc
 from mrag_eval.datasets import Benchmark
-from mrag_eval.platform import HubPlace, MragError, keep_key
+from mrag_eval.platform import HubPlace, MragError, keep_address, keep_key
 from mrag_eval.retrieval import Push, RunFolder, push_folder, repeats_questions
 from mrag_eval.retrieval.saved import _hub_folder
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
@@ -197,10 +197,38 @@ def test_what_may_not_be_pushed_is_refused_before_anything_is_sent(
 def test_a_secret_is_not_pushed(hub: Hub, tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "run", found=[replace(FOUND[0], queries=("the word is k1ngfisher",)), FOUND[1]])
     keep_key("k1ngfisher", "a test")
-    with pytest.raises(MragError, match=r"t\.jsonl, line 1: holds a key that was read here"):
+    with pytest.raises(MragError, match=r"t\.jsonl, line 1: holds a key of yours"):
         push_folder(folder, TO)
     assert REPO not in hub.repos
     assert all(TOKEN.encode() not in content for content in pushed(hub, write_folder(tmp_path / "other")).values())
+
+
+@pytest.mark.parametrize("name", ["SOME_KEY", "some_token", "MY_SECRET", "DB_PASSWORD"])
+def test_what_a_variable_named_as_a_key_holds_is_not_pushed_though_nothing_read_it(
+    hub: Hub, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = f"0nly-in-{name}"
+    monkeypatch.setenv(name, value)
+    folder = write_folder(tmp_path / "run", found=[replace(FOUND[0], queries=(f"it is {value}",)), FOUND[1]])
+    before = (tmp_path / "run" / "t.jsonl").read_bytes()
+    with pytest.raises(MragError, match=r"t\.jsonl, line 1: holds a key of yours"):
+        push_folder(folder, TO)
+    assert REPO not in hub.repos
+    # refused, and not rewritten
+    assert (tmp_path / "run" / "t.jsonl").read_bytes() == before
+    # a word that any text may have is none
+    monkeypatch.setenv(name, "When")
+    assert "t.jsonl" in pushed(
+        hub, write_folder(tmp_path / "other", found=[replace(FOUND[0], queries=("When",)), FOUND[1]])
+    )
+
+
+def test_a_manifest_holds_no_secret_of_an_address(tmp_path: Path) -> None:
+    address = keep_address("http://h/search?code=0nly-in-the-manifest")
+    folder = write_folder(tmp_path / "run", settings=_settings(retriever={"url": address}))
+    assert "0nly-in-the-manifest" not in (tmp_path / "run" / "manifest.json").read_text("utf-8")
+    again = RunFolder(tmp_path / "run").tasks["t"]
+    assert folder.begin("t", replace(folder.tasks["t"], settings=again.settings)) is not None
 
 
 def test_without_a_token_or_with_a_wrong_one(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

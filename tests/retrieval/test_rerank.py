@@ -351,7 +351,6 @@ def test_a_reranker_that_has_nothing_to_choose_from_causes_a_warning(
         ({"kind": "api", "model": "m"}, "kind 'api' needs 'url'"),
         ({"kind": "api", "url": "http://x/rerank"}, "'model' is missing"),
         ({"kind": "api", "model": "m", "url": "ftp://x"}, "expected an http"),
-        ({"kind": "api", "model": "m", "url": "http://u:pw@x/rerank"}, "no user, password or query"),
         ({"kind": "api", "url": "http://x", "extra": {"api_key": "k3y0f5erver9q"}}, "holds a secret"),
         ({"kind": "listwise"}, "kind 'listwise' needs 'model'"),
         ({"kind": "listwise", "model": "m", "window": 5, "step": 6}, "'step' is 6, more than the window of 5"),

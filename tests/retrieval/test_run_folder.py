@@ -575,7 +575,6 @@ def test_a_stopped_step_resumes(tasks: Path, tmp_path: Path, monkeypatch: pytest
         "openai:enc@http://user:(hidden)@host/v1",
         "openai:enc@http://(hidden)@host/v1",
         "openai:enc@http://user:0ther-passw0rd@host/v1",
-        "openai:enc@http://host/v1?api_key=0ther-k3y",
     ],
 )
 def test_what_only_opens_an_endpoint_is_no_other_setting(there: str, tmp_path: Path) -> None:

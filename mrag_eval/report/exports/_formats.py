@@ -13,7 +13,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, check_output, check_output_file, did_you_mean
+from mrag_eval.platform import (
+    ConfigError,
+    DataError,
+    check_output,
+    check_output_file,
+    did_you_mean,
+    hide,
+    keep_named_variables,
+)
 from mrag_eval.report.exports import _push as hub
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, runs_of
@@ -32,7 +40,7 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
     """Write the runs at ``results`` in one of :data:`EXPORTS`.
 
     Raises ConfigError for an unknown format, for options that cannot be combined, for a place that cannot be written
-    to, and if the hub refuses; DataError for results or existing files that cannot be read.
+    to, and if the hub refuses; DataError for results or existing files that cannot be read, and for a key in a text.
     """
     if form not in EXPORTS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, EXPORTS)}", f"one of {', '.join(EXPORTS)}")
@@ -52,12 +60,27 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
         output.parent.mkdir(parents=True, exist_ok=True)
     written = chosen.write(runs, output, options)
     written = replace(written, notes=(*written.notes, *left_out))
+    _refuse_keys(written.files, keep=options.card is not None)
     if api is None:
         return written
     folder = output if options.card is None else options.card.parent
     files = [file for file in written.files if file.is_file()]
     message = f"Results of {', '.join(models)} by mrag-eval"
     return replace(written, sent=hub.push(files, folder, str(options.push), str(chosen.repo_type), message, api))
+
+
+def _refuse_keys(files: Sequence[Path], *, keep: bool) -> None:
+    """Raise DataError for a key of this machine in what is written for others; such a file is removed, unless it is
+    to be kept.
+    """
+    keep_named_variables()
+    for file in filter(Path.is_file, files):
+        with file.open(encoding="utf-8", errors="surrogateescape") as lines:
+            held = next((number for number, line in enumerate(lines, 1) if hide(line) != line), None)
+        if held is not None:
+            if not keep:
+                file.unlink()
+            raise DataError(f"{file}, line {held}: would hold a key of yours", "remove its cause, and export again")
 
 
 def _api(chosen: Export, runs: Sequence[Run], options: Options) -> Any:

@@ -21,6 +21,8 @@ from mrag_eval.platform import (
     bearer,
     install_redaction,
     json_answer,
+    marked,
+    with_variables,
 )
 from mrag_eval.retrievers import Scores
 
@@ -49,11 +51,12 @@ class ApiReranker:
     def __init__(self, block: ApiRerank, *, first_backoff: float = 0.5) -> None:
         install_redaction()
         self.name = block.name
-        settings = json.dumps([block.url, block.shape, block.extra], sort_keys=True)
+        settings = json.dumps(marked([block.url, block.shape, block.extra]), sort_keys=True)
         self.revision = f"api/{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
         self._block = block
+        self._extra = with_variables(block.extra, where := f"reranker {block.name}")
         self._transport = Transport(
-            Endpoint(block.name, block.url, bearer(block.api_key_env, f"reranker {block.name}")),
+            Endpoint(block.name, block.url, bearer(block.api_key_env, where)),
             self._payload,
             self._read,
             max_in_flight=block.max_in_flight,
@@ -114,9 +117,9 @@ class ApiReranker:
     def _payload(self, request: _Request) -> dict[str, Any]:
         query, documents = request.query, list(request.documents)
         if self._block.shape == "tei":
-            return {"query": query, "texts": documents, "raw_scores": True, "truncate": True, **self._block.extra}
+            return {"query": query, "texts": documents, "raw_scores": True, "truncate": True, **self._extra}
         body = {"model": self._block.model, "query": query, "documents": documents, "top_n": len(documents)}
-        return body | self._block.extra
+        return body | self._extra
 
     def _read(self, request: _Request, body: str) -> list[float]:
         answer = json_answer(body)

@@ -25,6 +25,7 @@ from mrag_eval.platform import (
     DataError,
     build_lock,
     fault_in,
+    hidden,
     json_value,
     lines_of,
     path_fault,
@@ -156,7 +157,7 @@ class RunFolder:
             # another process may have added its own tasks in the meantime
             there = self._manifest() if (self.path / MANIFEST).exists() else {}
             self.tasks = {**there, task: entry}
-            body = {"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}}
+            body = hidden({"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}})
             text = json.dumps(body, indent=1, ensure_ascii=False)
             write_whole(self.path / MANIFEST, text, errors="surrogatepass")
 

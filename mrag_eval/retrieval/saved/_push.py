@@ -20,6 +20,7 @@ from mrag_eval.platform import (
     hub_faults,
     hub_file,
     hub_token,
+    keep_named_variables,
     key_in,
     key_variable_of,
     lines_of,
@@ -55,10 +56,12 @@ class Push:
     def check(self) -> None:
         """Raise ConfigError, before anything is retrieved, if there is no token for the hub.
 
-        From then on the keys of the config file's models are looked for in what is pushed, whoever asked those models.
+        From then on the keys of the config file's models are looked for in what is pushed, whoever asked those models,
+        and every variable that is named as a key.
         """
         if hub_token() is None:
             raise ConfigError("--push: there is no token for the hub", "hf auth login   or set HF_TOKEN")
+        keep_named_variables()
         for name, spec in load_config().models.items():
             variable = key_variable_of(spec.model, {**spec.model_args, "api_key_env": spec.api_key_env})
             if variable is not None:
@@ -155,7 +158,7 @@ def _refuse_secrets(path: Path) -> None:
 def _not_to_be_sent(raw: bytes, folders: Sequence[str]) -> str | None:
     text = raw.decode("utf-8", "surrogatepass")
     if hide(text) != text:
-        return "a key that was read here"
+        return "a key of yours"
     return "a path of this machine" if any(place in text for place in folders) else None
 
 
