@@ -3,29 +3,76 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-# Digits of any script between brackets of any width count passages from 1; ``<doc0>`` counts from 0.
-_SEPARATOR = "[,;،؛、，；]"
-READ = re.compile(
-    rf"[\[［【] ?\d{{1,4}}(?: ?{_SEPARATOR} ?\d{{1,4}})* ?[\]］】]|<doc[0-9]+(?:,[0-9]+)*>"
-)  # fmt: skip
-# The forms that replies have beside these: ranges, footnotes, and names of passages. No metric counts them, since what
-# they count from is not known.
-_CITED = r"(?:\^|(?:doc(?:ument)?|passage|source|context|ref(?:erence)?)s?[ _#-]?)?\d{1,4}"
-_LIST = rf"{_CITED}(?: ?(?:{_SEPARATOR}|[–—~-]) ?{_CITED})*"
-_ANY = re.compile(
-    rf"{READ.pattern}|[\[［【] ?{_LIST} ?[\]］】]|< ?doc ?{_LIST} ?>|【[\d:]{{1,9}}†[^】\n]{{0,80}}】", re.IGNORECASE
-)
-_OPENING = "[［【<"
+from mrag_eval.languages import Files, files_of_languages, language
+
+# Digits of any script between brackets of any width count passages from 1, also behind a word for a passage;
+# ``<doc0>`` counts from 0.
+_SEPARATOR: Final = "[,;،؛、，；]"
+_OPENING: Final = "[［【<(（¹²³⁴⁵⁶⁷⁸⁹⁰"
+_SUPERSCRIPT: Final = "[¹²³⁴⁵⁶⁷⁸⁹⁰]"
+# Between brackets, words that no file knows, and a number: it may be a citation.
+_NAMED: Final = r"[\[［【] ?[^\W\d_][^\W\d]{0,20}[ .:#_-]{0,2}\d{1,3} ?[\]］】]"
 
 
-def without_citations(reply: str) -> str:
+class CitationMarks(NamedTuple):
+    """Patterns of citations in a language.
+
+    Attributes:
+        read: those that are counted.
+        known: these, and forms that do not tell what they count from: ranges, footnotes.
+        said: passages that are named by number outside brackets.
+    """
+
+    read: re.Pattern[str]
+    known: re.Pattern[str]
+    said: re.Pattern[str]
+
+
+def citation_marks(lang: str | None) -> CitationMarks:
+    """Return the patterns of citations, with the words for a passage of a language (BCP 47) and of English."""
+    return _marks(lang or "en", files_of_languages())
+
+
+@lru_cache(maxsize=64)
+def _marks(lang: str, _files: Files) -> CitationMarks:
+    known = [each for code in dict.fromkeys((lang, "en")) if (each := language(code)) is not None]
+    words = sorted({word for each in known for word in each.words.passage}, key=len, reverse=True)
+    word = "|".join(re.escape(each.rstrip("~")) + r"[^\W\d_]{0,5}" * each.endswith("~") for each in words) or "(?!)"
+    name = rf"(?:(?:{word})[ .:：#№_-]{{0,2}})"
+    listed = rf"{name}{{0,2}}\d{{1,4}}(?: ?{_SEPARATOR} ?{name}?\d{{1,4}})*"
+    read = rf"[\[［【] ?{listed} ?[\]］】]|[(（] ?(?={name}){listed} ?[)）]|<doc[0-9]+(?:,[0-9]+)*>"
+    cited = rf"(?:\^|{name}{{0,2}})\d{{1,4}}"
+    several = rf"{cited}(?: ?(?:{_SEPARATOR}|[–—~-]) ?{cited})*"
+    other = (
+        rf"[\[［【] ?{several} ?[\]］】]|< ?doc ?{several} ?>|【[\d:]{{1,9}}†[^】\n]{{0,80}}】"
+        rf"|<sup>\W{{0,2}}\d{{1,3}}(?:, ?\d{{1,3}})*\W{{0,2}}</sup>|(?<=[^\W\d]{{3}}[.,;:!?»”\"]){_SUPERSCRIPT}+"
+    )
+    return CitationMarks(
+        re.compile(read, re.IGNORECASE),
+        re.compile(f"{read}|{other}", re.IGNORECASE),
+        re.compile(rf"(?<![^\W_])(?:{word})[ .:：#№]{{0,2}}\d{{1,3}}(?!\d)|{_NAMED}", re.IGNORECASE),
+    )
+
+
+def without_citations(reply: str, lang: str | None = None) -> str:
     """Return a reply with spaces in place of its citations of any form, so that the places in it stay the same."""
     if not any(mark in reply for mark in _OPENING):
         return reply
-    return _ANY.sub(lambda mark: " " * len(mark[0]), reply)
+    return citation_marks(lang).known.sub(lambda mark: " " * len(mark[0]), reply)
 
 
-def cites_unread(reply: str) -> bool:
-    """Return whether a reply has a citation in a form that is not read."""
-    return any(READ.fullmatch(mark[0]) is None for mark in _ANY.finditer(reply))
+def cites_unread(reply: str, lang: str | None = None) -> bool:
+    """Return whether a reply has a citation in a form that is not read, so that its citations are not known.
+
+    That is a form that does not tell what it counts from, a passage by name with the number 0, and, where no citation
+    is read, a passage named outside brackets or a word with a number between them.
+    """
+    marks = citation_marks(lang)
+    found = [mark[0] for mark in marks.known.finditer(reply)]
+    read = [mark for mark in found if marks.read.fullmatch(mark)]
+    if len(read) < len(found) or any(re.search(r"[^\W\d_]\W*0+(?!\d)", mark) for mark in read if mark[0] != "<"):
+        return True
+    return not read and marks.said.search(reply) is not None

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
-from mrag_eval.metrics._citation_marks import READ, cites_unread
+from mrag_eval.metrics._citation_marks import CitationMarks, citation_marks, cites_unread
 from mrag_eval.metrics._citations import parse_citations
 from mrag_eval.metrics._numbers import FORM, numbers_apart, readings, spaced_digits, spaces_joined
 from mrag_eval.metrics._verbatim import is_character, plain_words
@@ -20,7 +20,7 @@ LEAST_SHARED = 0.40
 # Length of the sequences, in characters; in scripts without spaces.
 _SPACED, _UNSPACED = 4, 2
 _DIGIT = re.compile("[^\\D0-9]")
-_LEADING = re.compile(rf"(?:\s*(?:{READ.pattern}))+\s*")
+_SPACE = re.compile(r"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CitationSupport:
         citations: its citations, one for each passage that a sentence cites.
         needed: those of supported sentences, without which the support would be less.
         cited: the passages shown that are cited, from 0.
-        unread: whether the reply also cites in a form that is not counted (``[1-3]``, ``[^1]``, ``[Passage 1]``), so
+        unread: whether the reply also cites in a form that is not counted (``[1-3]``, ``[^1]``), so
             that its shares are not known.
     """
 
@@ -61,18 +61,20 @@ def cited_statements(reply: str, lang: str) -> list[tuple[str, tuple[int, ...]]]
     A citation behind the full stop belongs to the sentence before it. Of a reply in BordIRlines' three parts the
     explanation is read.
     """
-    explained = reply.partition("Explanation:")[2] or reply
+    explained, marks = reply.partition("Explanation:")[2] or reply, citation_marks(lang)
     found: list[tuple[str, tuple[int, ...]]] = []
     for start, end in sentence_spans(explained, lang):
         sentence = explained[start:end]
-        leading = _LEADING.match(sentence)
-        if leading is not None and found:
+        leading = 0
+        while (mark := marks.read.match(sentence, leading)) is not None:
+            leading = _SPACE.match(sentence, mark.end()).end()  # type: ignore[union-attr]
+        if leading and found:
             text, cited = found[-1]
-            found[-1] = (text, (*cited, *_cited(leading[0])))
-            sentence = sentence[leading.end() :]
-        text = " ".join(READ.sub(" ", sentence).split())
+            found[-1] = (text, (*cited, *_cited(sentence[:leading], marks)))
+            sentence = sentence[leading:]
+        text = " ".join(marks.read.sub(" ", sentence).split())
         if plain_words(text):
-            found.append((text, _cited(sentence)))
+            found.append((text, _cited(sentence, marks)))
     return [(text, tuple(dict.fromkeys(cited))) for text, cited in found]
 
 
@@ -88,7 +90,7 @@ def citation_support(reply: str, passages: Sequence[str], lang: str) -> Citation
     passage alone supports it or the other ones do not.
 
     Args:
-        reply: the model's answer, with citations ``[1]``, ``［１］`` or ``【١】`` (from 1) or ``<doc0>`` (from 0).
+        reply: the model's answer, with citations ``[1]``, ``【١】``, ``[Dokument 1]`` (from 1) or ``<doc0>`` (from 0).
         passages: the texts shown, in prompt order. A citation of another passage supports nothing.
         lang: the language of reply and passages (BCP 47), for its sentences.
     """
@@ -110,7 +112,7 @@ def citation_support(reply: str, passages: Sequence[str], lang: str) -> Citation
             for number in there
         )
     citations = sum(len(cited) for _, cited in statements)
-    unread = cites_unread(reply.partition("Explanation:")[2] or reply)
+    unread = cites_unread(reply.partition("Explanation:")[2] or reply, lang)
     return CitationSupport(len(statements), supported, citations, needed, frozenset(held), unread)
 
 
@@ -160,9 +162,9 @@ def _values(text: str) -> frozenset[frozenset[str]]:
     return frozenset(frozenset(value.lstrip("-0") for value in readings(number)) for number in numbers)
 
 
-def _cited(text: str) -> tuple[int, ...]:
+def _cited(text: str, marks: CitationMarks) -> tuple[int, ...]:
     """Return the passages that a text cites, from 0."""
-    marks = [found[0] for found in READ.finditer(text)]
-    from_one = (int(digits) - 1 for mark in marks if mark[0] != "<" for digits in re.findall(r"\d+", mark))
+    found = [mark[0] for mark in marks.read.finditer(text)]
+    from_one = (int(digits) - 1 for mark in found if mark[0] != "<" for digits in re.findall(r"\d+", mark))
     from_zero = parse_citations(text, whole_response=True).inline
     return (*(number for number in from_one if number >= 0), *from_zero)

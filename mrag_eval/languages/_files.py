@@ -34,10 +34,12 @@ class Words:
         wrong: rule out the label before them.
         rejects: rule out the label behind them.
         joins: connect two labels: "A or B".
+        turns: turn from a doubt to an answer: "I'm not sure, but", "if I had to guess".
         refuses: decline to answer.
         yes: agree.
         no: disagree.
         unsettled: begin like agreement or disagreement, and are neither.
+        passage: name a passage by its number, as a citation does: "[document 1]", "(source: 2)".
     """
 
     answer: tuple[str, ...] = ()
@@ -49,10 +51,12 @@ class Words:
     wrong: tuple[str, ...] = ()
     rejects: tuple[str, ...] = ()
     joins: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     yes: tuple[str, ...] = ()
     no: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
+    passage: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def with_grounding(
     asked: dict[str, models.Asked] = {}
     keys = {}
     for i, lang in zip(held, langs, strict=True):
-        answer = metrics.without_citations(rows[i].answer)
+        answer = metrics.without_citations(rows[i].answer, lang)
         # a title alone is no passage
         texts = tuple(titled(hit.title, hit.text) if _is_text(hit.text) else "" for hit in rows[i].passages)
         one = models.Asked(rows[i].doc.query, answer, tuple(claims_of(answer, lang)), texts)
@@ -104,7 +104,7 @@ def _why_not(row: Scored) -> str | None:
         return NO_PASSAGES
     if row.declined or metrics.declines(row.answer, row.doc.query_lang, row.doc.choices or ()):
         return DECLINED
-    return None if _is_text(metrics.without_citations(row.answer)) else EMPTY
+    return None if _is_text(metrics.without_citations(row.answer, row.doc.query_lang)) else EMPTY
 
 
 def _answer_languages(rows: Sequence[Scored]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mrag_eval.languages import known_languages, language
 from mrag_eval.metrics import citation_support, without_citations
 from mrag_eval.metrics._citation_support import LEAST_SHARED, cited_statements, shared_content
 from scripts.citation_support import area, measure
@@ -88,10 +89,37 @@ def test_numbers_between_brackets_are_read_in_digits_of_every_script(brackets: s
 
 
 def test_a_form_that_does_not_tell_what_it_counts_from_is_not_counted() -> None:
-    for mark in ("[1-3]", "[doc1]", "[^1]", "[Passage 1]", "【4:0†source】", "<doc 1>"):
+    for mark in ("[1-3]", "[doc0]", "[^1]", "[Passage 0]", "【4:0†source】", "<doc 1>", "<sup>1</sup>", "Varn.¹"):
         found = citation_support(f"{LIGHTHOUSE[:42]} {mark}. A mill [1].", PASSAGES, "en")
-        assert (found.citations, found.unread) == (1, True), mark
+        assert (found.citations > 0, found.unread) == (True, True), mark
     assert not citation_support(f"{LIGHTHOUSE[:42]} [1] [sic] (2).", PASSAGES, "en").unread
+
+
+@pytest.mark.parametrize("lang", known_languages())
+def test_a_passage_is_cited_by_its_name_in_every_language(lang: str) -> None:
+    known = language(lang)
+    assert known is not None
+    assert known.words.passage
+    for word in known.words.passage:
+        name = word.rstrip("~").capitalize()
+        for mark in (f"[{name} 1]", f"【{name}1】", f"({name} 1)", f"[{name} 1, {name} 3]", f"[{name}: Doc 1]"):
+            found = citation_support(f"{LIGHTHOUSE[:42]} {mark}. A mill [2].", PASSAGES, lang)
+            assert (found.supported, 0 in found.cited, found.unread) == (1, True, False), mark
+            assert not without_citations(mark, lang).strip()
+
+
+@pytest.mark.parametrize("mark", ["[Pramen 1]", "[Dokument 1]", "<sup>1</sup>", "[^1]", "[1-2]"])
+def test_a_citation_without_words_for_it_is_unscored_and_not_0(mark: str) -> None:
+    assert citation_support(f"{LIGHTHOUSE[:42]} {mark}.", PASSAGES, "cs").unread
+    assert not citation_support(f"{LIGHTHOUSE[:42]}.", PASSAGES, "cs").unread
+
+
+@pytest.mark.parametrize(
+    ("lang", "reply"), [("de", "Laut Dokument 1 war es Varn."), ("ja", "文書1によるとヴァルンです。")]
+)
+def test_a_reply_that_names_passages_in_its_text_alone_is_unscored(lang: str, reply: str) -> None:
+    assert citation_support(reply, PASSAGES, lang).unread
+    assert not citation_support(f"{reply} [1]", PASSAGES, lang).unread
 
 
 def test_recall_counts_statements_and_precision_citations() -> None:
