@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         parse_order,
         parse_tag,
     )
-    from mrag_eval.models._reply import Reply
+    from mrag_eval.models._reply import CUT, Reply
     from mrag_eval.models._run_model import ASKED, evaluating, forget_asked, own_replies, replies_file
     from mrag_eval.models._seat import Seat
     from mrag_eval.models._shared import get
@@ -53,6 +53,7 @@ else:
 __all__ = [
     "ANSWERED_BY_US",
     "ASKED",
+    "CUT",
     "LASTING",
     "LOCAL_TRANSPORT",
     "LONGEST_REPLY",

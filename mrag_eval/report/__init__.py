@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mrag_eval.report.exports._export import Options, Sender
     from mrag_eval.report.exports._formats import EXPORTS, export
     from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
-    from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+    from mrag_eval.report.files._results import OUTCOMES, LeafResult, ResultFile, read_results
     from mrag_eval.report.files._sample import Sample
     from mrag_eval.report.files._samples import read_once, read_samples, sample_files
     from mrag_eval.report.files._scores import load_results
@@ -52,6 +52,7 @@ else:
 
 __all__ = [
     "EXPORTS",
+    "OUTCOMES",
     "By",
     "Cell",
     "Changes",

@@ -107,7 +107,7 @@ _SCORES: Mapping[str, Any] = {
             }
         },
     },
-    "prompts": {"prompts": 24, "shortened": 3},
+    "prompts": {"prompts": 24, "shortened": 0},
 }
 
 

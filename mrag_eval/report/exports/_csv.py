@@ -12,8 +12,8 @@ from mrag_eval.scoring import better_side
 
 _COLUMNS = ("model", "date", "task", "kind", "dimension", "cell", "metric", "value", "low", "high", "n", "method",
             "unit", "lowest", "highest", "lower_is_better", "better", "reason", "unscored", "worst_case", "best_case",
-            "no_headline", "groups", "design_effect", "tasks", "mean", "weights", "retrieval_mode", "passages", "index",
-            "embedder", "judges", "failed_votes", "prompt", "part", "task_version", "fingerprint",
+            "no_headline", "outcomes", "groups", "design_effect", "tasks", "mean", "weights", "retrieval_mode",
+            "passages", "index", "embedder", "judges", "failed_votes", "prompt", "part", "task_version", "fingerprint",
             "mrag_eval_version")  # fmt: skip
 
 

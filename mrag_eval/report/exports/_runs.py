@@ -14,7 +14,7 @@ from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import DataError, did_you_mean
 from mrag_eval.report.exports._licences import LicensedData, source_of
-from mrag_eval.report.files._results import EQUAL_MEANS, LeafResult, ResultFile, read_results
+from mrag_eval.report.files._results import EQUAL_MEANS, LeafResult, ResultFile, outcomes_text, read_results
 from mrag_eval.report.files._samples import scored_samples
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._scores import Score, figure, score_frame, task_columns, task_scores
@@ -245,8 +245,9 @@ def _marked(run: Run) -> Run:
 
 
 def _said(leaf: LeafResult) -> str:
-    """Return what the name of a task says: that it is an upper bound, and its other settings; empty for neither."""
-    return "; ".join(filter(None, ("upper bound" if leaf.config.upper_bound else "", _mark(leaf))))
+    """Return what the name of a task says: that it is an upper bound, what came of it, and its other settings."""
+    bound = "upper bound" if leaf.config.upper_bound else ""
+    return "; ".join(filter(None, (bound, outcomes_text([leaf]), _mark(leaf))))
 
 
 def _mark(leaf: LeafResult) -> str:

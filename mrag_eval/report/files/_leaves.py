@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mrag_eval.config import Measurement, differences, shown
 from mrag_eval.platform import DataError
-from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text, read_results
 from mrag_eval.report.files._sample import Sample
 
 # Maximum number of settings in a label.
@@ -90,7 +90,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
             said += [variant] if variant else []
             label = f"{task} ({', '.join(said)})" if said else task
             label = label if len(models) == 1 else f"{label} · {model}"
-            marks = (part, result.config.starter, *result.config.marks)
+            marks = (part, result.config.starter, *result.config.marks, outcomes_text([result]))
             label = labelled(label, ", ".join(filter(None, marks)))
             if len(set(parts)) > 1:
                 variant = ", ".join(filter(None, (variant, part or "all rows")))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mrag_eval.config import JUDGES, Measurement
 from mrag_eval.datasets import sha256_file
 from mrag_eval.metrics import Estimate
+from mrag_eval.models import CUT
 from mrag_eval.platform import (
     DataError,
     JsonFault,
@@ -35,7 +36,7 @@ from mrag_eval.platform import (
 )
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import MetricScore, TaskScores, bounds_with
+from mrag_eval.scoring import MOST_FAILED, MetricScore, TaskScores, bounds_with
 
 log = logging.getLogger(f"lm_eval.{__name__}")
 # Model arguments from which the harness takes a model's name, the first that is given.
@@ -87,6 +88,12 @@ class LeafResult:
         score = self.metrics.get(metric)
         return self.config.upper_bound_of(metric) or (None if score is None else score.no_headline)
 
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Return what came of the run that its label says: each outcome of more than its share of the whole."""
+        found = [(one, Outcome(name, *one.counted(self))) for name, one in OUTCOMES.items()]
+        return tuple(counts for one, counts in found if counts.had > one.above * counts.of)
+
     def score(self, name: str) -> Estimate | None:
         """Return a metric's score, or a part of one; None if it does not exist.
 
@@ -107,6 +114,65 @@ class LeafResult:
         table = {"selection": self.scores.selection, "attribution": self.scores.attribution}.get(chain)
         found = None if table is None else getattr(table.overall, link, None)
         return found if isinstance(found, Estimate) else None
+
+
+class Outcome(NamedTuple):
+    """A count of what came of a run: ``had`` of ``of`` prompts, passages, replies or rows."""
+
+    name: str
+    had: int
+    of: int
+
+
+class _Counted(NamedTuple):
+    """The share of the whole above which the label of a run says an outcome, and how it is counted."""
+
+    above: float
+    counted: Callable[[LeafResult], tuple[int, int]]
+
+
+def _prompts_cut(leaf: LeafResult) -> tuple[int, int]:
+    found = leaf.scores.prompts
+    return (0, 0) if found is None else (found.shortened or 0, found.prompts)
+
+
+def _untranslated(leaf: LeafResult) -> tuple[int, int]:
+    """Return the passages that were to be translated and are not: a reason other than its own language."""
+    counts = leaf.scores.translation.counts.get("documents", {}) if leaf.scores.translation is not None else {}
+    return sum(n for name, n in counts.items() if name not in _AS_WANTED), sum(counts.values())
+
+
+def _replies_cut(leaf: LeafResult) -> tuple[int, int]:
+    ends: Mapping[str, int] = leaf.config.outcome.get("finish_reasons") or {}
+    return sum(n for name, n in ends.items() if name.lower() in CUT), sum(ends.values())
+
+
+def _rows_unscored(leaf: LeafResult) -> tuple[int, int]:
+    """Return the rows that failed, of the metric that lacks the most of its rows."""
+    worst = max(leaf.metrics.values(), key=lambda score: score.failed_share, default=None)
+    return (0, 0) if worst is None else (worst.failed, worst.n + worst.failed)
+
+
+# What came of a run and stands in place of "this run" in its label. None of it is a setting, or compared.
+OUTCOMES: Mapping[str, _Counted] = {
+    "prompts cut": _Counted(0.0, _prompts_cut),
+    "passages untranslated": _Counted(0.0, _untranslated),
+    "replies cut": _Counted(MOST_FAILED, _replies_cut),
+    "rows unscored": _Counted(MOST_FAILED, _rows_unscored),
+}
+# Translations that were made, and texts that need none.
+_AS_WANTED = ("translated", "cached", "same_language")
+
+
+def outcomes_text(leaves: Iterable[LeafResult]) -> str:
+    """Return the outcomes of several tasks in one text, each counted over those that have it; empty for none."""
+    found: dict[str, list[Outcome]] = {}
+    # one task may fill several columns
+    once = {id(leaf): leaf for leaf in leaves}
+    for outcome in (outcome for leaf in once.values() for outcome in leaf.outcomes):
+        found.setdefault(outcome.name, []).append(outcome)
+    sums = {name: (sum(one.had for one in every), sum(one.of for one in every)) for name, every in found.items()}
+    return ", ".join(f"{had:,} of {of:,} {name}" for name, (had, of) in sums.items())
 
 
 def _plain(name: str, score: Estimate, failed: int) -> MetricScore:
@@ -251,8 +317,9 @@ class ResultFile:
         return None if self.run.get("limit") is None else f"{number_of(rows, 'row')} (--limit)"
 
     def remark(self, task: str) -> str | None:
-        """Return what a table must say of a task: how many of its rows were run, and its marks."""
-        return ", ".join(filter(None, (self.part(task), *self.leaves[task].config.marks))) or None
+        """Return what a table must say of a task: how many of its rows were run, its marks, and what came of it."""
+        leaf = self.leaves[task]
+        return ", ".join(filter(None, (self.part(task), *leaf.config.marks, outcomes_text([leaf])))) or None
 
     def samples(self, task: str, *, judged: bool = True) -> Path | None:
         """Return the sample file of a task next to the results, a ``judged`` one first; None if there is none."""

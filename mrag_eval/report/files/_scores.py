@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import number_of
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
-from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text
 from mrag_eval.scoring import OF_ANOTHER_RATE, better_side, more_is_better, scale_of, vote_lines
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Score:
     ``mean`` says which mean of them its value is, and ``weights`` what each of them weighs in it: ``rag_de 100,
     rag_ar 90``. ``part`` says how many of the rows were run, if not all. ``passages`` is their number in a prompt, or
     which they are if it differs by row.
+    ``outcomes`` says what came of the run, if much of it was cut, untranslated or unscored.
     ``no_headline`` says why the figure is no headline and has no rank (an upper bound, or many rows failed); else None.
     """
 
@@ -90,6 +91,7 @@ class Score:
     weights: str | None = None
     part: str | None = None
     no_headline: str | None = None
+    outcomes: str | None = None
 
     @property
     def withheld(self) -> dict[str, str]:
@@ -128,6 +130,7 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
     ``label`` tells the task apart from the same task under other settings.
     """
     run = task_columns(file, leaf.task, label) | _settings(leaf) | {"part": file.part(leaf.task)}
+    run |= {"outcomes": outcomes_text([leaf]) or None}
     for metric in dict.fromkeys((*leaf.metrics, *leaf.unscored)):
         task = run | {"judges": _judges(leaf, metric)}
         score, reasons = leaf.metrics.get(metric), leaf.unscored.get(metric) or {}

@@ -16,8 +16,8 @@ from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.labels._labelled import read_labelled
 from mrag_eval.report.tables._bordirlines_labels import label_rows
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of
+from mrag_eval.report.tables._row_runs import Nearest, nearest_runs, source_of_runs
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER
 from mrag_eval.scoring import CitationTable, LanguageTable
 
 _PUBLISHED_MODES = ("qlang", "qlang+en", "en_only", "rel_langs")
@@ -36,8 +36,8 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
     }
 
 
-def _row(label: str, cells: Sequence[Cell], *notes: str, differs: Iterable[str] = ()) -> ModeRow:
-    return ModeRow(Row((label,), source_of(differs), tuple(cells)), notes)
+def _row(label: str, cells: Sequence[Cell], *notes: str, runs: Iterable[Nearest]) -> ModeRow:
+    return ModeRow(Row((label,), source_of_runs(runs), tuple(cells)), notes)
 
 
 def _name(lang: str) -> str:
@@ -59,7 +59,6 @@ def _documents(files: Sequence[ResultFile]) -> list[ModeRow]:
     territories: dict[str, set[str]] = defaultdict(set)
     shown: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     counted, lines = nearest_runs(files, place, OF_THE_ANSWER)
-    differs = [change for run in counted.values() for change in run.differs]
     for run in counted.values():
         path = run.file.samples(run.leaf.task)
         for sample in read_samples(path) if path is not None else ():
@@ -75,7 +74,8 @@ def _documents(files: Sequence[ResultFile]) -> list[ModeRow]:
     rows.sort(key=lambda row: (-row[1][0], row[0]))
     rows.append(("Totals", tuple(sum(numbers[i] for _, numbers in rows) for i in range(4))))
     note = f"this run counts the documents shown in: {', '.join(sorted(counted))}"
-    return [_row(label, [Cell(float(n)) for n in numbers], note, *lines, differs=differs) for label, numbers in rows]
+    told = (note, *lines)
+    return [_row(label, [Cell(float(n)) for n in numbers], *told, runs=counted.values()) for label, numbers in rows]
 
 
 def _sizes(pairs: Mapping[tuple[str, str], str]) -> tuple[int, int, int]:
@@ -115,8 +115,8 @@ def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
                 if within:
                     cells = [Cell(statistic(c), n=len(c)) if c else Cell(None, _UNCITED) for c in columns]
                     label = f"{group}-resource, {name} ({model})"
-                    out.append(_row(label, cells, _GROUPED, *lines, differs=run.differs))
-        out += [_row(f"{_name(lang)} ({model})", pair, *lines, differs=run.differs) for lang, pair in rates.items()]
+                    out.append(_row(label, cells, _GROUPED, *lines, runs=[run]))
+        out += [_row(f"{_name(lang)} ({model})", pair, *lines, runs=[run]) for lang, pair in rates.items()]
     return out
 
 
@@ -148,11 +148,10 @@ def _distribution(files: Sequence[ResultFile]) -> list[ModeRow]:
     for model in dict.fromkeys(model for model, _ in found):
         runs = {mode: run for (of, mode), run in found.items() if of == model}
         tables: dict[str, Mapping[str, LanguageCitations]] = {m: _inline(run).by_language for m, run in runs.items()}
-        differs = [change for run in runs.values() for change in run.differs]
         languages = sorted({lang for table in tables.values() for lang in table})
         for lang in sorted(languages, key=lambda code: -max(_pooled(t, code).value or 0 for t in tables.values())):
             cells = [_pooled(tables[mode], lang) if mode in tables else Cell(None, "not run") for mode in _CITING]
-            out.append(_row(f"{_name(lang)} ({model})", cells, *lines, differs=differs))
+            out.append(_row(f"{_name(lang)} ({model})", cells, *lines, runs=runs.values()))
     return out
 
 
@@ -182,7 +181,6 @@ def _retrieved(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figure 5: the languages of the documents retrieved in rel_langs, by language of the question."""
     shown, lines = _searching(files)
     counts = [None if run is None else _by_question(run.leaf.scores.languages) for run in shown]
-    differs = [change for run in shown if run is not None for change in run.differs]
     found = [count for count in counts if count is not None]
     out = []
     for query in dict.fromkeys(("all questions", *sorted({query for count in found for query in count}))):
@@ -190,7 +188,7 @@ def _retrieved(files: Sequence[ResultFile]) -> list[ModeRow]:
         for lang in sorted(documents, key=lambda code: (-documents[code], code)):
             of_query = [None if count is None else count.get(query, Counter()) for count in counts]
             cells = [*(_part(one, lang) for one in of_query), *(_number(one, lang) for one in of_query)]
-            out.append(_row(f"{_name(query)}, {_name(lang)}", cells, *lines, differs=differs))
+            out.append(_row(f"{_name(query)}, {_name(lang)}", cells, *lines, runs=filter(None, shown)))
     return out
 
 
@@ -223,7 +221,6 @@ def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
         for run in shown
         if run is not None
     ]
-    differs = [change for run in shown if run is not None for change in run.differs]
     languages = sorted(
         {lang for table in tables if table for lang in table.preference}, key=lambda x: (x != "overall", x)
     )
@@ -233,7 +230,7 @@ def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
             [*(_ratio(table, lang) for table in tables), *(_normalised(table, lang) for table in tables)],
             *notes,
             *lines,
-            differs=differs,
+            runs=filter(None, shown),
         )
         for lang in languages
     ]

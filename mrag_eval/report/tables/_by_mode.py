@@ -9,11 +9,10 @@ from pathlib import PurePath
 from mrag_eval.core import is_language, language_name
 from mrag_eval.platform import number_of
 from mrag_eval.report._table import Cell, Row, percent_cell
-from mrag_eval.report.files._results import ResultFile
+from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._scores import Score, task_scores
 from mrag_eval.report.tables._requirements import OF_THE_INDEX, retriever_name
 from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
-from mrag_eval.scoring import PanelTable
 
 # What the label of a row says, and what changes nothing of whether passages suffice.
 _IGNORED = (
@@ -55,21 +54,21 @@ def rows_by_mode(columns: Mapping[str, Sequence[str]], metric: str, files: Seque
             own = whole if len(languages) == 1 else parts.get((whole.path, whole.name, lang))
             differs = unlike_shipped(leaves[whole.path, whole.name], _IGNORED)
             found.setdefault(key, {}).setdefault(str(whole.mode), []).insert(0, (whole, own, differs))
-    judges = {key: leaf.scores.sufficiency for key, leaf in leaves.items()}
     wanted = {mode for modes in columns.values() for mode in modes}
-    return [_row(key, columns, runs, judges) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]
+    return [_row(key, columns, runs, leaves) for key, runs in sorted(found.items()) if not wanted.isdisjoint(runs)]
 
 
 def _row(
     key: _Key,
     columns: Mapping[str, Sequence[str]],
     runs: Mapping[str, Sequence[_Found]],
-    judges: Mapping[tuple[str, str], PanelTable | None],
+    leaves: Mapping[tuple[str, str], LeafResult],
 ) -> ModeRow:
     lang, benchmark, k, corpus, search = key
     passages = number_of(int(k), "passage") if k.isdigit() else f"passages: {k}"
     label = f"{language_name(lang) if is_language(lang) else lang} ({benchmark}, {passages} of {corpus}, {search})"
     cells, notes, differs = [], [], []
+    shown: list[LeafResult] = []
     for modes in columns.values():
         mode = next((mode for mode in modes if mode in runs), None)
         if mode is None:
@@ -78,6 +77,7 @@ def _row(
         (whole, part, changed), *others = sorted(runs[mode], key=lambda run: len(run[2]))
         cells.append(_cell(whole, part))
         differs += changed
+        shown.append(leaves[whole.path, whole.name])
         if len(modes) > 1:
             notes.append(f"{whole.name}: mode {mode}")
         left_out = [*others, *(run for other in modes if other != mode for run in runs.get(other, ()))]
@@ -87,13 +87,13 @@ def _row(
         if whole.unscored_reasons and whole.value is not None:
             counts = ", ".join(f"{n} ({reason})" for reason, n in whole.unscored_reasons.items())
             notes.append(f"{whole.name}: {number_of(whole.unscored_rows or 0, 'row')} without {whole.metric}: {counts}")
-        if (panel := judges[whole.path, whole.name]) is not None:
+        if (panel := leaves[whole.path, whole.name].scores.sufficiency) is not None:
             notes.append(f"{whole.name}: judged by {', '.join(panel.models) or 'nobody'}")
             notes += [f"{whole.name}: failed votes: {panel.failed_votes}"] if panel.failed_votes else []
     sizes = {cell.n for cell in cells if cell.value is not None}
     if len(sizes) > 1:
         notes.append(f"{label}: the figures rest on different questions (see n), and do not compare")
-    return ModeRow(Row((label,), source_of(differs), tuple(cells)), tuple(dict.fromkeys(notes)))
+    return ModeRow(Row((label,), source_of(differs, leaves=shown), tuple(cells)), tuple(dict.fromkeys(notes)))
 
 
 def _cell(whole: Score, part: Score | None) -> Cell:

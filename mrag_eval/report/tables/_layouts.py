@@ -118,8 +118,8 @@ def _own_row(table: LayoutTable, layout: Layout, row: OwnRow, own: TableRuns) ->
     shown = [(cell, leaf) for cell, leaves in cells for leaf in leaves]
     source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in shown) else "this run"
     remarks = [f"{row.label}, {line}" for cell, leaf in shown for line in _remarks(cell, leaf, layout)]
-    own_row = Row(_labels(row.name, row.label), source_of(row.differs, source), tuple(cell for cell, _ in cells))
-    return own_row, remarks
+    source = source_of(row.differs, source, [leaf for _, leaf in shown])
+    return Row(_labels(row.name, row.label), source, tuple(cell for cell, _ in cells)), remarks
 
 
 def _not_run(table: LayoutTable, layout: Layout, own: TableRuns, runs: Sequence[TaskRun]) -> list[str]:

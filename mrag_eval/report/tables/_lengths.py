@@ -14,7 +14,7 @@ from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._requirements import chunker_name, edition
-from mrag_eval.report.tables._row_runs import nearest_runs
+from mrag_eval.report.tables._row_runs import nearest_runs, source_of_runs
 from mrag_eval.report.tables._row_settings import OF_A_RUN, source_of
 
 _WIKIPEDIA = "4 (Wikipedia)"
@@ -39,7 +39,7 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
         path = run.file.samples(run.leaf.task)
         if path is not None:
             cells = _cells([*read_samples(path)], run.leaf.task)
-            row = Row((language_name(lang) if is_language(lang) else lang,), source_of(run.differs), cells)
+            row = Row((language_name(lang) if is_language(lang) else lang,), source_of_runs([run]), cells)
             out.setdefault(table, []).append(ModeRow(row, ()))
     measured = [row for found in read_lengths(paths) for row in _passages(found)]
     return out | ({_WIKIPEDIA: measured} if measured else {})

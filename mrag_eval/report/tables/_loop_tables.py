@@ -112,11 +112,11 @@ def cost_table(results: Sequence[Path]) -> Table | None:
     loops, left_out = _loops(results)
     if not loops:
         return None
-    named = zip(loops, _names(loops), strict=True)
-    rows = [
-        Row((loop.model, loop.benchmark, name), source_of(loop.differs), _costs([*loop.tasks.values()]))
-        for loop, name in named
-    ]
+    rows = []
+    for loop, name in zip(loops, _names(loops), strict=True):
+        leaves = [*loop.tasks.values()]
+        source = source_of(loop.differs, leaves=leaves)
+        rows.append(Row((loop.model, loop.benchmark, name), source, _costs(leaves)))
     rows.sort(key=lambda row: (row.labels[1], row.labels[0], row.cells[1].value or 0.0))
     columns = ("accuracy", "calls a question", "tokens a question", "rounds", "without documents")
     notes = ("calls and tokens are those of planner and critic, replies from the cache among them", *left_out)
@@ -184,7 +184,8 @@ def language_table(results: Sequence[Path]) -> Table | None:
             total = sum(parts[part].values())
             none = None if total else "no document was shown" if part == "used" else "no corpus was chosen"
             cells = [Cell(_PERCENT * parts[part].get(c, 0) / total if total else None, none) for c in columns]
-            source = source_of(differs[labels[2]], f"this run, n={total:,}")
+            shown = tasks[labels[0], labels[2]].values()
+            source = source_of(differs[labels[2]], f"this run, n={total:,}", shown)
             rows.append(Row((*labels, name), source, tuple(cells)))
     title = "Languages chosen by the planner, and of the documents shown, in percent (Figure 3)"
     return Table("languages", title, ("benchmark", "source", "loop", "share of"), tuple(columns), tuple(rows), 1)

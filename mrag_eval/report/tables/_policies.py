@@ -17,7 +17,7 @@ from pathlib import Path
 from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown, upper_bound
 from mrag_eval.platform import DataError
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
-from mrag_eval.report.files._results import LeafResult, read_results
+from mrag_eval.report.files._results import LeafResult, outcomes_text, read_results
 from mrag_eval.report.files._scores import Score, scores_of
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.report.tables._requirements import OF_THE_INDEX
@@ -79,7 +79,8 @@ class _Policy:
     @property
     def source(self) -> str:
         """Return its task, how many of the rows were run if not all, and the settings that are not the task's."""
-        return source_of(self.differs, f"{self.leaf.task} [{self.part}]" if self.part else self.leaf.task)
+        came = ", ".join(filter(None, (self.part, outcomes_text([self.leaf]))))
+        return source_of(self.differs, f"{self.leaf.task} [{came}]" if came else self.leaf.task)
 
     @cached_property
     def differs(self) -> list[str]:

@@ -10,8 +10,8 @@ from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._layout_cells import NOT_RUN
-from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
-from mrag_eval.report.tables._row_settings import OF_A_RUN, alike, source_of
+from mrag_eval.report.tables._row_runs import Nearest, nearest_runs, source_of_runs
+from mrag_eval.report.tables._row_settings import OF_A_RUN, alike
 
 # The setting and the language of each column.
 _SETS = [(setting, language) for setting in ("mono", "multi") for language in ("de", "es", "zh", "ar")]
@@ -43,7 +43,7 @@ def type_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, l
     for named in dict.fromkeys(tuple(map(alike, run.differs)) for run in chosen.values()):
         found = {place: run for place, run in chosen.items() if tuple(map(alike, run.differs)) == named}
         counted = {place: _cells(run) for place, run in found.items()}
-        source = source_of(text for run in found.values() for text in run.differs)
+        source = source_of_runs(found.values())
         for name in ("Number", *_TYPES):
             cells = tuple(counted[place][name] if place in counted else Cell(None, NOT_RUN) for place in _SETS)
             rows.append(ModeRow(Row((name,), source, cells), ()))

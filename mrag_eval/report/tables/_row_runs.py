@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mrag_eval.config import differences
-from mrag_eval.report.files._results import LeafResult, ResultFile
+from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text
 from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
 from mrag_eval.report.tables._requirements import model_of, retriever_name
-from mrag_eval.report.tables._row_settings import alike, fit, said
+from mrag_eval.report.tables._row_settings import alike, fit, said, source_of
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -103,7 +103,7 @@ def nearest_runs(
         for leaf in file.leaves.values():
             if (key := key_of(file, leaf)) is not None:
                 found.setdefault(key, []).append(Nearest(file, leaf, fit(leaf, {}, ignoring)))
-    chosen = {key: min(runs, key=lambda run: len(run.differs)) for key, runs in found.items()}
+    chosen = {key: min(runs, key=lambda run: (len(run.differs), len(run.leaf.outcomes))) for key, runs in found.items()}
     lines = [
         f"{run.file.model}, {run.leaf.task}: a run with other settings is left out ({run.file.path.name})"
         for key, runs in found.items()
@@ -111,6 +111,12 @@ def nearest_runs(
         if run.differs != chosen[key].differs
     ]
     return chosen, lines
+
+
+def source_of_runs(runs: Iterable[Nearest]) -> str:
+    """Return what a row made of several runs is from: what came of them, and the settings in which they differ."""
+    listed = list(runs)
+    return source_of((text for run in listed for text in run.differs), leaves=[run.leaf for run in listed])
 
 
 def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:
@@ -127,7 +133,10 @@ def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:
 
 
 def task_runs(files: Sequence[ResultFile], layout: Layout) -> list[TaskRun]:
-    """Return the runs of the layout's tasks, the latest first; ``files`` are in order of their date."""
+    """Return the runs of the layout's tasks, those without outcomes first, then the latest.
+
+    ``files`` are in order of their date.
+    """
     tasks = {slot.task for table in layout.tables for slot in slots(table, layout)}
     found = [(file, leaf) for file in reversed(files) for task, leaf in file.leaves.items() if task in tasks]
     retrievers: dict[str, dict[str, None]] = {}
@@ -135,6 +144,8 @@ def task_runs(files: Sequence[ResultFile], layout: Layout) -> list[TaskRun]:
         known = retrievers.setdefault(file.model, {})
         if (name := retriever_name(leaf.config)) is not None:
             known[name] = None
+    # one of which nothing was cut or lost goes before one that is alike and has less to show
+    found.sort(key=lambda run: len(run[1].outcomes))
     return [TaskRun(file, leaf, _labels(file.model, leaf, layout, retrievers[file.model])) for file, leaf in found]
 
 
@@ -190,8 +201,9 @@ def table_runs(
         elif not later or (table.seeds and all(run.leaf.config.seed != one.config.seed for one in later)):
             later.append(run.leaf)
         else:
-            name = run.file.path.name
-            notes[f"{label}, {run.leaf.task}: an earlier run with the same settings is left out ({name})"] = None
+            name, came = run.file.path.name, outcomes_text([run.leaf])
+            which = f"a run with the same settings, and {came}," if came else "an earlier run with the same settings"
+            notes[f"{label}, {run.leaf.task}: {which} is left out ({name})"] = None
 
     for number, run in enumerate(runs):
         fits = [(slot, fit(run.leaf, slot.stated)) for slot in found if slot.task == run.leaf.task]

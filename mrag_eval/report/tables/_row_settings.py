@@ -9,7 +9,7 @@ from typing import Any
 
 from mrag_eval.config import Differs, Measurement, by_block, harmless, is_named
 from mrag_eval.planning import deviations, shipped
-from mrag_eval.report.files._results import LeafResult
+from mrag_eval.report.files._results import LeafResult, outcomes_text
 from mrag_eval.report.tables._requirements import ANY, REQUIRED, is_met, value_text
 
 # What changes only how the passages found are used.
@@ -85,8 +85,13 @@ def _undeclared(record: Measurement) -> list[Differs]:
     ]
 
 
-def source_of(differs: Iterable[str], source: str = "this run") -> str:
-    """Return what a row of ours is from, with the settings in which its runs differ from the table's."""
+def source_of(differs: Iterable[str], source: str = "this run", leaves: Iterable[LeafResult] = ()) -> str:
+    """Return what a row of ours is from, with the settings in which its runs differ from the table's.
+
+    What came of the runs of ``leaves`` replaces "this run".
+    """
+    came = outcomes_text(leaves)
+    source = source.replace("this run", f"run with {came}", 1) if came else source
     said: dict[str, dict[str, None]] = {}
     for text in differs:
         said.setdefault(alike(text), {})[text] = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.platform import DataError, Wait, reading_back, uncollected
-from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
+from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text, read_results
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
@@ -91,6 +91,8 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
     asked = ReplyCounts()
     for task, leaf in wait.over(file.leaves.items()):
         findings += task_settings(leaf, tasks_folder)
+        if came := outcomes_text([leaf]):
+            findings.append(Finding(task, "note", f"{came}: its label says so in place of 'this run'"))
         path = file.samples(task, judged=False)
         if path is None:
             asked.whole = False
