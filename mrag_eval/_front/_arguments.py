@@ -67,8 +67,10 @@ def known_names(tasks: str | Sequence[str], manager: TaskManager) -> list[str]:
 def folder_for(output: str | Path | None) -> Path:
     """Return the folder to write to, created if it is missing. Raises ConfigError for the path of a file."""
     folder = Path(mkdtemp(prefix="mrag_eval_") if output is None else output).expanduser()
-    if folder.suffix == ".json" or (folder.exists() and not folder.is_dir()):
+    if folder.exists() and not folder.is_dir():
         raise ConfigError(f"output={folder} is a file", "name a folder")
+    if folder.suffix == ".json":
+        raise ConfigError(f"output={folder}: .json is the ending of a file", "name a folder")
     check_output(folder, "output")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -40,16 +40,17 @@ def plan(
 ) -> None:
     """Show what a run of these tasks needs: data, corpora, models, keys and disk, and its calls, tokens and cost.
 
-    For everything that is missing, one command or line that provides it is printed. Nothing is downloaded, loaded or
-    asked, except by --pilot. The exit code is 1 if something is missing without which the tasks do not run.
+    For everything that is missing, one command or line that provides it is printed. Rows that lie on this machine are
+    read, and a system of yours is imported; no model is loaded, and nothing is downloaded or asked, except by --pilot.
+    The exit code is 1 if something is missing without which the tasks do not run.
     """
     from mrag_eval.cli._flags import check_flags
     from mrag_eval.cli._plan_text import plan_text
     from mrag_eval.cli._task_files import expanded
     from mrag_eval.config import RAG, ModelSpec, listed_in, unknown_name
-    from mrag_eval.models import behind_api, register_model_types, system_arguments, task_settings
+    from mrag_eval.models import behind_api, rag_system, register_model_types, system_arguments, task_settings
     from mrag_eval.planning import leaves_of, plan_for
-    from mrag_eval.platform import ConfigError, tasks_folder
+    from mrag_eval.platform import ConfigError, MragError, tasks_folder
 
     if context.args and (pilot is None or not pilot.isdecimal()):
         raise typer.BadParameter(f"{context.args[0]}: unknown; options of a run go with --pilot N")
@@ -73,8 +74,14 @@ def plan(
     if pilot is not None:
         leaves = leaves_of(names, known, settings, limit)
         measured = _measured(context, pilot, leaves, model, model_args or (), metadata or (), include_path)
-    asked = None if model is None else (model, arguments)
-    found = plan_for(names, known, settings, limit=limit, model=asked, pilot=measured)
+    asked, faults = None if model is None else (model, arguments), None
+    if model == RAG:
+        faults = []
+        try:
+            rag_system(arguments)
+        except MragError as fault:
+            faults.append(fault)
+    found = plan_for(names, known, settings, limit=limit, model=asked, faults=faults, pilot=measured, built=False)
     typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if as_json else plan_text(found))
     if found.missing:
         raise typer.Exit(1)

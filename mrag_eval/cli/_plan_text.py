@@ -11,7 +11,7 @@ from mrag_eval.platform import number_of
 if TYPE_CHECKING:
     from mrag_eval.planning import Cost, Need, Plan
 
-_TOPICS = ("data", "corpora", "models")
+_TOPICS = ("tasks", "data", "corpora", "models")
 
 
 def plan_text(plan: Plan) -> str:
@@ -27,7 +27,7 @@ def plan_text(plan: Plan) -> str:
 
 def _head(plan: Plan) -> str:
     tasks = number_of(len(plan.tasks), "task")
-    rows = "rows not known" if plan.rows is None else f"~{plan.rows:,} rows"
+    rows = "rows not known" if plan.rows is None else f"{'' if plan.read else '~'}{plan.rows:,} rows"
     return f"{', '.join(plan.asked)}: {tasks}, {rows}"
 
 
@@ -53,18 +53,22 @@ def _estimate(plan: Plan) -> Iterator[str]:
         yield f"  ~{_money(sum(known))} in all{rest}"
     if plan.hours is not None:
         yield f"  ~{plan.hours:,.1f} hours, at the pace of the pilot"
-    elif any(cost.basis == "at most" for cost in models):
-        yield "  the loop may end early: --pilot 20 estimates from 20 rows of each task, hours too"
+        return
+    ranges = {cost.role for cost in models if cost.basis == "at most"}
+    whys = {"planner": "the loop may end early", "judge": "judges are asked once about equal replies"}
+    if why := " and ".join(said for role, said in whys.items() if role in ranges):
+        yield f"  {why}: --pilot 20 estimates from 20 rows of each task, hours too"
 
 
 def _cost(cost: Cost) -> Sequence[str]:
-    most = {"at most": "at most ", "pilot": "~"}.get(cost.basis, "")
     if not cost.of_model:
-        return cost.role, cost.model, f"{most}{cost.calls:,} calls", "", "", ""
+        least, most = cost.hours or (0.0, 0.0)
+        took = f"~{least:,.1f} to {most:,.1f} hours, by machine" if most >= 0.05 else ""
+        return cost.role, cost.model, cost.counted, f"~{_tokens(cost.tokens_in)} tokens" if took else "", took, ""
     return (
         cost.role,
         cost.model,
-        f"{most}{cost.calls:,} calls",
+        cost.counted,
         f"~{_tokens(cost.tokens_in)} tokens in",
         f"~{_tokens(cost.tokens_out)} out",
         "" if cost.money is None else f"~{_money(cost.money)}",

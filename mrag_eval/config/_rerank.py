@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -134,6 +134,15 @@ class ListwiseRerank(_Rerank):
 
 
 Rerank = Annotated[CrossEncoderRerank | BgeM3Rerank | ApiRerank | ListwiseRerank, Field(discriminator="kind")]
+
+
+def named_reranker(name: str) -> dict[str, Any]:
+    """Return the block of a reranker named in one word: a cross-encoder, or ``cohere:MODEL@URL`` as embedders are."""
+    shape, _, rest = name.partition(":")
+    model, _, url = rest.partition("@")
+    if shape not in get_args(ApiRerank.model_fields["shape"].annotation):
+        return {"model": name}
+    return {"kind": "api", "shape": shape, "url": url, **({"model": model} if model else {})}
 
 
 def reranker_name(block: Mapping[str, Any]) -> str:

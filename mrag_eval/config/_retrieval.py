@@ -16,7 +16,7 @@ from mrag_eval.config._block import Block, Device, KeyRule, Languages, Names
 from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown, unlisted
 from mrag_eval.config._query_vectors import GivenVectors
-from mrag_eval.config._rerank import Rerank
+from mrag_eval.config._rerank import Rerank, named_reranker
 from mrag_eval.config._retriever import Retriever
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.core import normalize_language
@@ -192,7 +192,7 @@ class Retrieval(Block):
     @field_validator("rerank", mode="before")
     @classmethod
     def _cross_encoder_by_default(cls, value: Any) -> Any:
-        block = {"model": value} if isinstance(value, str) else value
+        block = named_reranker(value) if isinstance(value, str) else value
         return {"kind": "cross-encoder", **block} if isinstance(block, Mapping) else block
 
     @field_validator("run_folder", mode="before")

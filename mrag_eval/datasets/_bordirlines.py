@@ -81,7 +81,8 @@ class BordirlinesBlock(DataBlock):
     a document that supports one claimant by one that supports another, and keeps the questions for which that is
     possible.
     ``persona`` is the person who asks or answers; the asker of ``nationalist`` and ``demographic`` belongs to the
-    claimant that speaks the question's language. ``languages`` and ``territories`` select questions.
+    claimant that speaks the question's language, the first in the file's order if several do. ``languages`` and
+    ``territories`` select questions.
     ``resource_groups`` is a JSON file of groups of languages, ``{name: [codes]}``, to break scores down by (default:
     :data:`mrag_eval.core.RESOURCE_GROUPS`, the classes of Joshi et al., 2020: high is 4 and 5, mid is 3, low is 0 to
     2).

@@ -26,10 +26,10 @@ from typing import Any
 
 from mrag_eval.config import AbsolutePath
 from mrag_eval.core import GivenPassage, Passage, RagDoc, check_id, normalize_language, same_language, titled
-from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, option_facts
+from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
-from mrag_eval.datasets._files import iter_jsonl, read_bytes, require_columns, require_path, require_text, sha256_file
+from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, refuse_absent
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
@@ -45,8 +45,6 @@ BENCHMARK = Declaration(
     needs=("files",),
     own={},
 )
-# Bytes of the largest file whose lines are counted beforehand.
-_COUNTED = 64 << 20
 # The keys of a question that are not kept as they are.
 QUESTION_KEYS = {
     "id",
@@ -298,12 +296,4 @@ def _gold(value: Any, choices: tuple[str, ...], where: str) -> int:
     )
 
 
-def expected(block: JsonlBlock) -> Expected:
-    """Return the number of lines of the file, if it is there, of moderate size, and used as a whole."""
-    path = block.path
-    if path is None or block.language is not None or not path.is_file() or path.stat().st_size > _COUNTED:
-        return Expected()
-    return Expected(sum(1 for line in read_bytes(path).split(b"\n") if line.strip()))
-
-
-LOADER = LoaderSpec(BENCHMARK, JsonlBlock, load, versions=True, expected=expected)
+LOADER = LoaderSpec(BENCHMARK, JsonlBlock, load, versions=True)

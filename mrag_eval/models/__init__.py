@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         named_spec,
         type_fault,
     )
-    from mrag_eval.models._systems import RagSystem, system_arguments, task_settings
+    from mrag_eval.models._systems import RagSystem, rag_system, system_arguments, task_settings
     from mrag_eval.models._verdicts import Verdict, parse_verdict_json, parse_verdict_tag
     from mrag_eval.models.grounding._checker import Asked, Checker
     from mrag_eval.models.grounding._load import load_checker
@@ -101,6 +101,7 @@ __all__ = [
     "parse_tag",
     "parse_verdict_json",
     "parse_verdict_tag",
+    "rag_system",
     "register_model_types",
     "remedy",
     "replies_file",

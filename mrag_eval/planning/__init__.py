@@ -13,6 +13,6 @@ if TYPE_CHECKING:
     from mrag_eval.planning._plan import plan_for, worth_a_pilot
     from mrag_eval.planning._shipped import deviations, shipped
     from mrag_eval.planning._stock_run import check_stock_run
-    from mrag_eval.planning._tasks import PlannedTask, leaves_of
+    from mrag_eval.planning._tasks import PlannedTask, leaves_of, prompt_for_system
 else:
     __getattr__, __dir__ = lazy_door(__name__)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.datasets import DataSource, Declaration, GitHubFiles, HubDataset, PackagedFiles
+from mrag_eval.datasets import DataSource, Declaration, GitHubFiles, HubDataset
 from mrag_eval.planning._need import Need
-from mrag_eval.planning._tasks import PlannedTask
+from mrag_eval.planning._tasks import PlannedTask, fetched_sources, given_copies
 from mrag_eval.platform import cache_dir
 
 _OFFLINE = ("1", "true", "yes", "on")
@@ -56,20 +56,12 @@ def in_hub_cache(kind: str, name: str) -> bool:
 
 
 def _of_leaf(leaf: PlannedTask, *, several: bool) -> list[Need]:
-    """Return the data of one task; the second source with one setting is only a way out if the first one fails."""
-    own = [key for key in ("path", "corpus") if isinstance(getattr(leaf.data, key, None), Path)]
-    needs = [_copy(leaf, f"data.{key}") for key in own]
+    """Return the data of one task."""
     if not leaf.declaration.sources and leaf.data.path is None:
         line = "data: {path: questions.jsonl}   in the file of the task"
         return [Need("data", f"{leaf.declaration.title}: data.path names no file", False, line, needed=True)]
-    done = {*(f"data.{key}" for key in own), *leaf.expected.unread}
-    for source in leaf.declaration.sources:
-        if source.setting in done or isinstance(source, PackagedFiles):
-            continue
-        done.add(source.setting)
-        given = isinstance(getattr(leaf.data, source.setting.removeprefix("data."), None), Path)
-        needs.append(_copy(leaf, source.setting) if given else source_need(leaf.declaration, source, several=several))
-    return needs
+    needs = [_copy(leaf, key) for key in given_copies(leaf)]
+    return needs + [source_need(leaf.declaration, one, several=several) for one in fetched_sources(leaf)]
 
 
 def _copy(leaf: PlannedTask, setting: str) -> Need:

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
-from mrag_eval.config import DEFAULT_NLLB, EVALUATED, TRANSLATED, ListwiseRerank, ModelSpec, judged_metrics, load_config
+from mrag_eval.config import (
+    AGENT_DECODING,
+    DEFAULT_NLLB,
+    EVALUATED,
+    TRANSLATED,
+    ListwiseRerank,
+    ModelSpec,
+    judged_metrics,
+    load_config,
+)
 from mrag_eval.judging import named_judges
 from mrag_eval.models import key_variable, named_spec, type_fault
 from mrag_eval.planning._corpora import searches_itself
@@ -16,6 +25,7 @@ from mrag_eval.planning._encoders import local, reranker_need
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.platform import OTHER_FILES, MragError
+from mrag_eval.prompts import budget_for
 
 PLANNER_LINE = "in mrag.yaml:  planner: evaluated   # or the name of a model under models: docs/ir_modes.md"
 _EVALUATED_LINE = "--metadata agent.planner=evaluated   (the evaluated model plans for itself)"
@@ -218,6 +228,28 @@ def evaluated_needs(
     # a header may hold the key, and other arguments name other files with the weights
     elsewhere = faults is not None or bool({"header", *OTHER_FILES} & {*arguments})
     yield model_need("evaluated model", "", evaluated_spec(model, arguments), looked_at=elsewhere)
+
+
+def room_needs(leaves: Sequence[PlannedTask], model: str, arguments: Mapping[str, Any]) -> Iterator[Need]:
+    """Yield a need where the context of a model that is loaded here leaves no room for a prompt beside the replies."""
+    if not model.startswith(("hf", "huggingface", "vllm")):
+        return
+    for leaf in leaves:
+        asked = {name for role in (agents_of(leaf) or {}).values() if role.spec is None for name in [role.name]}
+        lengths = {"--gen_kwargs max_gen_toks": leaf.longest_reply} if leaf.longest_reply else {}
+        if asked:
+            lengths["agent.generation.max_tokens"] = (
+                leaf.blocks.agent.generation.max_tokens or AGENT_DECODING["max_tokens"]
+            )
+        for key, length in lengths.items():
+            room = budget_for(None, None, arguments, {"max_tokens": length}).limit
+            if room is not None and room <= 0:
+                context = room + length
+                what = (
+                    f"{key}={length} leaves no room for a prompt: the evaluated model's context has {context:,} tokens"
+                )
+                fix = f"{'' if key.startswith('--') else '--metadata '}{key}={min(2048, context // 4)}"
+                yield Need("models", what, False, fix, True, tasks=(leaf.name,))
 
 
 def evaluated_spec(model: str, arguments: Mapping[str, Any]) -> ModelSpec:

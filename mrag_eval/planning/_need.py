@@ -8,8 +8,13 @@ from typing import Any
 
 from mrag_eval.platform import MragError
 
-# The role of a retriever of the user's.
-RETRIEVER = "retriever"
+# Roles in which no model is called: a retriever of the user's, passages to embed, pairs to rerank.
+RETRIEVER, EMBEDDER, PAIRS = "retriever", "embedding", "reranking"
+
+
+# The topic of what a run refuses a task for as it builds it.
+ROWS = "tasks"
+_UNIT = {RETRIEVER: "calls", EMBEDDER: "passages", PAIRS: "pairs"}
 
 
 class MissingError(MragError):
@@ -50,8 +55,9 @@ class Need:
 class Cost:
     """The calls of one model in one role, and their tokens.
 
-    ``basis`` says what the numbers are: ``exact`` (as many calls as rows), ``at most`` (a bound on calls), or
-    ``pilot`` (scaled from rows that ran). Tokens are approximate in any case. ``money`` is None without a price.
+    ``basis`` says what the numbers are: ``exact``, ``at most`` (between ``least`` and ``calls``), or ``pilot`` (scaled
+    from rows that ran). Tokens are approximate in any case. ``money`` is None without a price. ``hours`` are the fewest
+    and the most of what runs on this machine: on a GPU, and on a core.
     """
 
     role: str
@@ -61,19 +67,27 @@ class Cost:
     tokens_out: int
     basis: str = "exact"
     money: float | None = None
+    least: int = 0
+    hours: tuple[float, float] | None = None
 
     @property
     def of_model(self) -> bool:
-        """Return whether a model is called, and not a retriever of the user's."""
-        return self.role != RETRIEVER
+        """Return whether a model is called, rather than a retriever of the user's, an embedder or a reranker here."""
+        return self.role not in _UNIT
+
+    @property
+    def counted(self) -> str:
+        """Return the count with its unit: ``200 to 300 calls``."""
+        return f"{_range(self.least, self.calls, self.basis)} {_UNIT.get(self.role, 'calls')}"
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything that tasks need, and what they cost.
 
-    ``rows`` is None if their number is unknown for some tasks, which are ``uncounted``. ``hours`` are known from a
-    pilot alone. ``free`` are the gigabytes left on the disk of ``folder``, which holds the cache.
+    ``rows`` is None if their number is unknown for some tasks, which are ``uncounted``; ``read`` says that all of them
+    were counted where they lie. ``hours`` are known from a pilot alone. ``free`` are the gigabytes left on the disk of
+    ``folder``, which holds the cache.
     """
 
     asked: tuple[str, ...]
@@ -85,6 +99,7 @@ class Plan:
     hours: float | None = None
     free: float = 0.0
     folder: str = ""
+    read: bool = False
 
     @property
     def missing(self) -> list[Need]:
@@ -98,17 +113,18 @@ class Plan:
     @property
     def line(self) -> str:
         """Return one line on the calls to models other than the evaluated one; empty if there are none."""
-        others = [cost for cost in self.costs if cost.role != "evaluated"]
+        others = [cost for cost in self.costs if cost.role not in ("evaluated", EMBEDDER, PAIRS)]
         if not others:
             return ""
-        most = "at most " if any(cost.basis == "at most" for cost in others) else ""
-        calls, tokens = sum(cost.calls for cost in others), sum(cost.tokens_in + cost.tokens_out for cost in others)
+        least, most = sum(cost.least for cost in others), sum(cost.calls for cost in others)
+        tokens = sum(cost.tokens_in + cost.tokens_out for cost in others)
         roles = ", ".join(dict.fromkeys(f"{cost.role} {cost.model}" for cost in others))
-        return f"{most}{calls:,} calls, ~{tokens:,} tokens, to {roles}"
+        return f"{_range(least, most)} calls, ~{tokens:,} tokens, to {roles}"
 
     def check(self) -> None:
         """Raise MissingError that lists everything that is missing, each with what provides it."""
-        missing = self.missing
+        # a task that cannot be built says so itself, next
+        missing = [need for need in self.missing if need.topic != ROWS]
         if not missing:
             return
         if len(missing) == 1:
@@ -119,6 +135,14 @@ class Plan:
             message, lines = f"{len(missing)} things are missing for {_few(self.asked)}", _lines(missing)
             lines.append(f"mrag-eval plan --tasks {','.join(self.asked)}   shows optional ones too, and the costs")
         raise MissingError(message, "\n    ".join(lines))
+
+
+def _range(least: int, most: int, basis: str = "") -> str:
+    if basis == "pilot":
+        return f"~{most:,}"
+    if least == most:
+        return f"{most:,}"
+    return f"{least:,} to {most:,}" if least else f"at most {most:,}"
 
 
 def _lines(missing: Iterable[Need]) -> list[str]:

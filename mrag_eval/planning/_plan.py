@@ -11,8 +11,8 @@ from mrag_eval.config import Listed, ModelSpec
 from mrag_eval.planning._corpora import corpus_needs
 from mrag_eval.planning._data import data_needs
 from mrag_eval.planning._estimate import Pilot, costs_of
-from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spec, judges_of, model_needs
-from mrag_eval.planning._need import Need, Plan
+from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spec, judges_of, model_needs, room_needs
+from mrag_eval.planning._need import ROWS, Need, Plan
 from mrag_eval.planning._tasks import PlannedTask, leaves_of
 from mrag_eval.platform import MragError, cache_dir
 
@@ -27,8 +27,9 @@ def plan_for(
     faults: Sequence[MragError] | None = None,
     judged: bool = True,
     pilot: Pilot | None = None,
+    built: bool = True,
 ) -> Plan:
-    """Return the plan of a run of these tasks; nothing is loaded, downloaded or asked for it.
+    """Return the plan of a run of these tasks: no model is loaded, nothing is downloaded or asked for it.
 
     Args:
         asked, known: as :class:`mrag_eval.config.RunTasks` takes them.
@@ -38,6 +39,8 @@ def plan_for(
         faults: what this model lacks; None if nobody looked, and it is told from type and arguments.
         judged: whether replies are judged; a retrieval ahead of a run judges nothing.
         pilot: what rows of the tasks took.
+        built: whether the tasks are built by whoever asks, and refused as they are; else the plan looks for what they
+            are refused for.
 
     Raises ConfigError for an invalid block or config file.
     """
@@ -46,7 +49,15 @@ def plan_for(
     spec: ModelSpec | None = None
     if model is not None and leaves:
         spec = evaluated_spec(*model)
-        needs += evaluated_needs(*model, faults)
+        needs += [*evaluated_needs(*model, faults), *room_needs(leaves, *model)]
+    if not built:
+        lacking = {name for need in needs if need.blocks for name in need.tasks}
+        refused = ((leaf.name, leaf.fault if leaf.name in lacking else leaf.refusal()) for leaf in leaves)
+        needs += [
+            Need(ROWS, fault.message, False, fault.next_step or "correct it", True, tasks=(name,))
+            for name, fault in refused
+            if fault is not None
+        ]
     uncounted = [leaf.name for leaf in leaves if leaf.rows is None]
     rows = None if uncounted else sum(leaf.rows or 0 for leaf in leaves)
     folder = next(place for place in (cache_dir(), *cache_dir().parents) if place.exists())
@@ -60,6 +71,7 @@ def plan_for(
         uncounted=tuple(uncounted),
         free=shutil.disk_usage(folder).free / 1e9,
         folder=str(folder),
+        read=all(leaf.docs is not None for leaf in leaves),
     )
 
 

@@ -1,19 +1,35 @@
-"""The tasks of a plan: their blocks and their rows, from their files alone."""
+"""The tasks of a plan: their blocks, and their rows, which are read if they lie on this machine."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import Listed, RunTasks, TaskBlocks, split_config
-from mrag_eval.datasets import LOADERS, DataBlock, Declaration, Expected, data_of_config, validate_data
-from mrag_eval.platform import limited, naming
+from mrag_eval.config import RAG, Listed, Prompt, RunTasks, TaskBlocks, split_config
+from mrag_eval.core import Passage, RagDoc
+from mrag_eval.datasets import (
+    LOADERS,
+    DataBlock,
+    DataSource,
+    Declaration,
+    Expected,
+    PackagedFiles,
+    data_of_config,
+    validate_data,
+)
+from mrag_eval.platform import ConfigError, MragError, limited, naming
+from mrag_eval.prompts import load_template
+from mrag_eval.retrieval import Source, TaskRows, served
 from mrag_eval.scoring import METRIC_NAMES
 
 # The harness's own default for the length of a reply.
 _LONGEST_REPLY = 256
+# Forms of answers that a prompt has to show options for.
+_OF_OPTIONS = ("choice", "citation")
+_WORKS = "name tasks that ask for answers as texts (xquad_rag, mkqa_norag_<language>, blend_saq_norag ...)"
 
 
 @dataclass(frozen=True)
@@ -21,7 +37,9 @@ class PlannedTask:
     """One task: its validated blocks, its benchmark, and how many of its rows run.
 
     ``rows`` is None where the number is unknown. ``longest_reply`` bounds the reply of the evaluated model in tokens;
-    it is 0 if likelihoods are compared.
+    it is 0 if likelihoods are compared. ``docs`` are the rows that run, ``corpus`` the passages that come with them and
+    ``source`` what finds their passages; None where the rows do not lie on this machine. ``fault`` is what a run
+    refuses the task for.
     """
 
     name: str
@@ -31,6 +49,27 @@ class PlannedTask:
     expected: Expected
     rows: int | None
     longest_reply: int
+    docs: Sequence[RagDoc] | None = field(default=None, repr=False)
+    corpus: Sequence[Passage] = field(default=(), repr=False)
+    source: Source | None = field(default=None, repr=False)
+    fault: MragError | None = None
+
+    def refusal(self) -> MragError | None:
+        """Return what a run refuses this task for as it builds it: its rows, its prompt, or its retrieval."""
+        if self.fault is not None or self.docs is None:
+            return self.fault
+        try:
+            prompt = self.blocks.prompt
+            template = load_template(prompt.template, prompt.system, name_language=prompt.name_language)
+            rows = TaskRows(self.blocks, self.name)
+            template.check_languages(dict.fromkeys(doc.query_lang for doc in rows.docs.values()))
+            if rows.evaluated is None:
+                rows.check()
+            for row in rows.examples():
+                template.render(row, row["passages"])
+        except MragError as error:
+            return error
+        return None
 
 
 def leaves_of(
@@ -67,7 +106,63 @@ def _leaf(
     expected = Expected() if loader.expected is None else loader.expected(data)
     whole = expected.rows
     rows = limited(None if whole is None else math.ceil(whole * (data.share or 1)), limit)
-    return PlannedTask(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
+    leaf = PlannedTask(name, blocks, data, loader.declaration, expected, rows, _longest_reply(config))
+    try:
+        if blocks.retrieval.preset.asks_system:
+            blocks = replace(blocks, prompt=prompt_for_system(blocks, config.get("output_type")))
+            leaf = replace(leaf, blocks=blocks)
+        if not _lies_here(leaf):
+            return leaf
+        benchmark, source, selection = served(blocks)
+    except MragError as error:
+        return replace(leaf, fault=error)
+    docs = selection.docs[: limited(len(selection.docs), limit)]
+    return replace(leaf, rows=len(docs), docs=docs, corpus=benchmark.corpus or (), source=source)
+
+
+def given_copies(leaf: PlannedTask) -> list[str]:
+    """Return the settings that name local copies of the data that a task reads."""
+    known = dict.fromkeys(("data.path", "data.corpus", *(source.setting for source in leaf.declaration.sources)))
+    own = [key for key in known if isinstance(getattr(leaf.data, key.removeprefix("data."), None), Path)]
+    return [key for key in own if key in ("data.path", "data.corpus") or key not in leaf.expected.unread]
+
+
+def fetched_sources(leaf: PlannedTask) -> Iterator[DataSource]:
+    """Yield the sources that a task reads and has no local copy of.
+
+    The second source with one setting is only a way out if the first one fails.
+    """
+    done = {*given_copies(leaf), *leaf.expected.unread}
+    for source in leaf.declaration.sources:
+        if source.setting not in done and not isinstance(source, PackagedFiles):
+            done.add(source.setting)
+            yield source
+
+
+def _lies_here(leaf: PlannedTask) -> bool:
+    """Return whether all data of a task are files of the package, or local copies that exist."""
+    copies = [getattr(leaf.data, key.removeprefix("data.")) for key in given_copies(leaf)]
+    known = bool(leaf.declaration.sources or copies)
+    return known and all(path.exists() for path in copies) and next(fetched_sources(leaf), None) is None
+
+
+def prompt_for_system(blocks: TaskBlocks, output_type: str | None) -> Prompt:
+    """Return the prompt block of a task of which a system is asked the question alone.
+
+    A template that the user named for the run stays. Raises ConfigError for a task that compares likelihoods, and for
+    one whose prompt shows options.
+    """
+    prompt = blocks.prompt
+    if output_type == "multiple_choice":
+        raise ConfigError(f"--model {RAG}: it compares likelihoods of options, which a system does not tell", _WORKS)
+    if "template" in (blocks.overrides.get("prompt") or {}):
+        return prompt
+    if (prompt.answer or load_template(prompt.template).answer_format) in _OF_OPTIONS:
+        raise ConfigError(
+            f"--model {RAG}: it asks for a choice, and a system is asked the question without the options",
+            f"{_WORKS}, or put the options into the question: --metadata prompt.template=multiple_choice",
+        )
+    return Prompt(template="question", answer="plain")
 
 
 def _longest_reply(config: Mapping[str, Any]) -> int:

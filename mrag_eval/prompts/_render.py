@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from jinja2 import meta
+from jinja2 import meta, nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -113,7 +113,13 @@ class PromptTemplate:
             )
         try:
             env = _environment()
-            self._template, tree = env.from_string(source), env.parse(source)
+            tree = env.parse(source)
+            other = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)
+            if other is not None:
+                # the recorded hash is that of this text
+                told = "it reads another file; write that text here, as a prompt is one file"
+                raise jinja2.TemplateSyntaxError(told, other.lineno)
+            self._template = env.from_string(source)
             self.variables = meta.find_undeclared_variables(tree) - env.globals.keys()
             fence = Fence((*template_texts(tree), *_texts_of(system), _READ.get(role, "")))
         except jinja2.TemplateSyntaxError as err:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
     from mrag_eval.retrieval._pipeline import retrieve
     from mrag_eval.retrieval._repeated import Repeated, indexed_passages, repeated
-    from mrag_eval.retrieval._rows import FIRST, TaskRows, logged_row
+    from mrag_eval.retrieval._rows import FIRST, TaskRows, logged_row, served
     from mrag_eval.retrieval._starter_plan import PlannedEdition, plan_starter
     from mrag_eval.retrieval._starters import build_starter
     from mrag_eval.retrieval.agents._seats import EXAMPLE
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrieval.saved._folder import RunFolder
     from mrag_eval.retrieval.saved._push import Push, push_folder
     from mrag_eval.retrieval.saved._terms import check_terms, repeats_questions
-    from mrag_eval.retrieval.sources import Relevant
+    from mrag_eval.retrieval.sources import Relevant, Source
     from mrag_eval.retrieval.sources._run_file import read_run
 else:
     __getattr__, __dir__ = lazy_door(__name__)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mrag_eval import models
 from mrag_eval.config import TRANSLATED, TaskBlocks, relevance_measures
 from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, ranking_dict
-from mrag_eval.datasets import load_benchmark, with_absent
+from mrag_eval.datasets import Benchmark, load_benchmark, with_absent
 from mrag_eval.platform import DataError, number_of, present_device
 from mrag_eval.retrieval._pipeline import as_shown, translator_for
+from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval._withheld import check_withholding
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
@@ -38,6 +39,23 @@ _STAND_IN = {"title": "title", "text": "text", "date": "2026-01-01"}
 FIRST: ContextVar[RunFolder | None] = ContextVar("rows retrieved first", default=None)
 
 
+def served(blocks: TaskBlocks) -> tuple[Benchmark, Source, Selection]:
+    """Return the benchmark of a task, the source of its passages, and the rows that this source serves.
+
+    Nothing is searched for it. Raises ConfigError and DataError for an invalid block or file, and if no row is left.
+    """
+    benchmark = load_benchmark(blocks.data)
+    source = source_for(blocks.retrieval, benchmark, blocks.agent)
+    selection = source.select(benchmark.docs)
+    if not selection.docs:
+        raise DataError(
+            f"no rows left to run ({len(benchmark.docs)} loaded, {selection.without_documents} without published "
+            f"documents, {len(selection.skipped)} skipped by mode '{blocks.retrieval.mode}')",
+            "check the 'data' block (language, category, split), or choose another retrieval.mode",
+        )
+    return benchmark, source, selection
+
+
 class TaskRows:
     """A benchmark's rows under a task's blocks, and their passages.
 
@@ -56,16 +74,8 @@ class TaskRows:
         folder = retrieval.run_folder if retrieval.retrieves else None
         if retrieval.searches and folder is None:
             present_device(retrieval.device)
-        self.benchmark = load_benchmark(blocks.data)
-        self._source: Source = source_for(retrieval, self.benchmark, blocks.agent)
-        selection = self._source.select(self.benchmark.docs)
+        self.benchmark, self._source, selection = served(blocks)
         self.skipped, self.without, self._why_skipped = selection.skipped, selection.without_documents, selection.why
-        if not selection.docs:
-            raise DataError(
-                f"no rows left to run ({len(self.benchmark.docs)} loaded, {self.without} without published documents, "
-                f"{len(self.skipped)} skipped by mode '{retrieval.mode}')",
-                "check the 'data' block (language, category, split), or choose another retrieval.mode",
-            )
         self.docs = {doc.id: doc for doc in selection.docs}
         # rows in a run folder need neither corpus nor models, but those available on this machine are compared
         needed = ["translator"] if self._translates_answers() else []

@@ -29,7 +29,7 @@ from mrag_eval.datasets import Benchmark, data_of_config
 from mrag_eval.harness import HarnessTask, RowResult, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
 from mrag_eval.models import answering
-from mrag_eval.planning import check_stock_run, unsupported
+from mrag_eval.planning import check_stock_run, prompt_for_system, unsupported
 from mrag_eval.platform import (
     ConfigError,
     DataError,
@@ -84,7 +84,7 @@ from mrag_eval.scoring import (
     value_names,
 )
 from mrag_eval.task._measured import completed, measured
-from mrag_eval.task._system import check_asked, prompt_for_system
+from mrag_eval.task._system import check_asked
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

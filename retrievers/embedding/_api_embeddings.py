@@ -71,6 +71,8 @@ class ApiEmbedder:
         fed = feeding(spec, {}, None)
         self.query_prefix, self.passage_prefix, self.normalize = fed.query_prefix, fed.passage_prefix, fed.normalize
         self.query_task, self.passage_task = fed.query_task, fed.passage_task
+        # the shortest and the longest vector so far
+        self._norms = float("inf"), 0.0
         if spec.kind == "openai":
             self._warn_of_modes(base)
         # the same name may be another model at another address
@@ -92,6 +94,17 @@ class ApiEmbedder:
                 "embedder %s: OpenAI's protocol cannot choose the adapters %s and %s; the server's default is used",
                 self.name, self.query_task, self.passage_task,
             )  # fmt: skip
+
+    def _warn_of_lengths(self, norms: Vectors) -> None:
+        """Log one line if vectors differ in length by more than 1 %: a longer one is nearer to every query."""
+        least, most = min(self._norms[0], float(norms.min())), max(self._norms[1], float(norms.max()))
+        if most > 1.01 * least and not self._norms[1] > 1.01 * self._norms[0]:
+            log.warning(
+                "embedder %s: its vectors have lengths of %.3g to %.3g, which change rankings and merges of languages; "
+                "if the model ranks by cosine, set normalize: true in its specification (false: as they are)",
+                self.name, least, most,
+            )  # fmt: skip
+        self._norms = least, most
 
     @cached_property
     def dim(self) -> int:
@@ -150,9 +163,11 @@ class ApiEmbedder:
                     failed(number, FailedBatch(response.error or "", self._fault(response)))
                 continue
             vectors = response.answer
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             if self.normalize:
-                norms = np.linalg.norm(vectors, axis=1, keepdims=True)
                 vectors /= np.where((norms > 0) & np.isfinite(norms), norms, 1.0)
+            elif self._spec.normalize is None:
+                self._warn_of_lengths(norms)
             yield number, vectors
         if first is not None and failed is None:
             raise self._fault(first)

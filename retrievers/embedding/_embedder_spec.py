@@ -103,6 +103,8 @@ def parse_spec(spec: str | Mapping[str, Any] | EmbedderSpec) -> EmbedderSpec:
                 f"embedder: {spec} is not JSON ({error})", """e.g. '{"model": "BAAI/bge-m3"}'"""
             ) from None
     fields: dict[str, Any] = dict(spec) if isinstance(spec, Mapping) else {"model": spec}
+    if "url" in fields:  # as a reranker's endpoint is named
+        fields.setdefault("base_url", fields.pop("url"))
     name = fields.get("model")
     if not isinstance(name, str) or not name:
         raise ConfigError(

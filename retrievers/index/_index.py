@@ -244,6 +244,10 @@ class Index:
         """Return the index's sparse encoder, like :attr:`embedder`."""
         return self._encoder.sparse_encoder
 
+    def check_encoder(self) -> None:
+        """Raise CorpusError if the model of queries needs a setting of the user's; nothing is loaded."""
+        self._encoder.check()
+
     # --- ranking ----------------------------------------------------------------------------------------------------
 
     def _ranking(

@@ -62,6 +62,20 @@ class QueryEncoder:
             self._loaded = self._load(load_sparse_encoder, self._record)
         return self._loaded  # type: ignore[return-value]
 
+    def check(self) -> None:
+        """Raise CorpusError if the model cannot be loaded without a setting of the user's; nothing is loaded."""
+        if self._loaded is None and self._record is not None:
+            self.spec(self._record)
+
+    def spec(self, record: EmbedderRecord) -> Spec:
+        """Return what the manifest's model is loaded by; raise CorpusError if it has no name, or only the user's."""
+        if record.spec is None:
+            raise CorpusError(
+                f"index {self._path} was built with an embedder '{record.name}' that cannot be loaded by name",
+                "pass it to load_index(path, embedder=...), or search with embeddings=...",
+            )
+        return allowed_spec(record.spec, self._own, f"index {self._path}")
+
     def vectors(self, queries: Sequence[str], embeddings: Vectors | None) -> Vectors | None:
         """Return the vectors of queries, ``embeddings`` if they are given; None if the index has no embedder."""
         if self._record is None or self._kind == "sparse" or not len(queries):
@@ -83,13 +97,8 @@ class QueryEncoder:
         return vectors
 
     def _load(self, load: Callable[..., Model], record: EmbedderRecord) -> Model:
-        """Return the model of the manifest; raise CorpusError if it has no name, or another revision here."""
-        if record.spec is None:
-            raise CorpusError(
-                f"index {self._path} was built with an embedder '{record.name}' that cannot be loaded by name",
-                "pass it to load_index(path, embedder=...), or search with embeddings=...",
-            )
-        model = load(allowed_spec(record.spec, self._own, f"index {self._path}"), device=self._device)
+        """Return the model of the manifest; raise CorpusError as :meth:`spec` does, and for another revision here."""
+        model = load(self.spec(record), device=self._device)
         if model.revision != record.revision:
             files = record.revision.rpartition("/")[0]
             alike = bool(files) and files == model.revision.rpartition("/")[0]

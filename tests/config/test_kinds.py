@@ -34,6 +34,19 @@ KINDS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("word", "block"),
+    [
+        ("BAAI/bge-reranker-v2-m3", {"kind": "cross-encoder", "model": "BAAI/bge-reranker-v2-m3"}),
+        ("cohere:m@http://x/rerank", {"kind": "api", "shape": "cohere", "model": "m", "url": "http://x/rerank"}),
+        ("tei:@http://x/rerank", {"kind": "api", "shape": "tei", "model": None, "url": "http://x/rerank"}),
+    ],
+)
+def test_a_reranker_is_named_in_one_word(word: str, block: dict[str, Any]) -> None:
+    found = validated(Retrieval, {"rerank": word}, "retrieval").model_dump(mode="json")["rerank"]
+    assert found == RERANK | block
+
+
 @pytest.mark.parametrize(("key", "all_keys", "block"), KINDS)
 def test_the_keys_of_all_kinds_are_recorded_and_can_be_read_again(
     key: str, all_keys: dict[str, Any], block: dict[str, Any]

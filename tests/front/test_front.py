@@ -221,6 +221,7 @@ def test_the_retrieved_places_are_rows_of_a_frame(small: Path) -> None:
         (lambda tasks: evaluate("oracle_answer", "small", include=tasks, retrieval={"kk": 1}), "unknown key 'kk'"),
         (lambda tasks: evaluate("oracle_answer", "small", include=tasks, limit=1, samples={"small": [1]}), "samples"),
         (lambda tasks: evaluate("oracle_answer", "small", include=tasks, output=tasks / "small.yaml"), "is a file"),
+        (lambda tasks: evaluate("oracle_answer", "small", include=tasks, output="no.json"), "the ending of a file"),
         (lambda tasks: retrieve("bare", include=tasks), "mode 'no_ir' retrieves nothing"),
         (lambda tasks: retrieve("mrag_demo"), "is the name of 3 tasks"),
         (lambda tasks: retrieve({"benchmark": "demoo"}, retrieval=RETRIEVAL), "unknown benchmark 'demoo'"),

@@ -62,6 +62,8 @@ def test_a_pilot_scales_what_its_rows_took(
         "tokens_out": 150,
         "basis": "pilot",
         "money": 0,
+        "least": 15,
+        "hours": None,
     }
     assert after["planner"]["money"] == pytest.approx((1500 * 1 + 150 * 2) / 1e6)
     assert after["critic"]["basis"] == "pilot"

@@ -409,6 +409,31 @@ def test_wrong_usage_is_one_line(command: Command, words: list[str], said: str) 
     assert said in error
 
 
+def test_what_a_run_would_refuse_is_not_ready(command: Command, bare: Path) -> None:
+    """A context that its own replies fill, a system that cannot be imported, a task that no system can be asked."""
+    (bare / "model").mkdir()
+    (bare / "model" / "config.json").write_text('{"model_type": "qwen2", "max_position_embeddings": 8192}', "utf-8")
+    local = ["--model", "hf", "--model_args", f"pretrained={bare / 'model'}"]
+    code, text, _ = command("--tasks", "blend_coral_ko", *local, "--metadata", "agent.planner=evaluated")
+    assert code == 1
+    assert "agent.generation.max_tokens=32768 leaves no room for a prompt" in text
+    assert "--metadata agent.generation.max_tokens=2048" in text
+    for system, task, said in (
+        ("nowhere:ask", "mrag_demo_norag", "nowhere"),
+        ("mine:ask", "blend_norag_ko", "asks for a choice"),
+        ("mine:ask", "mrag_demo_norag", "ready  mrag-eval run"),
+    ):
+        (bare / "mine.py").write_text("def ask(question):\n    return 'x'\n", "utf-8")
+        _, text, _ = command("--tasks", task, "--model", "rag", "--model_args", f"system={system}")
+        assert said in text, text
+
+
+def test_only_a_loop_ends_early(command: Command, bare: Path) -> None:
+    (bare / "mrag.yaml").write_text(f"models: {{m: {SERVED % 'm'}}}\nplanner: m\njudges: [m]\n", "utf-8")
+    for task, loop in (("blend_coral_ko", True), ("xrag_multi", False), ("mrag_demo", False)):
+        assert ("the loop may end early" in command("--tasks", task)[1]) is loop
+
+
 @pytest.mark.slow
 def test_the_command_imports_neither_the_harness_nor_what_is_heavy(bare: Path) -> None:
     program = (

@@ -29,7 +29,6 @@ def fault(path: Path, system: str | None = None) -> ConfigError:
         ("{{ range(10000000) | list }}", "OverflowError"),
         ("{{ query.__class__ }}", "unsafe"),
         ("{{ passages[0].text }}", "has no element 0"),
-        ("{% include 'other' %}", "no loader"),
     ],
 )
 @pytest.mark.parametrize("block", ["system", "user"])
@@ -40,6 +39,16 @@ def test_errors_while_rendering_are_named(expression: str, named: str, block: st
     message = fault(path).message
     assert f"{path}, block '{block}'" in message
     assert named in message
+
+
+@pytest.mark.parametrize(
+    "reads", ["include 'other'", "import 'other' as o", "from 'other' import o", "extends 'other'"]
+)
+def test_a_template_is_one_file(reads: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.jinja"
+    path.write_text(f"{{% {reads} %}}\n{{% block user %}}{{{{ query }}}}{{% endblock %}}", encoding="utf-8")
+    (tmp_path / "other").write_text("x", encoding="utf-8")
+    assert f"{path}, line 1: it reads another file" in fault(path).message
 
 
 def test_a_variable_that_is_not_there_is_named_with_those_there_are(tmp_path: Path) -> None:

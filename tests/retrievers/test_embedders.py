@@ -31,6 +31,7 @@ from tests.worlds.embedding_server import Endpoint, serving
         ("openai:m@http://localhost:8000/v1/", "openai", "openai:m", "http://localhost:8000/v1"),
         ("openai:text-embedding-3-small", "openai", "openai:text-embedding-3-small", "https://api.openai.com/v1"),
         ("openai:org/m@https://user:pw@host/v1?key=s", "openai", "openai:org/m", None),
+        ({"model": "m", "kind": "openai", "url": "http://host/v1"}, "openai", "openai:m", "http://host/v1"),
         ({"model": "org/m", "query_prefix": "q: "}, "sentence-transformers", "org/m", None),
     ],
 )

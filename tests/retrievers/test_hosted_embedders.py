@@ -150,6 +150,20 @@ def test_openais_protocol_says_what_it_cannot_ask_for(
     assert expected in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"), [({}, True), ({"normalize": False}, False), ({"normalize": True}, False)]
+)
+def test_a_build_says_that_vectors_differ_in_length(
+    settings: dict[str, Any], told: bool, endpoint: Endpoint, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The endpoint's vectors are (n, 1, 1, 1) for a text of n letters: 2 to 4.4 long, which ranks and merges."""
+    corpus = [Passage(id=str(n), lang="en", text="x" * n) for n in range(1, 5)]
+    spec = {"model": f"openai:m@{endpoint.url}", "batch_size": 1, **settings}
+    with caplog.at_level(logging.WARNING, logger="lm_eval"):
+        build_index(corpus, tmp_path / "i", embedder=spec, progress=False)
+    assert caplog.text.count("its vectors have lengths of") == int(told)
+
+
 def test_an_index_of_a_hosted_model_needs_the_user(endpoint: Endpoint, tmp_path: Path) -> None:
     endpoint.script = [cohere] * 4
     corpus = [Passage(id=str(n), lang="en", text="x" * n) for n in range(1, 5)]
@@ -161,6 +175,9 @@ def test_an_index_of_a_hosted_model_needs_the_user(endpoint: Endpoint, tmp_path:
     with pytest.raises(CorpusError, match="is not for an index to decide") as caught:
         load_index(tmp_path / "i", mmap=False).search(["xx"], 2)
     assert spec in str(caught.value)
+    with pytest.raises(CorpusError, match="is not for an index to decide"):
+        load_index(tmp_path / "i", mmap=False).check_encoder()
+    load_index(tmp_path / "i", mmap=False, embedders=[spec]).check_encoder()
     assert len(endpoint.requests) == asked
     endpoint.script = [cohere]
     assert len(load_index(tmp_path / "i", mmap=False, embedders=[spec]).search(["xx"], 2)[0]) == 2

@@ -65,7 +65,11 @@ class IndexSearch(Source):
         return self._setup.seats()
 
     def check_models(self) -> None:
-        """Raise ConfigError for a reranker that cannot be used."""
+        """Raise ConfigError for a reranker, and CorpusError for an index's own model, that cannot be used."""
+        retrieval = self._retrieval
+        searched = self._index is not None and retrieval.corpus != "benchmark" and retrieval.retriever is None
+        if searched and retrieval.query_vectors is None:
+            open_index(retrieval).check_encoder()
         if self._retrieval.rerank is not None:
             rerank.check_reranker(self._retrieval)
 
