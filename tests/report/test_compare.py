@@ -103,6 +103,37 @@ def test_pairs_and_both_kinds_of_them_are_tested_where_rows_know_them(tmp_path: 
     assert (by["same language"].n, by["cross language"].n) == (80, 81)
 
 
+def test_the_tasks_of_a_group_are_compared_together_too(tmp_path: Path) -> None:
+    """Each task has one language of questions, so only the group can tell same from cross language."""
+
+    def made(lost: int) -> dict[str, list[dict[str, Any]]]:
+        tasks: dict[str, list[dict[str, Any]]] = {}
+        for lang in ("de", "th", "ja"):
+            rows = [row(i, lang, acc=float(i % 2 == 0 or i // 2 >= lost)) for i in range(80)]
+            for i, one in enumerate(rows):
+                one["cell"]["doc_lang"] = "en" if i % 2 else lang
+            tasks[f"qa_{lang}"] = rows
+        return tasks
+
+    names = ["qa_de", "qa_th", "qa_ja"]
+    groups = {"qa": names, "qa_asian": names[1:], "other": ["x"]}
+    a = write_run(tmp_path / "a", made(0), groups=groups)
+    b = write_run(tmp_path / "b", made(10), groups=groups)
+    found = compare([a], [b])
+    assert found.groups == {"qa": sorted(names)}
+    by = {d.language: d for d in found.differences if d.task == "qa"}
+    assert {None, "same language", "cross language", "de->en"} <= by.keys()
+    assert (by[None].n, by["cross language"].n) == (240, 120)
+    # 30 of 240 lost, all of them across languages
+    assert by[None].difference == pytest.approx(-0.125) and by["cross language"].difference == pytest.approx(-0.25)
+    assert by["same language"].difference == 0
+    said = comparison_text(found)
+    assert "is worse than" in said and "over qa: 87.5 against 100.0 by acc" in said
+    # the group is no task of its own in the count, and its rows are listed once
+    assert "of 3 tasks" in said
+    assert comparison_text(found, flips=True).count("rows that changed") == 3
+
+
 def test_two_runs_of_one_name_stand_by_folder_and_time(tmp_path: Path) -> None:
     a, b = pair(tmp_path, [1] * 10, [1] * 10, date="2026-01-02T00-00-00.000000")
     assert compare([a], [b]).runs == ("a", "b")

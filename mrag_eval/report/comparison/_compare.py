@@ -24,8 +24,10 @@ from mrag_eval.report.comparison._paired_rows import (
     PairedRows,
     cell_of,
     check_differs,
+    is_plain_mean,
     other_versions,
     paired,
+    pooled,
     unlike_settings,
 )
 from mrag_eval.report.files._runs import SampleSet
@@ -82,7 +84,8 @@ class Comparison:
     """All differences, and ``notes`` on rows and tasks that could not be paired.
 
     ``margin`` is the size of difference that counts as none, if one was asked for. ``runs`` names the two. ``left_out``
-    counts the pairs of languages of too few rows to show any difference.
+    counts the pairs of languages of too few rows to show any difference. ``groups`` maps a group to
+    the tasks whose rows are compared together.
     """
 
     differences: tuple[Difference, ...]
@@ -91,6 +94,7 @@ class Comparison:
     margin: float | None = None
     runs: tuple[str, str] = ("first run", "second run")
     left_out: int = 0
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values."""
@@ -160,9 +164,10 @@ def compare(
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []
     parts: list[Contrast] = []
+    pairs_of: dict[str, PairedRows] = {}
     with Wait("comparing runs", len(both), "tasks") as wait:
         for task, other in wait.over(both.items()):
-            pair = paired(a[task], b[other], differs)
+            pairs_of[task] = pair = paired(a[task], b[other], differs)
             unlike[task] = {found.key: found.values for found in unlike_settings(a[task], b[other])}
             alone = dict(zip(("first", "second"), pair.unpaired, strict=True))
             notes += [f"{task}: {number_of(n, 'row')} only in the {where} run" for where, n in alone.items() if n]
@@ -173,6 +178,9 @@ def compare(
                 if equivalent is not None and metric in decisive and equivalent >= high - low:
                     raise beyond("--equivalent", equivalent, metric)
                 parts += _asked(pair.of_metric(metric), metric, tested=metric in decisive)
+    groups = _groups(a, b, both)
+    for group, tasks in groups.items():
+        parts += _of_group(pooled(group, [pairs_of[task] for task in tasks]), metrics, [a[task] for task in tasks])
     found, left_out = differences_of(parts, equivalent, seed)
     missing = [name for name in metrics if name not in {d.metric for d in found}]
     if missing:
@@ -187,7 +195,7 @@ def compare(
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
     differing = {task: keys for task, keys in unlike.items() if keys}
     names = _names([a[task] for task in both], [b[other] for other in both.values()], first, second)
-    return Comparison(tuple(found), (*notes, *lacking), differing, equivalent, names, left_out)
+    return Comparison(tuple(found), (*notes, *lacking), differing, equivalent, names, left_out, groups)
 
 
 def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Contrast]:
@@ -213,6 +221,26 @@ def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Contrast]
         names = [name for name in pairs if kinds[name] is same]
         if 0 < len(names) < len(pairs):
             yield Contrast(rows.of_cells(PAIR, names), metric, kind, Place(of, "", kind))
+
+
+def _groups(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the groups of both runs -> their tasks of ``both``, several each; of groups within another, the outer."""
+    members: dict[str, list[str]] = {}
+    for task, other in both.items():
+        for group in a[task].groups:
+            if group in b[other].groups:
+                members.setdefault(group, []).append(task)
+    inner = {g for g, own in members.items() for out in members.values() if set(own) < set(out)}
+    kept = {tuple(own): g for g, own in reversed(members.items()) if g not in inner and len(own) > 1}
+    return {group: list(own) for own, group in kept.items()}
+
+
+def _of_group(rows: PairedRows, metrics: Sequence[str], runs: Sequence[SampleSet]) -> Iterator[Contrast]:
+    """Yield what is looked at of a group: its deciding metrics, over the rows of its tasks together."""
+    for metric in [name for name in metrics or headline(runs, rows.metrics) if name in rows.metrics]:
+        of_rows = is_plain_mean(rows.task, metric, runs)
+        # the mean of all rows is not the group's score, which counts each task once
+        yield from (c for c in _asked(rows.of_metric(metric), metric, tested=True) if c.language or not of_rows)
 
 
 def _names(

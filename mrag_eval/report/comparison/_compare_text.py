@@ -46,7 +46,11 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
     if comparison.notes:
         parts.append("\n".join(f"- {note}" for note in comparison.notes))
     if flips:
-        parts += [_changed(d) for d in comparison.differences if d.language is None and (d.better or d.worse)]
+        parts += [
+            _changed(d)
+            for d in comparison.differences
+            if d.language is None and d.task not in comparison.groups and (d.better or d.worse)
+        ]
     if comparison.left_out:
         parts.append(f"Left out: {number_of(comparison.left_out, 'pair')} of languages of too few rows to differ.")
     parts.append(
@@ -69,6 +73,8 @@ def comparison_verdict(comparison: Comparison) -> str:
         return "No test was possible."
     first, second = comparison.runs
     shown = {task: _side(d) for task, d in wholes.items()}
+    groups = [wholes.pop(name) for name in comparison.groups if name in wholes]
+    said = [_of_one(one, comparison.runs, f"over {one.task}") for one in groups]
     if len(wholes) == 1:
         (one,) = wholes.values()
         said = [_of_one(one, comparison.runs)]
@@ -78,36 +84,43 @@ def comparison_verdict(comparison: Comparison) -> str:
             most = max(own, key=lambda d: abs(_gain(d)))
             said.append(f"Most in {_place(most)}: {_change(most)}.")
     else:
-        counts = [[task for task, side in shown.items() if side == wanted] for wanted in (1, -1, 0)]
-        said = [f"By {' and '.join(dict.fromkeys(d.metric for d in wholes.values()))}, {second} is "]
-        said[0] += f"better than {first} in {len(counts[0])} of {number_of(len(wholes), 'task')}"
-        said[0] += f", worse in {len(counts[1])}, and no difference is shown in {len(counts[2])}."
+        counts = [[task for task in wholes if shown[task] == wanted] for wanted in (1, -1, 0)]
+        by = " and ".join(dict.fromkeys(d.metric for d in wholes.values()))
+        said.append(
+            f"By {by}, {second} is better than {first} in {len(counts[0])} of {number_of(len(wholes), 'task')}, "
+            f"worse in {len(counts[1])}, and no difference is shown in {len(counts[2])}."
+        )
         for word, side in (("Most gained", 1), ("Most lost", -1)):
             end = max(wholes.values(), key=lambda d: _gain(d) * side)
             said += [f"{word}: {end.task} {_change(end)}."] if _side(end) == side else []
     # a language that moves as its task does is no news
-    known = {id(d) for d in wholes.values()}
-    others = [d for d in tested if id(d) not in known and _side(d) not in (0, shown[d.task] if d.language else 0)]
-    others.sort(key=lambda d: (wholes[d.task].metric != d.metric, d.language is not None, d.p_adjusted or 0.0))
+    leading = {d.task: d for d in (*groups, *wholes.values())}
+    known = {id(d) for d in leading.values()}
+    others = [
+        d for d in tested if id(d) not in known and _side(d) not in (0, shown.get(d.task, 0) if d.language else 0)
+    ]
+    main = {task: d.metric for task, d in leading.items()}
+    others.sort(key=lambda d: (main.get(d.task, d.metric) != d.metric, d.language is not None, d.p_adjusted or 0.0))
     for d in others[:_MOST]:
-        more = f", {d.task}" if len(wholes) > 1 else ""
+        more = f", {d.task}" if len(leading) > 1 else ""
         said.append(f"{'Better' if _side(d) > 0 else 'Worse'} in {_place(d)} ({d.metric}{more}): {_change(d)}.")
     said += [f"{len(others) - _MOST} more differences are shown."] if len(others) > _MOST else []
     return " ".join(said)
 
 
-def _of_one(d: Difference, runs: tuple[str, str]) -> str:
+def _of_one(d: Difference, runs: tuple[str, str], where: str = "") -> str:
     first, second = runs
+    where = where and f" {where}"
     scale = scale_of(d.metric)
     scores = f"{points(d.second, scale=scale)} against {points(d.first, scale=scale)} by {d.metric}, {_change(d)}"
     rows = number_of(d.n, "paired row")
     if _side(d):
-        return f"{second} is {'better' if _side(d) > 0 else 'worse'} than {first}: {scores}, {rows}."
+        return f"{second} is {'better' if _side(d) > 0 else 'worse'} than {first}{where}: {scores}, {rows}."
     more_or_less = more_is_better(d.metric) is None and (d.p_adjusted or 1.0) <= _LEVEL
     if more_or_less:
-        return f"{second} differs from {first}: {scores}, {rows}; neither side of {d.metric} is better."
+        return f"{second} differs from {first}{where}: {scores}, {rows}; neither side of {d.metric} is better."
     least = f"; {points(d.detectable, scale=scale)} would be shown in four of five" if d.detectable is not None else ""
-    return f"No difference is shown between {first} and {second}: {scores}, {rows}{least}."
+    return f"No difference is shown between {first} and {second}{where}: {scores}, {rows}{least}."
 
 
 def _gain(d: Difference) -> float:

@@ -25,7 +25,16 @@ from mrag_eval.report.comparison._gate_verdicts import (
     verdicts,
     why_unscored,
 )
-from mrag_eval.report.comparison._paired_rows import PairedRows, check_differs, is_of, other_versions, paired
+from mrag_eval.report.comparison._paired_rows import (
+    PairedRows,
+    check_differs,
+    is_of,
+    is_plain_mean,
+    other_versions,
+    paired,
+    parts_run,
+    pooled,
+)
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import PAIR, ScoredRow
 from mrag_eval.scoring import TASK_MEASURES
@@ -139,7 +148,7 @@ def _apply(rule: Rule, rules: GateRules, sides: Mapping[Side, Runs], after: Runs
     whole = Check(named[0] if len(named) == 1 else rule.task, rule.metric, rule.pair)
     rows = [(t, r) for t in named if t in after for r in after[t].rows.values() if is_of(r, rule.metric)]
     rows = [(task, row) for task, row in rows if rule.pair is None or fnmatchcase(row.pair, rule.pair)]
-    found += _held(rule, rule, rules, whole, rows, after, plain_mean=_is_plain_mean(rule, named, after))
+    found += _held(rule, rule, rules, whole, rows, after, plain_mean=_plain_mean(rule, named, after))
     for by, guard in rule.guards.items():
         bounded_below = guard.min_score is not None or guard.max_score is not None
         cells = sorted({cell for _, row in rows if (cell := row.cell(by))}) if bounded_below else []
@@ -177,7 +186,7 @@ def _held(
         limited += [] if check.floor is None else [out_of_reach(rule.metric, check.floor, kept)]
         said = "; ".join(filter(None, limited)) or None
         outcome = bounded(rule, rules, check, kept, named if plain_mean else [])
-        found.append(replace(outcome, part=_parts(parts), marked=marked, limited=said))
+        found.append(replace(outcome, part=parts_run(parts), marked=marked, limited=said))
     return found
 
 
@@ -209,8 +218,8 @@ def _compared(
         for pair in pairs
         if any(pair.unpaired)
     )
-    whole = _pooled(rule.task, pairs)
-    if _is_plain_mean(rule, named, before, after):
+    whole = pooled(rule.task, pairs)
+    if _plain_mean(rule, named, before, after):
         whole = replace(whole, tasks=tuple(pair.task for pair in pairs for _ in pair.first))
     whole = whole.of_metric(rule.metric)
     if rule.pair is not None:
@@ -231,34 +240,10 @@ def _matches(pattern: str, run: SampleSet) -> bool:
     return fnmatchcase(run.task, pattern) or pattern in run.groups
 
 
-def _is_plain_mean(rule: Rule, named: Sequence[str], *sides: Runs) -> bool:
-    """Return whether a rule is on the plain mean of several tasks' scores, as one of the runs reports their group."""
+def _plain_mean(rule: Rule, named: Sequence[str], *sides: Runs) -> bool:
+    """Return whether a rule is on the plain mean of several tasks' scores."""
     runs = [runs[task] for runs in sides for task in named if task in runs]
-    means = [rule.metric in run.plain_means.get(rule.task, ()) for run in runs]
-    return rule.pair is None and len(named) > 1 and any(means)
-
-
-def _pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
-    """Return the rows of several tasks as one; groups with the same name in several tasks are resampled together."""
-    return PairedRows(
-        pairs[0].task if len(pairs) == 1 else name,
-        tuple(row for pair in pairs for row in pair.first),
-        tuple(row for pair in pairs for row in pair.second),
-        (0, 0),
-        _parts({pair.task: pair.part for pair in pairs}),
-        (
-            sum((pair.failed[0] for pair in pairs), FailedRows()),
-            sum((pair.failed[1] for pair in pairs), FailedRows()),
-        ),
-        tuple(sorted({name for pair in pairs for name in pair.changed})),
-    )
-
-
-def _parts(parts: Mapping[str, str | None]) -> str | None:
-    """Return how many rows of the tasks were run, by task if there are several; None for all."""
-    if len(parts) == 1:
-        return next(iter(parts.values()))
-    return ", ".join(f"{task}: {part}" for task, part in parts.items() if part) or None
+    return rule.pair is None and len(named) > 1 and is_plain_mean(rule.task, rule.metric, runs)
 
 
 # The breakdowns with a key of their own, and what no row has without them.
@@ -299,9 +284,6 @@ def _test(
     limited = limits_of(rule.metric, pair.second, pair.first)
     check = replace(check, marked=pair.marked(blank.against, "candidate"), limited=limited)
     check = replace(check, less_is_better=bool(rule.less_is_better))
-    if rule.less_is_better is None:
-        why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"
-        return replace(check, reason=why)
     if not pair.first:
         return replace(check, reason=no_rows(language))
     if rule.metric in pair.changed:
@@ -312,6 +294,9 @@ def _test(
             f"rule on {rule.metric}: no row of {pair.task} has that metric{close_match(rule.metric, names)}",
             f"the metrics there: {', '.join(names)}",
         )
+    if rule.less_is_better is None:
+        why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"
+        return replace(check, reason=why)
     for where, rows in ((blank.against, pair.first), ("candidate", pair.second)):
         if not any(rule.metric in row.values for row in rows):
             return replace(check, reason=f"the {where} has no {rule.metric}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import compress
@@ -166,6 +166,34 @@ def paired(first: SampleSet, second: SampleSet, differs: Sequence[str] = ()) -> 
         (FailedRows.of(first.rows.values()), FailedRows.of(second.rows.values())),
         tuple(sorted(changed)),
     )
+
+
+def pooled(name: str, pairs: Sequence[PairedRows]) -> PairedRows:
+    """Return the rows of several tasks as one; groups with the same name in several tasks are resampled together."""
+    return PairedRows(
+        pairs[0].task if len(pairs) == 1 else name,
+        tuple(row for pair in pairs for row in pair.first),
+        tuple(row for pair in pairs for row in pair.second),
+        (0, 0),
+        parts_run({pair.task: pair.part for pair in pairs}),
+        (
+            sum((pair.failed[0] for pair in pairs), FailedRows()),
+            sum((pair.failed[1] for pair in pairs), FailedRows()),
+        ),
+        tuple(sorted({name for pair in pairs for name in pair.changed})),
+    )
+
+
+def parts_run(parts: Mapping[str, str | None]) -> str | None:
+    """Return how many rows of the tasks were run, by task if there are several; None for all."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    return ", ".join(f"{task}: {part}" for task, part in parts.items() if part) or None
+
+
+def is_plain_mean(group: str, metric: str, runs: Iterable[SampleSet]) -> bool:
+    """Return whether a group's score is the plain mean of its tasks' scores, as one of the runs reports it."""
+    return any(metric in run.plain_means.get(group, ()) for run in runs)
 
 
 def _valued(run: SampleSet) -> set[str]:
