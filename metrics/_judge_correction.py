@@ -98,9 +98,9 @@ class _Design:
     ) -> tuple[float, float]:
         """Return the variance of an estimate, and its degrees of freedom.
 
-        A stratum's variance by label is that of its own labels and a little for errors that these have not shown, with
-        G - 1 degrees of freedom for G groups, and the variance pooled over strata with those that are ``borrowed``.
-        Satterthwaite's degrees of freedom, at most groups minus strata.
+        A stratum's variance by label is that of its own labels, with G - 1 degrees of freedom for G groups, and the
+        variance pooled over strata with those that are ``borrowed``. Of several strata, each has a little more for
+        errors that its labels have not shown. Satterthwaite's degrees of freedom, at most groups minus strata.
 
         Args:
             labelled: (S, G) influence of the ``known`` rows, by stratum and group.
@@ -109,7 +109,9 @@ class _Design:
         free, rows = self.counts(known) - 1, np.bincount(self.strata[known], minlength=len(self.shares))
         most = int(free.sum())
         own = (labelled**2).sum(axis=1)
-        by_label = own * rows / self.shares**2 + (_UNSEEN / rows if borrowed < _ALL else 0.0)
+        by_label = own * rows / self.shares**2
+        if borrowed < _ALL and len(rows) > 1:
+            by_label = by_label + _UNSEEN / rows
         pooled = float(free @ by_label) / max(most, 1)
         variance = self.shares**2 / rows * (borrowed * pooled + free * by_label) / (borrowed + free)
         both = labelled.sum(axis=0) + rest
