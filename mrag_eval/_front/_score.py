@@ -34,6 +34,7 @@ from mrag_eval.config import (
     Measurement,
     Prompt,
     Retrieval,
+    asked_of,
     package_versions,
     ranking_measures,
     relevance_measures,
@@ -202,6 +203,23 @@ class _Lines:
             return judging.claims_by(self.panel, self.judge)
         return None if self.checker is None else self.checker.identity
 
+    @property
+    def instrument(self) -> dict[str, Any]:
+        """Return what decides the scores beside the rows and their reading."""
+        from mrag_eval.datasets import sha256_file
+        from mrag_eval.languages import RELIABILITY_FILE, changed_languages
+        from mrag_eval.scoring import support_by, words_of
+
+        own = changed_languages({"en", *(doc.query_lang for doc in self.found.docs.values())})
+        reliability = {"reliability": {"sha256": sha256_file(RELIABILITY_FILE)}}
+        return {
+            **words_of(self.names),
+            **({} if self.panel is None else {JUDGES: self.panel.identities}),
+            **({} if (by := self.supported_by) is None else support_by(self.names, by)),
+            **(reliability if "correct_language" in self.names else {}),
+            **({"languages": own} if own else {}),
+        }
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self.records, self.hashes = [], sha256()
         from mrag_eval.scoring import Rules
@@ -235,7 +253,8 @@ class _Lines:
             # calls to the panel are counted once for the rows that are asked about together
             share = None
             if not self.records:
-                record = replace(record, prompts=PromptCounts(prompts=len(self.found.docs)))
+                counts = PromptCounts(prompts=len(self.found.docs))
+                record = replace(record, prompts=counts, asked=asked_of(self.instrument))
             doc, reply = logged_row(one.given.doc, one.given.retrieved), str(one.given.reply)
             if self.hash_texts:
                 doc, reply = _hashed(doc, (*self.breakdowns, *_NO_TEXT)), _hash(reply)
@@ -347,17 +366,12 @@ def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:
 
 def _measured(lines: _Lines) -> Measurement:
     """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
-    from mrag_eval.datasets import sha256_file
-    from mrag_eval.languages import RELIABILITY_FILE, changed_languages
     from mrag_eval.models import Answering
-    from mrag_eval.scoring import support_by, words_of
 
     found = lines.found
     outcome = Answering(lines.model, f"not ours ({lines.model})").as_dict()
     docs = {name: replace(doc, absent_ids=()) for name, doc in found.docs.items()}
     ids = sorted(docs)
-    own = changed_languages({"en", *(doc.query_lang for doc in docs.values())})
-    reliability = {"reliability": {"sha256": sha256_file(RELIABILITY_FILE)}}
     return Measurement(
         lines.task,
         subject={"transport": outcome.pop("transport")},
@@ -372,13 +386,7 @@ def _measured(lines: _Lines) -> Measurement:
             },
             "judge": lines.judge.model_dump(mode="json"),
         },
-        instrument={
-            **words_of(lines.names),
-            **({} if lines.panel is None else {JUDGES: lines.panel.identities}),
-            **({} if (by := lines.supported_by) is None else support_by(lines.names, by)),
-            **(reliability if "correct_language" in lines.names else {}),
-            **({"languages": own} if own else {}),
-        },
+        instrument=lines.instrument,
         data={
             "source": {"content": content_key([(name, docs[name].to_dict()) for name in ids])},
             "ran": {"rows": len(ids), "of": len(ids), "ids": content_key(ids)},

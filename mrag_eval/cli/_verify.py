@@ -17,6 +17,11 @@ def verify(
     own_settings: Annotated[
         bool, typer.Option("--own-settings", help="Accept settings and numbers of rows that are not the benchmark's.")
     ] = False,
+    allow: Annotated[
+        str | None,
+        typer.Option(metavar="KEYS", help="Accept deviations in these keys or blocks: retrieval.k,judge,rows."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Count notes as faults.")] = False,
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -30,9 +35,10 @@ def verify(
 ) -> None:
     """Compute the scores of runs again from their samples, and print line by line what differs.
 
-    A fault is something that does not follow from replies, rankings, votes and the benchmark's rows. A deviation is a
-    setting that is not the task's own, or a run on a part of its rows (--limit). Both give exit code 1; with
-    --own-settings only faults do. The last lines name what cannot be checked.
+    A fault is something that does not follow from replies, rankings, votes and the benchmark's rows. What is open could
+    not be compared with this version, or without data that are not here. A deviation is a setting that is not the
+    task's own, or a run on a part of its rows (--limit). The exit code is 1 for a fault, else 3 for what is open, else
+    4 for a deviation that neither --own-settings nor --allow accepts. The last lines name what cannot be checked.
     """
     from mrag_eval.platform import tasks_folder
     from mrag_eval.report import verify as verified
@@ -43,5 +49,6 @@ def verify(
     else:
         for file in found:
             typer.echo("\n".join(file.lines))
-    failing = any(file.of("fault") or (file.of("deviation") and not own_settings) for file in found)
-    raise typer.Exit(1 if failing else 0)
+    allowed = None if own_settings else [key.strip() for key in (allow or "").split(",")]
+    codes = {file.code(allowed, strict=strict) for file in found}
+    raise typer.Exit(min(codes - {0}, default=0))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Harmless,
         Measurement,
         Role,
+        asked_of,
         by_block,
         by_content,
         differences,
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
     from mrag_eval.config._overlay import overlaid
     from mrag_eval.config._overrides import CONTEXT_METADATA, NAMING_METADATA, unread
     from mrag_eval.config._prompt import Prompt
-    from mrag_eval.config._provenance import package_versions, provenance
+    from mrag_eval.config._provenance import RELEASED, package_versions, provenance
     from mrag_eval.config._rerank import ApiRerank, ListwiseRerank, Rerank, reranker_name
     from mrag_eval.config._retrieval import CENTERED, NO_MEANS, PUBLISHED, GivenChoice, Retrieval
     from mrag_eval.config._retriever import Retriever
@@ -106,6 +107,7 @@ __all__ = [
     "PUBLISHED",
     "RAG",
     "RANKING_MEASURE",
+    "RELEASED",
     "RERANKED",
     "RIGHT_LANGUAGE",
     "ROLES",
@@ -151,6 +153,7 @@ __all__ = [
     "TableSpec",
     "TaskBlocks",
     "TranslatorSpec",
+    "asked_of",
     "by_block",
     "by_content",
     "check_grounded",

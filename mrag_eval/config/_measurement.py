@@ -27,6 +27,7 @@ from mrag_eval.platform import (
     content_key,
     from_json,
     header_has_key,
+    hidden,
     machines_of,
     marked,
     name_of_model,
@@ -499,6 +500,16 @@ def judges_of(seats: Mapping[str, Any]) -> dict[str, Any]:
         again = (name if n == 1 else f"{name}#{n}" for n in range(1, len(found) + 2))
         found[next(seat for seat in again if seat not in found)] = dict(who)
     return found
+
+
+def asked_of(instrument: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hash of everything that a run measured with, of judges by seat, as the rows of its ranks repeat it.
+
+    What decides one metric alone has a name with a colon, and is not among it.
+    """
+    whole = {key: who for key, who in instrument.items() if key != JUDGES and ":" not in key}
+    whole |= {f"{JUDGES}.{seat}": who for seat, who in (instrument.get(JUDGES) or {}).items()}
+    return {key: content_key(hidden(to_json(who)))[:16] for key, who in whole.items()}
 
 
 def names_in(records: Sequence[Measurement | None]) -> Iterator[str]:

@@ -23,6 +23,9 @@ _PACKAGES = (
     "transformers", "vllm",
 )  # fmt: skip
 
+# The day from which on a version of this package could run: of one that is not released, that of its first commit.
+RELEASED: Mapping[str, str] = {"0.1.0": "2026-11-21"}
+
 
 def provenance(blocks: TaskBlocks) -> dict[str, list[str]]:
     """Return the dotted keys of a task's settings that its files leave to the user, by where they were set.

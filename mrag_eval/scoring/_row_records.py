@@ -256,7 +256,8 @@ class RowRecord:
     ``unanswered`` is the question about a territory that has no answer because of a failure. ``controls`` are the
     scores of replies that need no model, ``grounding`` what a classifier or a panel found of its claims.
 
-    The last eight, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
+    The last nine, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
+    ``asked`` is the hash of each model and tool that it measured with, which no sum needs.
     """
 
     row: str
@@ -294,6 +295,7 @@ class RowRecord:
     claims_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     labelling: LabellingShare | None = field(default=None, metadata=OPTIONAL)
     came_back: Mapping[str, Any] = field(default_factory=dict, metadata=OPTIONAL)
+    asked: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
     def right(self) -> bool | None:

@@ -17,6 +17,7 @@ from typing import Any
 from mrag_eval import models
 from mrag_eval.config import (
     Measurement,
+    asked_of,
     provenance,
     relevance_measures,
     split_config,
@@ -374,6 +375,7 @@ class RagTask(HarnessTask):
             "skipped": skipped_territories(self.blocks.metrics, self._supply.skipped),
             "translation": self._supply.translation(),
             "came_back": {**self._supply.came_back(), **self._verdicts.came_back()},
+            "asked": asked_of((self._measured or self._decides()).instrument),
             **self._verdicts.shares(),
         }
 

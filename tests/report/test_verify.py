@@ -182,15 +182,17 @@ def prompt_of(content: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_task_of_ones_own_and_a_missing_prompt_are_notes(world: Path) -> None:
+def test_a_task_of_ones_own_is_a_deviation_and_a_missing_prompt_is_open(world: Path) -> None:
     change_results(world, lambda content: prompt_of(content).update(template="/gone/own.jinja"))
     (found,) = verify([world / "out"], world / "out")
-    notes = {f"{finding.task}: {finding.text}" for finding in found.of("note")}
-    assert "small: not a task of the package: there are no official settings to compare with" in notes
-    assert "plain: replies were not read again: no prompt template '/gone/own.jinja' here" in notes
+    said = {f"{finding.kind}: {finding.task}: {finding.text}" for finding in found.findings}
+    assert "deviation: small: not a task of the package, which has no settings of it" in said
+    assert "open: plain: replies were not read again: no prompt template '/gone/own.jinja' here" in said
+    assert "in the tasks' settings" not in found.lines[0]
+    assert "all scores follow" not in found.lines[0]
 
 
-def test_intervals_of_another_version_are_noted_and_scores_still_checked(world: Path) -> None:
+def test_intervals_of_another_version_are_open_and_scores_still_checked(world: Path) -> None:
     def older(content: dict[str, Any]) -> None:
         for config in content["configs"].values():
             config["measurement"]["environment"]["versions"]["mrag-eval"] = "0.0.1"
@@ -198,10 +200,11 @@ def test_intervals_of_another_version_are_noted_and_scores_still_checked(world: 
     change_results(world, older)
     change_results(world, set_interval)
     (found,) = verify([world / "out"], world)
-    notes = [finding.text for finding in found.of("note")]
+    notes = [finding.text for finding in found.of("open")]
     assert any(text.startswith("run with mrag-eval 0.0.1, verified with ") for text in notes)
     assert any(text.startswith("metrics.hit@2.low 0.95, ") for text in notes)
     assert found.of("fault") == []
+    assert found.code(None) == 3
     change_results(world, set_score)
     assert any(line.startswith(f"small: {METRIC} is 0.99 in the scores") for line in faults(world))
 
@@ -217,9 +220,11 @@ def test_the_exit_code_is_that_of_faults_and_deviations(
 ) -> None:
     monkeypatch.setattr("mrag_eval.platform.tasks_folder", lambda: world)
     out = world / "out"
-    assert exit_code("verify", out) == 1
+    assert exit_code("verify", out) == 4
     assert "all scores follow from the samples, 2 deviations from the tasks' settings" in capsys.readouterr().out
-    assert exit_code("verify", out, "--own-settings") == 0
+    assert exit_code("verify", out, "--allow", "retrieval.k") == 4
+    assert exit_code("verify", out, "--allow", "retrieval.k, rows") == 0
+    assert exit_code("verify", out, "--own-settings", "--strict") == 0
     capsys.readouterr()
     change_results(world, set_score)
     assert exit_code("verify", out, "--own-settings", "--json") == 1

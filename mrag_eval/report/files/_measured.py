@@ -22,13 +22,20 @@ _HOME: Mapping[str, Role] = {
     **dict.fromkeys(("index", "left_out", "retrieved", "source"), "data"),
     "versions": "environment",
 }
+# Blocks that a log's results have beside the record, since its passages and rows are none of ours.
+_OF_A_LOG = ("data", "generation_kwargs", "metrics", "output_type", "retrieval")
+# What the harness writes of a task beside its settings, and keys of its own that our tasks do not use.
+UNUSED = ("test_split", "unsafe_code", "description", "target_delimiter", "fewshot_delimiter", "fewshot_config",
+          "metric_list", "repeats", "should_decontaminate", "tag")  # fmt: skip
+_BESIDE = (*UNUSED, "measurement", "metadata", "provenance", "scores", "task", "task_alias")
 _AGAIN = "run again with this version of mrag-eval"
 
 
 def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measurement | None:
     """Return the record of a task in the content of a result file; None for a task that is not ours.
 
-    Raises DataError for results of another version, and for a record that is faulty or contradicts the harness's keys.
+    Raises DataError for results of another version, and for a record that is faulty, contradicts the harness's keys, or
+    lacks a setting that stands beside it: no reader takes one from there.
     """
     config = content["configs"][task]
     written = config.get("measurement")
@@ -88,6 +95,8 @@ def _contradictions(content: Mapping[str, Any], task: str, record: Measurement) 
     config = content["configs"][task]
     told = {name: config[name] for name in record.setting if name in config and name not in _HOME}
     own = {name: record.setting[name] for name in told}
+    beside = (*_BESIDE, *(_OF_A_LOG if record.setting.get("replies") == "given" else ()))
+    told |= {name: value for name, value in config.items() if name not in (*record.setting, *beside)}
     if "task" in config:
         told["task"], own["task"] = config["task"], record.task
     metadata = config.get("metadata")

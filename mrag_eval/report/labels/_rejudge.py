@@ -15,6 +15,7 @@ from mrag_eval.config import (
     GroundedByPanel,
     Judge,
     Measurement,
+    asked_of,
     deep_merge,
     validated,
     verdict_metrics,
@@ -138,6 +139,7 @@ def judge_answers(
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
         record = _rescored(sample.record, score, stale)
         record = replace(record, panel=share if i == 0 else None, judge=None, failures=row.failures)
+        record = replace(record, asked=_asked(record, panel))
         votes: Mapping[str, Vote] = {}
         if row.judgement is not None:
             record, votes = replace(record, judge=JudgedRecord.of(row.judgement)), row.judgement.votes
@@ -175,18 +177,20 @@ def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, 
     earlier = _metrics_of([sample.record for sample in samples])
     known = _known(samples, [name for name in CORRECT if name in earlier])
     names = GROUNDED if known else GROUNDED[:1]
+    # what other judges decided keeps them
+    stays = bool(verdict_metrics(earlier) or _of_other_votes([sample.record for sample in samples]))
     scores = row_scores(rows, Rules(names, known=known))
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
         record = with_claims(_rescored(sample.record, score, GROUNDED), row.grounding, sample.passages)
         record = replace(record, claims_panel=share if i == 0 else None, failures=row.failures)
+        record = record if stays else replace(record, asked=_asked(record, panel))
         done.append(sample.rescored(record, GROUNDED, score.values, None))
     judged_run = _written(out, done, config, block, names, config.evaluated, dry_run)
     if run is not None:
         measured = run.leaves[task_of(path)].measurement if before is None else before.measurement
         told: Mapping[str, Any] = block.model_dump(mode="json")
-        if verdict_metrics(earlier) or _of_other_votes([sample.record for sample in done]):
-            # what other judges decided keeps them
+        if stays:
             told = {**(measured.setting.get("judge") or {}), "grounded": told["grounded"]}
         else:
             measured = measured.adding("instrument", {JUDGES: panel.identities})
@@ -213,6 +217,14 @@ def judge_contexts(path: Path, out: Path | None = None, *, dry_run: bool = False
         record = replace(record, sufficiency_panel=share if i == 0 else None, **parts)
         done.append(sample.rescored(record, (SUFFICIENCY,), score.values, None))
     return _written(out, done, config, block, (SUFFICIENCY,), config.evaluated, dry_run)
+
+
+def _asked(record: RowRecord, panel: Panel) -> Mapping[str, str]:
+    """Return the hashes of a rank's models with those of its judges now; of rows that carry none, nothing."""
+    if record.prompts is None:
+        return record.asked
+    kept = {key: value for key, value in record.asked.items() if not key.startswith(f"{JUDGES}.")}
+    return kept | asked_of({JUDGES: panel.identities})
 
 
 def _rescored(record: RowRecord, scores: RowScores, names: Collection[str]) -> RowRecord:

@@ -12,8 +12,7 @@ from mrag_eval.core import LabelSource
 from mrag_eval.report.files._results import NAMING_ARGUMENTS, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
-from mrag_eval.report.verification._differing import differing
-from mrag_eval.report.verification._findings import Finding, alike, value_text
+from mrag_eval.report.verification._findings import Finding, alike, differing, value_text
 from mrag_eval.report.verification._sample_checks import sha256_text
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import TaskScores, halved_metrics, measured_on, reported_measures, value_names

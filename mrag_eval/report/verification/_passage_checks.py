@@ -11,8 +11,7 @@ from mrag_eval.core import Hit, Passage, Trace, is_relevant
 from mrag_eval.datasets import Held
 from mrag_eval.platform import to_json
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._differing import Differing
-from mrag_eval.report.verification._findings import Finding
+from mrag_eval.report.verification._findings import Differing, Finding
 from mrag_eval.report.verification._task_here import TaskHere
 
 # Decimals of a score in a ranking.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from mrag_eval.platform import JsonFault, json_value, number_of
@@ -32,6 +33,7 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
     own, prefix = file.content.get("system_instruction"), leaf.config.raw.get("gen_prefix")
     end = f"\n{prefix}" if prefix else "\n"
     shortened, wrong = 0, []
+    frames: dict[tuple[int, str], list[str]] = {}
     for sample in samples:
         parts, shown = _rendered(here, template, sample, own)
         prompt = prompt_text(sample)
@@ -41,11 +43,18 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
             shortened += cut
             if not cut:
                 wrong.append(sample.record.row)
+        elif not exact and _turns(prompt) is None:
+            # what a chat template puts around a row is the same around all
+            frame = reduce(lambda text, part: text.replace(part.strip(), "", 1), parts, prompt)
+            frames.setdefault((len(parts), frame), []).append(sample.record.row)
+    for number in {number for number, _ in frames}:
+        of_all = sorted((rows for (n, _), rows in frames.items() if n == number), key=len)
+        wrong += [row for rows in of_all[:-1] for row in rows]
     known = leaf.config.setting("texts.prompt")
     other = known is not None and known != template.sha256
     if wrong and other:
         text = f"prompts were not rendered again: the template '{leaf.config.prompt}' has another text here"
-        yield Finding(leaf.task, "note", text)
+        yield Finding(leaf.task, "open", text)
         return
     if wrong:
         text = f"{number_of(len(wrong), 'prompt')} of {len(samples)} not what the row renders to, first of '{wrong[0]}'"

@@ -44,7 +44,7 @@ from mrag_eval.scoring import (
 
 # Fields of a record that belong to a rank, and are carried by one of its rows.
 OF_A_RANK = ("prompts", "skipped", "translation", "panel", "sufficiency_panel", "claims_panel", "labelling",
-             "came_back")  # fmt: skip
+             "came_back", "asked")  # fmt: skip
 # Steps of the retrieval, documents in the language of the prompt among them: their failures are taken as recorded. That
 # of a RAG system is one of its reply.
 _RETRIEVAL = way_to("translation of documents") - {"system"}
@@ -100,12 +100,12 @@ def _rules(here: TaskHere, asked: Sequence[str]) -> Rules:
     """Return how the run read and scored its rows, as far as this machine can: the rest is missing, with the reason."""
     names, words_known = here.leaf.config.metrics, here.words_as_recorded(asked)
     language = here.language_rule(asked) if "correct_language" in names else None
-    form: str | Missing = here.form or Missing(f"no prompt template '{here.leaf.config.prompt}' here")
+    form: str | Missing = here.form or Missing(f"there is no prompt template '{here.leaf.config.prompt}' here")
     hashed = Missing("their texts are hashed") if here.hashed else None
 
     def why_not(name: str) -> Missing | None:
         if name == "correct_language" and language is None:
-            return Missing("lingua, or a model that is not on this machine")
+            return Missing("lingua, or a model, is not on this machine")
         if read_by_words(name) and not words_known:
             return OTHER_WORDS
         if name in _BY_FORM and isinstance(form, Missing):

@@ -11,11 +11,10 @@ from mrag_eval.core import Failure
 from mrag_eval.platform import number_of, to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._differing import Differing
-from mrag_eval.report.verification._findings import Finding
-from mrag_eval.report.verification._rebuilt import OF_A_RANK, OTHER_WORDS, Rebuilt, rebuilt
+from mrag_eval.report.verification._findings import Differing, Finding
+from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import RowRecord, read_by_words
+from mrag_eval.scoring import RowRecord
 
 _KEYS = {"schema_version", *(part.name for part in fields(RowRecord))}
 # What decides a field of a record; the reply decides the others.
@@ -59,7 +58,7 @@ def row_counts(file: ResultFile, here: TaskHere, records: Sequence[RowRecord]) -
     if isinstance(original, int) and len(ids) < original:
         limit = file.run.get("limit")
         why = f"--limit {limit:g}" if limit is not None else "--samples" if leaf.config.samples else "rows are missing"
-        yield Finding(leaf.task, "deviation", f"{len(ids)} of {original} rows ({why})")
+        yield Finding(leaf.task, "deviation", f"{len(ids)} of {original} rows ({why})", "rows")
 
 
 def _asked(file: ResultFile, leaf: LeafResult, total: object) -> int | None:
@@ -111,17 +110,13 @@ def made_again(here: TaskHere, samples: Sequence[Sample]) -> Rebuilt:
 
 def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Iterator[Finding]:
     """Compare the record of every row with that made again from its reply, ranking and votes."""
-    leaf = here.leaf
     if here.form is None:
-        why = "their texts are hashed" if here.hashed else f"no prompt template '{leaf.config.prompt}' here"
-        yield Finding(leaf.task, "note", f"replies were not read again: {why}")
+        why = "their texts are hashed" if here.hashed else f"no prompt template '{here.leaf.config.prompt}' here"
+        yield Finding(here.leaf.task, "open", f"replies were not read again: {why}")
     yield from _differences(here, samples, found.records)
-    untold = found.missing.get("correct_language")
-    if untold is not None and not here.hashed:
-        yield Finding(leaf.task, "note", f"correct_language was not computed again: {untold.why}")
-    words = sorted(name for name, why in found.missing.items() if why == OTHER_WORDS and read_by_words(name))
-    if words:
-        yield Finding(leaf.task, "note", f"{', '.join(words)}: not computed again, as {OTHER_WORDS.why}")
+    for why in dict.fromkeys(missing.why for missing in found.missing.values()):
+        names = sorted(name for name, missing in found.missing.items() if missing.why == why)
+        yield Finding(here.leaf.task, "open", f"{', '.join(names)}: not computed again, as {why}")
 
 
 def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowRecord]) -> Iterator[Finding]:

@@ -10,8 +10,7 @@ from typing import Any
 from mrag_eval.platform import HIDDEN, number_of
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._differing import Differing
-from mrag_eval.report.verification._findings import Finding
+from mrag_eval.report.verification._findings import Differing, Finding
 from mrag_eval.report.verification._task_here import RowsHere, TaskHere
 from mrag_eval.scoring import TASK_MEASURES, halved_metrics, option_texts, reference_of
 

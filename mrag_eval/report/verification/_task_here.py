@@ -20,6 +20,8 @@ from mrag_eval.retrieval import Repeated, indexed_passages, logged_row, repeated
 from mrag_eval.scoring import LanguageRule
 
 BlockT = TypeVar("BlockT", bound=Block)
+# Why a log's rows are not here: it has none but its own.
+LOG = "its rows are those of a log"
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,12 @@ class RowsHere:
     Attributes:
         benchmark: the benchmark, rows that the mode skips among it.
         repeated: the rows that run, and what they are shown if that can be found again; None if a file is missing.
+        copy: the copy that they were read from; None if that is where the run read them.
     """
 
     benchmark: Benchmark
     repeated: Repeated | None
+    copy: Path | None = None
     _logged: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     # rendered prompts and hashes, which the runs of several models have in common
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -79,8 +83,8 @@ class TaskHere:
     @classmethod
     def of(cls, leaf: LeafResult, copies: Sequence[Path] = ()) -> TaskHere:
         """Load what there is; ``copies`` are local copies of benchmarks."""
-        if leaf.config.setting("replies") == "given":
-            return cls(leaf, None, "its rows are those of a log")
+        if leaf.config.benchmark == "log":
+            return cls(leaf, None, LOG)
         blocks = (leaf.config.data, leaf.config.retrieval, leaf.config.agent)
         found = _rows(*(json.dumps(to_json(block), sort_keys=True) for block in blocks), tuple(copies))
         if isinstance(found, str):
@@ -183,24 +187,25 @@ def _valid(kind: type[BlockT], block: Mapping[str, Any]) -> BlockT | None:
         return None
 
 
-def _benchmark(data: Mapping[str, Any], copies: Sequence[Path]) -> Benchmark | str:
-    """Return the benchmark of a recorded block, from the first copy that has it, else where the run read it; or why
-    there is none.
+def _benchmark(data: Mapping[str, Any], copies: Sequence[Path]) -> tuple[Benchmark | str, Path | None]:
+    """Return the benchmark of a recorded block, or why there is none, and the copy that it is from.
+
+    It is from the first copy that has it, else from where the run read it. A copy under the benchmark's name is read,
+    or is the reason.
     """
-    places = [place for copy in copies for place in (copy, copy / str(data.get("benchmark"))) if place.exists()]
-    blocks = [*({**data, "path": str(place)} for place in places), data]
-    found = None
-    for block in blocks:
-        found = reload(block)
-        if found.benchmark is not None:
-            return found.benchmark
-    return "" if found is None else found.reason
+    for copy in copies:
+        for place in (copy, copy / str(data.get("benchmark"))):
+            found = reload({**data, "path": str(place)}) if place.exists() else None
+            if found is not None and (found.benchmark is not None or place != copy):
+                return found.benchmark or found.reason, copy
+    found = reload(data)
+    return found.benchmark or found.reason, None
 
 
 # the tasks of several models have their rows in common
 @lru_cache(maxsize=16)
 def _rows(data: str, retrieval: str, agent: str, copies: tuple[Path, ...]) -> RowsHere | str:
-    benchmark = _benchmark(json.loads(data), copies)
+    benchmark, copy = _benchmark(json.loads(data), copies)
     if isinstance(benchmark, str):
         return benchmark
     searched = _valid(Retrieval, json.loads(retrieval))
@@ -210,4 +215,4 @@ def _rows(data: str, retrieval: str, agent: str, copies: tuple[Path, ...]) -> Ro
             again = repeated(benchmark, searched, _valid(Agent, json.loads(agent)) or Agent())
     except MragError:
         again = None
-    return RowsHere(benchmark, again)
+    return RowsHere(benchmark, again, copy)

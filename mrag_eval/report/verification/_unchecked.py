@@ -11,7 +11,7 @@ from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.report.verification._vote_checks import VotesRead
+from mrag_eval.report.verification._verdict_checks import VotesRead
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ UNCHECKED = (
     Unchecked(
         "settings of the models that judged, planned, translated or reranked, and the names that nothing repeats",
         lambda run: bool(run.here.leaf.measurement.instrument),
-        ("rows.came_back", *_under("results:configs.*.measurement.", "instrument", "outcome.seats")),
+        ("rows.came_back", "rows.asked", *_under("results:configs.*.measurement.", "instrument", "outcome.seats")),
     ),
     Unchecked(
         "settings of a search, in a mode that searches nothing",

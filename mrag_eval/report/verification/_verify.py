@@ -7,26 +7,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.platform import DataError, Wait, reading_back, uncollected
-from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text, read_results
+from mrag_eval.report.files._results import ResultFile, outcomes_text, read_results
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._answering_checks import ReplyCounts, answering_follows
+from mrag_eval.report.verification._claims import (
+    dated,
+    instruments_follow,
+    other_versions,
+    record_follows,
+    rows_have,
+    source_follows,
+    task_settings,
+)
 from mrag_eval.report.verification._findings import Finding, Verified
 from mrag_eval.report.verification._harness_checks import groups, run_record, task_results
-from mrag_eval.report.verification._instrument_checks import instruments_follow
-from mrag_eval.report.verification._later_checks import later_verdicts
 from mrag_eval.report.verification._passage_checks import passages
 from mrag_eval.report.verification._prompt_checks import prompts
 from mrag_eval.report.verification._row_checks import made_again, row_counts, row_values
 from mrag_eval.report.verification._sample_checks import sample_lines
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
-from mrag_eval.report.verification._setting_checks import other_versions, record_follows, task_settings
 from mrag_eval.report.verification._share_checks import rank_shares
-from mrag_eval.report.verification._source_checks import source_follows
-from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.report.verification._task_here import LOG, TaskHere
 from mrag_eval.report.verification._unchecked import CheckedTask, unchecked
-from mrag_eval.report.verification._vote_checks import judge_texts, votes_read
+from mrag_eval.report.verification._verdict_checks import judge_texts, later_verdicts, votes_read
 
 
 def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Path] = ()) -> list[Verified]:
@@ -35,16 +40,20 @@ def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Pat
     For each task: its rows and their number, against the benchmark's if that is on this machine, or among ``copies`` of
     it; every key of its samples; records of rows, made again from replies, rankings and votes; all scores, by
     summarizing the rows again; the harness's averages; the record of what was measured; and that record against the
-    task in ``tasks_folder``. Of verdicts that were given after the run, the scores are made again as well. Raises
-    DataError for a path without results.
+    task in ``tasks_folder``. Verdicts that were given after the run are compared in the same way, and with its samples.
+    Raises DataError for a path without results, and for a copy that no task has its rows from.
     """
     files = read_results([Path(path) for path in paths], judged=False)
     with Wait("verifying results", sum(len(file.leaves) for file in files), "tasks") as wait:
-        found = []
+        found, read = [], set[Path]()
         for file in files:
             with reading_back(file.path):
-                found.append(_verified(file, tasks_folder, copies, wait))
-        return found
+                found.append(_verified(file, tasks_folder, copies, wait, read))
+    for copy in copies:
+        if copy not in read:
+            of = sorted({str(leaf.config.benchmark) for file in files for leaf in file.leaves.values()})
+            raise DataError(f"--data {copy}: no task here has its rows there", f"name a copy of {', '.join(of)}")
+    return found
 
 
 def unsupported(paths: Sequence[Path | str]) -> list[str]:
@@ -84,7 +93,8 @@ def _samples_or_none(file: ResultFile, task: str) -> ScoredSamples | None:
         return None
 
 
-def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait: Wait) -> Verified:
+def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait: Wait, read: set[Path]) -> Verified:
+    """Return a file after its checks; ``read`` gets the copies that rows were read from."""
     findings: list[Finding] = []
     left: dict[str, list[str]] = {}
     rows = numbers = 0
@@ -100,23 +110,26 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
             continue
         with uncollected():
             samples = read_samples(path, repeated=True)
-            checked, found, lines = _of_task(file, leaf, TaskHere.of(leaf, copies), samples, asked)
-            later, votes = later_verdicts(file, task)
+            here = TaskHere.of(leaf, copies)
+            read |= {copy} if here.rows is not None and (copy := here.rows.copy) is not None else set()
+            checked, found, lines = _of_task(file, here, samples, asked)
+            later = later_verdicts(file, task, tasks_folder, copies, samples)
         rows += len(samples)
         numbers += checked
         findings += [*found, *later]
-        for line in [*lines, *votes]:
+        for line in lines:
             left.setdefault(line, []).append(task)
-    findings += [*groups(file, tasks_folder), *run_record(file), *answering_follows(file, asked)]
+    findings += [*groups(file, tasks_folder), *run_record(file), *answering_follows(file, asked), *dated(file)]
     if not file.leaves:
         findings.append(Finding("", "fault", "no task of ours in these results"))
     return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings), left)
 
 
 def _of_task(
-    file: ResultFile, leaf: LeafResult, here: TaskHere, samples: Sequence[Sample], asked: ReplyCounts
+    file: ResultFile, here: TaskHere, samples: Sequence[Sample], asked: ReplyCounts
 ) -> tuple[int, list[Finding], list[str]]:
     """Return how many numbers were computed again, the findings of one task, and what was not checked."""
+    leaf = here.leaf
     records = [sample.record for sample in samples]
     findings = [*row_counts(file, here, records)]
     if here.rows is None:
@@ -124,7 +137,7 @@ def _of_task(
             f"the data of {leaf.config.benchmark} are not on this machine ({here.reason}), so questions and reference "
             "answers were not compared: verify --data PATH reads a copy"
         )
-        findings.append(Finding(leaf.task, "note", text))
+        findings.append(Finding(leaf.task, "note" if here.reason == LOG else "open", text))
     scored = ScoredSamples.of(records)
     of_means = [*means(file, leaf, scored)]
     named = {finding.text.partition(" ")[0] for finding in of_means}
@@ -133,7 +146,7 @@ def _of_task(
     asked.add(samples)
     computed = [*row_values(here, samples, again), *differing]
     # another version may read replies and compute intervals in another way
-    findings += [*of_means, *([replace(f, kind="note") for f in computed] if other_versions(leaf) else computed)]
+    findings += [*of_means, *([replace(f, kind="open") for f in computed] if other_versions(leaf) else computed)]
     read = votes_read(here, samples, again)
     for check in (
         sample_lines(file, here, samples),
@@ -143,9 +156,14 @@ def _of_task(
         read.findings,
         judge_texts(here),
         task_results(file, here, samples, scored, scores, named),
-        record_follows(file, leaf, records),
+        record_follows(file, here, samples),
+        rows_have(here, samples),
         source_follows(here),
         instruments_follow(here, records),
     ):
         findings += check
-    return numbers, findings, [*unchecked(CheckedTask(here, samples, again, read))]
+    whole = CheckedTask(here, samples, again, read)
+    if whole.searched and whole.shows_unknown_texts and here.reason != LOG and not here.retrieved_otherwise:
+        text = "the corpus is not on this machine, so that the texts of passages were not compared"
+        findings.append(Finding(leaf.task, "open", text))
+    return numbers, findings, [*unchecked(whole)]

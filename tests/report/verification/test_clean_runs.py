@@ -161,7 +161,7 @@ def test_rows_retrieved_under_other_settings_are_no_fault_and_another_measuremen
     assert compare([runs[0]], [runs[0]]).differs == {}
 
 
-def test_words_that_are_not_here_are_noted_and_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_are_not_here_are_open_and_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The user's file changed the words of the run, and the sentence of its controls, and is gone."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "en.yaml").write_text('words: {refuses: "?, 1841"}\nsentence: "Lo: {answer}!"\n', "utf-8")
@@ -175,7 +175,7 @@ def test_words_that_are_not_here_are_noted_and_no_fault(tmp_path: Path, monkeypa
     monkeypatch.delenv("MRAG_CONFIG")
     (gone,) = verify([world / "out"], world)
     assert not gone.of("fault")
-    assert [note.text.partition(":")[0] for note in gone.of("note")] == [", ".join(words)]
+    assert [note.text.partition(":")[0] for note in gone.of("open")] == [", ".join(sorted(words))]
 
 
 def test_a_run_of_two_ranks_has_no_fault(tmp_path: Path) -> None:

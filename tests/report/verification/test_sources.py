@@ -121,7 +121,7 @@ def test_published_rows_in_another_folder_have_no_fault(forged: Forged, tmp_path
     own.content["configs"]["xquad_rag_de"]["measurement"]["setting"]["data"]["path"] = "/gone/xquad"
     own.write()
     (absent,) = verify([own.path], own.tasks)
-    assert any("the published ones, which was not computed again" in one.text for one in absent.of("note"))
+    assert any("the published ones, which was not computed again" in one.text for one in absent.of("open"))
     assert "questions, reference answers, and which rows there are" in absent.unchecked
     (found,) = verify([own.path], own.tasks, [copy])
     assert found.of("fault") == found.of("note") == []
@@ -167,7 +167,7 @@ def test_another_version_may_say_more_of_rows_but_not_less_than_is_claimed(forge
     found = own.verified()
     assert faults(found, task) == set()
     assert found is not None
-    assert any(one.text.startswith("source.published.reason is in other words") for one in found.of("note"))
+    assert any(one.text.startswith("source.published.reason is in other words") for one in found.of("open"))
     for source in sources(own, task):
         source["published"]["status"] = "official"
     assert faults(own.verified(), task) == {"source.published.reason", "source.published.status"}

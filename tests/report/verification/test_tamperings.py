@@ -299,7 +299,7 @@ def test_data_that_are_not_here_are_named_and_a_copy_is_compared(forged: Forged)
     run.write()
     (found,) = verify([run.path], run.tasks)
     assert [finding for finding in found.of("fault") if finding.task == "wide"] == []
-    assert {finding.text for finding in found.of("note")} == {
+    assert {finding.text for finding in found.of("open")} == {
         "the data of jsonl are not on this machine (data.path=/gone/questions.jsonl is not on this machine), so "
         "questions and reference answers were not compared: verify --data PATH reads a copy"
     }
@@ -321,11 +321,12 @@ def test_the_command_reads_a_copy_and_prints_what_is_not_checked(
     def said(*more: str) -> str:
         with pytest.raises(SystemExit) as done:
             main(["verify", str(run.path), "--own-settings", *more])
-        assert not done.value.code
+        assert done.value.code == (0 if "--data" in more else 3)
         return capsys.readouterr().out
 
-    assert "note: the data of blend are not on this machine" in said()
+    assert "open: the data of blend are not on this machine" in said()
     shown = said("--data", str(test_data / "blend" / "mcq_derived_sample.csv"))
+    assert "open:" not in shown
     assert "note:" not in shown
     assert shown.count("    not checked: ") == 7
     assert "that the replies are the model's" in json.loads(said("--json"))[0]["unchecked"]

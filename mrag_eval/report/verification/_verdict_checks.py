@@ -1,0 +1,160 @@
+"""Votes of judges, in a run and after it: against their replies, and against the samples that they were given on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mrag_eval.config import GROUNDED, JUDGES, is_named, verdict_metrics
+from mrag_eval.judging import Rubric, kept_votes, relevance_rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.platform import ConfigError, DataError, to_json
+from mrag_eval.prompts import builtin_names
+from mrag_eval.report.files._results import LaterVerdicts, LeafResult, ResultFile
+from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._scored_rows import ScoredSamples
+from mrag_eval.report.verification._claims import instruments_follow, task_settings
+from mrag_eval.report.verification._findings import Differing, Finding, Kind, differing, value_text
+from mrag_eval.report.verification._rebuilt import Rebuilt
+from mrag_eval.report.verification._row_checks import made_again, row_values
+from mrag_eval.report.verification._score_checks import means, recomputed_scores
+from mrag_eval.report.verification._share_checks import rank_shares
+from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.scoring import EVIDENCE
+
+# What verdicts that were given after a run decide of its record, and of the records of its rows.
+_JUDGED = ("setting.judge", "setting.texts.judge", "setting.contents.judge", f"instrument.{JUDGES}")
+_OF_VERDICTS = ("judge", "panel", "claims_panel", "grounding", "failures", "values", "unscored", "asked")
+
+
+@dataclass(frozen=True)
+class VotesRead:
+    """The votes that differ from the kept replies, and how many of all were compared."""
+
+    findings: tuple[Finding, ...] = ()
+    compared: int = 0
+    cast: int = 0
+
+
+def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> VotesRead:
+    """Read the votes again from the judges' replies in the cache, as far as they are there."""
+    said = [(sample.votes, sample.record.sufficiency_votes or {}) for sample in samples]
+    cast = sum(len(votes) for both in said for votes in both)
+    if not cast:
+        return VotesRead()
+    kept = kept_votes(here.judge, here.leaf.seats, found.rows)
+    if kept is None:
+        return VotesRead(cast=cast)
+    differing = Differing(here.leaf.task, len(samples), "by its kept reply")
+    compared = 0
+    for sample, (answers, passages), *again in zip(samples, said, *kept, strict=True):
+        for key, votes, read in (("votes", answers, again[0]), ("sufficiency_votes", to_json(passages), again[1])):
+            compared += sum(seat in votes for seat in read)
+            known = {seat: to_json(vote) for seat, vote in read.items() if seat in votes}
+            differing.compare(sample.record.row, {seat: votes[seat] for seat in known}, known, key)
+    return VotesRead(tuple(differing.findings()), compared, cast)
+
+
+def judge_texts(here: TaskHere) -> Iterator[Finding]:
+    """Compare the recorded hashes of judges' prompts with those here: a fault for built-in ones, else open."""
+    leaf, block = here.leaf, here.judge
+    named: dict[str, tuple[str, Callable[[], Rubric[Any]]]] = {
+        "judge": (block.prompt, lambda: verdict_rubric(block.prompt, block.reply, block.scale)),
+        "sufficiency": (block.sufficiency.prompt, lambda: sufficiency_rubric(block.sufficiency.prompt)),
+        "relevance": (block.relevance.prompt, lambda: relevance_rubric(block.relevance.prompt)),
+    }
+    for key, recorded in (leaf.config.block("texts")).items():
+        if key not in named:
+            continue
+        name, rubric = named[key]
+        try:
+            same = rubric().template.sha256 == recorded
+        except ConfigError:
+            same = False
+        if not same:
+            kind: Kind = "fault" if name in builtin_names("judge") else "open"
+            yield Finding(leaf.task, kind, f"the judge's prompt '{name}' has another text here than the run recorded")
+
+
+def later_verdicts(
+    file: ResultFile, task: str, tasks_folder: Path, copies: Sequence[Path], samples: Sequence[Sample]
+) -> list[Finding]:
+    """Return the findings on the verdicts that a task was given after the run, whose ``samples`` these are.
+
+    They may change what judges decide, and nothing else; what judges decide follows from their votes.
+    """
+    paths = LaterVerdicts.path(file.path, task), LaterVerdicts.samples_path(file.path, task)
+    given = [path.name for path in paths if path.is_file()]
+    if not given:
+        return []
+    fault = f"{' and '.join(given)}: not of the same votes, so these verdicts do not count: judge again, or remove them"
+    try:
+        later = LaterVerdicts.of(file.path, task)
+        if later is None:
+            return [Finding(task, "fault", fault)]
+        judged = read_samples(paths[1])
+        found = list(_later(file, file.leaves[task], later, tasks_folder, copies, samples, judged))
+    except DataError as error:
+        return [Finding(task, "fault", error.message)]
+    return [replace(one, text=f"{paths[0].name}: {one.text}") for one in found]
+
+
+def _later(
+    file: ResultFile,
+    leaf: LeafResult,
+    later: LaterVerdicts,
+    tasks_folder: Path,
+    copies: Sequence[Path],
+    samples: Sequence[Sample],
+    judged: Sequence[Sample],
+) -> Iterator[Finding]:
+    task, records = leaf.task, [sample.record for sample in judged]
+    for key, one, other in differing(to_json(later.measurement), to_json(leaf.measurement)):
+        if not is_named(key, _JUDGED) and not key.startswith("instrument.metric:"):
+            yield Finding(task, "fault", f"{key} is {value_text(one)}, {value_text(other)} in the run")
+    names = list(dict.fromkeys(name for record in records for name in (*record.values, *record.unscored)))
+    decided = {*verdict_metrics(names), *GROUNDED, "language_check"}
+    if [one.record.row for one in judged] != [one.record.row for one in samples]:
+        yield Finding(task, "fault", "its rows are not those of the run")
+        return
+    changed = Differing(task, len(samples), "in the run")
+    for one, before in zip(judged, samples, strict=True):
+        found, wanted = (_without_verdicts(sample, decided) for sample in (one, before))
+        changed.compare(one.record.row, found, wanted)
+    yield from changed.findings()
+    # the metrics of the task, and those that the verdicts brought
+    metrics = list(dict.fromkeys([*leaf.config.metrics, *(name for name in names if name in decided)]))
+    record = later.measurement.adding("setting", {"metrics": metrics}).adding("outcome", {"not_judged": []})
+    whole = LeafResult(task, later.scores, replace(leaf.config, record=record), record)
+    here = TaskHere.of(whole, copies)
+    again = made_again(here, judged)
+    known = {(one.kind, one.text) for one in task_settings(leaf, tasks_folder)}
+    asked = replace(whole, measurement=later.measurement)
+    # the harness reports the scores of the run itself
+    alone = replace(file, content={"configs": {task: {"scores": later.scores.to_dict()}}})
+    yield from (one for one in task_settings(asked, tasks_folder) if (one.kind, one.text) not in known)
+    if leaf.seats and leaf.measurement.judges != later.measurement.judges:
+        text = f"judged by {', '.join(later.measurement.judges)}, in the run by {', '.join(leaf.measurement.judges)}"
+        yield Finding(task, "deviation", text, JUDGES)
+    yield from row_values(here, judged, again)
+    yield from rank_shares(here, judged)
+    yield from votes_read(here, judged, again).findings
+    yield from judge_texts(here)
+    yield from instruments_follow(here, records)
+    yield from means(alone, whole, ScoredSamples.of(records))
+    yield from recomputed_scores(alone, whole, records)[2]
+
+
+def _without_verdicts(sample: Sample, decided: set[str]) -> dict[str, Any]:
+    """Return a sample without what judges decide of it."""
+    line = {key: value for key, value in sample.line.items() if key not in ("votes", "metrics", "rows", *decided)}
+    rows: Mapping[str, Any] = sample.line["rows"]
+    kept = {key: value for key, value in rows.items() if key not in _OF_VERDICTS}
+    for part in ("values", "unscored"):
+        kept[part] = {name: value for name, value in (rows.get(part) or {}).items() if name not in decided}
+    kept["cell"] = {name: cell for name, cell in (rows.get("cell") or {}).items() if name != EVIDENCE}
+    kept["asked"] = {key: asked for key, asked in sample.record.asked.items() if not key.startswith(JUDGES)}
+    kept["failures"] = [to_json(one) for one in sample.record.failures if one.stage not in ("judge", "grounding")]
+    return {**line, "rows": kept}
