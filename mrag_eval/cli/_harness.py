@@ -43,6 +43,9 @@ def run(arguments: Sequence[str], *, debug: bool = False) -> None:
     args = _parse([argument for argument in arguments if argument not in _NOT_FIRST])
     asked = _settings(args)
     check_flags(asked)
+    if asked.get("output_path"):
+        # code of the user's may change the folder
+        args.output_path = asked["output_path"] = str(Path(asked["output_path"]).absolute())
     if asked.get("model") == RAG:
         args.model_args = asked["model_args"] = system_arguments(pairs_of(asked.get("model_args")))
     check_model(asked)

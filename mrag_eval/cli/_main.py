@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import Any, NoReturn
 
 __all__ = ["main"]
@@ -33,6 +33,11 @@ _LONGEST_END = 0.8
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (``sys.argv`` by default) and exit."""
+    if sys.stderr is None:
+        sys.stderr = StringIO()
+    if sys.stdout is None:
+        _say("the output is closed", "send it to a file (> FILE), and run the same command again")
+        sys.exit(2)
     try:
         from mrag_eval.platform import ending_within, guarded_screen, install_redaction
 
@@ -86,7 +91,9 @@ def _run(arguments: Sequence[str] | None) -> None:
     except OSError as error:
         if session.debug:
             raise
-        if error.strerror is None or not (error.filename or is_full(error)):
+        if isinstance(error, FileNotFoundError) and error.filename is None:
+            _say("the folder in which this runs is not there any more", "change to another one, and run it again")
+        elif error.strerror is None or not (error.filename or is_full(error)):
             _say(*_unexpected(error))
         else:
             _say(

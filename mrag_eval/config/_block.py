@@ -55,7 +55,7 @@ class Block(BaseModel):
     """Validate a block: unknown keys are errors, and values do not change after validation."""
 
     # a run validates few of the blocks, and the schemas of all take longer to build than to use
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     def sets(self, key: str) -> bool:
         """Return whether the block has another value for a key than its default; ``none`` sets nothing."""

@@ -105,7 +105,7 @@ class ModelSpec(Block):
     timeout: float = Field(default=120.0, gt=0)
     retries: int = Field(default=6, ge=0)
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
     @field_validator("model_args")
     @classmethod

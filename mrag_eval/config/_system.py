@@ -13,6 +13,7 @@ from mrag_eval.config._block import Block, KeyRule
 from mrag_eval.config._model import Variable, without_secret
 from mrag_eval.config._validation import validated
 from mrag_eval.platform import (
+    HEADER,
     ConfigError,
     Template,
     address_fault,
@@ -58,7 +59,7 @@ class SystemSpec(Block):
     max_retries: int = Field(default=3, ge=0)
     max_calls: int | None = Field(default=None, ge=0)
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
     @field_validator("url")
     @classmethod
@@ -78,7 +79,9 @@ class SystemSpec(Block):
     @field_validator("header")
     @classmethod
     def _has_no_places(cls, value: dict[str, str] | None) -> dict[str, str] | None:
-        for text in (value or {}).values():
+        for name, text in (value or {}).items():
+            if HEADER.fullmatch(name) is None:
+                raise ValueError(f"{name!r} is no name of a header; write letters, digits and hyphens")
             check_text(text, "the question goes into 'request'")
         return value
 

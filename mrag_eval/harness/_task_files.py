@@ -15,8 +15,14 @@ T = TypeVar("T")
 
 
 def read_task_file(path: Path, *, with_includes: bool = True, with_functions: bool = False) -> dict[str, Any]:
-    """Read a task's YAML, with the files it includes or without; functions are left as names, or imported."""
-    return dict(load_yaml(path, resolve_func=with_functions, recursive=with_includes))
+    """Read a task's YAML, with the files it includes or without; functions are left as names, or imported.
+
+    Raises ImportError for a module that ends the process, too.
+    """
+    try:
+        return dict(load_yaml(path, resolve_func=with_functions, recursive=with_includes))
+    except SystemExit as error:
+        raise ImportError(f"a module that it names ends the process (SystemExit: {error})") from None
 
 
 def task_keys() -> set[str]:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         reading_back,
         said_by,
     )
-    from mrag_eval.platform._http import Endpoint, Transport, bearer
+    from mrag_eval.platform._http import HEADER, Endpoint, Transport, bearer
     from mrag_eval.platform._http_body import LONGEST_ANSWER
     from mrag_eval.platform._http_faults import (
         BROKEN_AGAIN,
@@ -114,6 +114,7 @@ if TYPE_CHECKING:
         cache_dir,
         name_of_model,
         names_of_models,
+        staying_here,
         task_and_date,
         tasks_folder,
         user_path,

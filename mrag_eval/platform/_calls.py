@@ -12,6 +12,7 @@ from mrag_eval.platform._attempts import A, Attempts, Request
 from mrag_eval.platform._event_loop import new_loop
 from mrag_eval.platform._functions import said_by
 from mrag_eval.platform._http_faults import BROKEN_AGAIN, HttpFault
+from mrag_eval.platform._paths import staying_here
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,8 +46,9 @@ class Calls(Attempts[Request, A]):
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Yield nothing: calls have nothing in common."""
-        yield
+        """Yield nothing, and return to this folder after the calls, any of which may change to another."""
+        with staying_here():
+            yield
 
     async def attempt(self, session: None, request: Request) -> A:
         """Return the answer to one request."""

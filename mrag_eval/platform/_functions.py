@@ -99,7 +99,7 @@ def own_function(named: Any, group: str, where: str) -> OwnFunction:
     package = {} if found.dist is None else {"package": f"{found.dist.name} {found.dist.version}"}
     try:
         return _described(found.load(), found.name, package, where)
-    except Exception as error:  # a package may raise anything while it is imported
+    except (Exception, SystemExit) as error:  # a package may raise anything while it is imported
         raise ConfigError(f"{where}: '{named}' cannot be loaded: {said_by(error):.200}", _FORMS) from None
 
 
@@ -123,7 +123,7 @@ def own_object(named: str, where: str) -> tuple[Any, Path | None]:
                 sys.path.append(str(here))
             in_file = module_name.endswith(".py") or "." not in module_name
             module = _module(module_name, here) if in_file else importlib.import_module(module_name)
-    except Exception as error:  # a module of the user's may raise anything while it is imported
+    except (Exception, SystemExit) as error:  # a module of the user's may raise anything while it is imported
         raise ConfigError(
             f"{where}: {module_name} cannot be imported ({said_by(error):.200})",
             "run in the folder of the module, or name its file: FILE.py:NAME",

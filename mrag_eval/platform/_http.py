@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.platform._address import check_address, keep_address
 from mrag_eval.platform._attempts import A, Attempts, Request
+from mrag_eval.platform._errors import ConfigError
 from mrag_eval.platform._http_body import ENCODINGS, LONGEST_ANSWER, body_text
 from mrag_eval.platform._http_faults import HttpFault, status_fault
 from mrag_eval.platform._keys import keep_header, key_in
@@ -19,6 +21,8 @@ from mrag_eval.platform._variables import with_variables
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+# What the name of a header may hold (RFC 9110, 5.6.2).
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -43,6 +47,8 @@ class Endpoint:
         object.__setattr__(self, "url", url)
         object.__setattr__(self, "headers", headers)
         for name, value in headers.items():
+            if HEADER.fullmatch(name) is None:
+                raise ConfigError(f"{self.name}: {name!r} is no name of a header", "write letters, digits and hyphens")
             keep_header(name, value, f"{self.name}: the value of the header {name}")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +26,16 @@ def cache_dir() -> Path:
     """Return the cache folder of indexes and retrieval results: ``$MRAG_CACHE``, else ``~/.cache/mrag_eval``."""
     value = os.environ.get("MRAG_CACHE")
     return user_path(value, "MRAG_CACHE") if value else Path.home() / ".cache" / "mrag_eval"
+
+
+@contextmanager
+def staying_here() -> Iterator[None]:
+    """Return to this folder at the end of the block, in which code of the user's may have changed to another."""
+    here = Path.cwd()
+    try:
+        yield
+    finally:
+        os.chdir(here)
 
 
 def user_path(text: str, key: str) -> Path:

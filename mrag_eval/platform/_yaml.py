@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.platform._errors import ConfigError
+from mrag_eval.platform._files import regular
 
 # The most values that the aliases of a file stand for: nine lines of aliases may stand for a thousand million.
 _MOST_VALUES = 200_000
@@ -28,7 +29,7 @@ def read_yaml(path: Path, fix: str = "correct it, and run the same command again
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular(path).read_text(encoding="utf-8")
         content = yaml.load(text, Loader=_once(as_text, aliases="&" in text))
     except OSError as err:
         raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name a readable YAML file") from None

@@ -31,6 +31,7 @@ from mrag_eval.platform import (
     own_function,
     said_by,
     shared_store,
+    staying_here,
 )
 from mrag_eval.retrieval._merging import depth_of_lists, merged, of_versions
 from mrag_eval.retrieval._plan import RowPlan
@@ -116,7 +117,8 @@ class _Function:
     def _alone(self, asked: _Asked) -> list[Any] | str:
         """Call the function in this thread, the only one that some can be called in."""
         try:
-            return self._call(asked)
+            with staying_here():
+                return self._call(asked)
         except MemoryError:
             raise
         except (Exception, SystemExit) as error:  # a function of the user's may raise anything

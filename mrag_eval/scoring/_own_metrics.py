@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from mrag_eval.config import JUDGES
 from mrag_eval.core import LABEL_SHARE, Scale, Scored, Value, not_finite, plain_name
-from mrag_eval.platform import ConfigError, OwnFunction, entry_point, own_function
+from mrag_eval.platform import ConfigError, OwnFunction, entry_point, own_function, staying_here
 from mrag_eval.scoring._control_kinds import uncontrolled
 from mrag_eval.scoring._metrics import METRICS, OWN, TWO_METRICS, Metric
 from mrag_eval.scoring._reply_values import Batch, by_row
@@ -176,7 +176,8 @@ def _record(name: str, score: Batch, scale: Scale, identity: Mapping[str, Any], 
 def _value(function: Callable[[Scored], Any], name: str, scale: Scale, row: Scored) -> Value:
     """Return what the function gives for a row, or why that is no value."""
     try:
-        found = function(row)
+        with staying_here():
+            found = function(row)
         value = float(found) if isinstance(found, Real) else None
     except MemoryError:
         raise

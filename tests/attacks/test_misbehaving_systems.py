@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +15,9 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import ModelSpec, system_spec
+from mrag_eval.harness import read_task_file
 from mrag_eval.models import AuxModel, RagSystem
+from mrag_eval.platform import ConfigError
 from tests.worlds.model_server import ModelServer, echo
 
 QUESTIONS = [(f"question {number}", "en") for number in range(6)]
@@ -161,3 +166,49 @@ def test_one_question_is_asked_first() -> None:
 
     found = system_of(system, num_concurrent=4).ask(QUESTIONS)
     assert [one.error for one in found] == [None] * 6
+
+
+def test_a_system_that_changes_the_folder_moves_nothing_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "below").mkdir()
+
+    def ask(question: str) -> str:
+        os.chdir(tmp_path / "below")
+        return "yes"
+
+    replies = system_of(ask).ask(QUESTIONS)
+    assert [reply.text for reply in replies] == ["yes"] * len(QUESTIONS)
+    assert Path.cwd() == tmp_path
+
+
+@pytest.mark.parametrize("code", ["'bye'", "3", ""])
+def test_a_module_that_ends_the_process_is_one_line(tmp_path: Path, code: str) -> None:
+    (tmp_path / "ends.py").write_text(f"raise SystemExit({code})\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"ends\.py cannot be imported \(SystemExit") as refused:
+        RagSystem(system_spec({"system": f"{tmp_path / 'ends.py'}:ask"}))
+    assert "\n" not in refused.value.message
+    task = tmp_path / "task.yaml"
+    task.write_text("task: t\nmetrics: [!function ends.score]\n", "utf-8")
+    with pytest.raises(ImportError, match="ends the process"):
+        read_task_file(task, with_functions=True)
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_command_whose_output_is_closed_says_so(stream: str, tmp_path: Path) -> None:
+    closed = {"stdout": ">&-", "stderr": "2>&-"}[stream]
+    command = f"{sys.executable} -m mrag_eval.cli tasks {closed}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == (2 if stream == "stdout" else 0)
+    if stream == "stdout":
+        assert done.stderr.splitlines()[0] == "mrag-eval: the output is closed"
+
+
+def test_a_folder_that_is_not_there_any_more_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    run = f"{sys.executable} -m mrag_eval.cli run --model rag --model_args url=http://127.0.0.1:9 --tasks t.yaml -o out"
+    command = f"rmdir ../gone; {run}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path / "gone", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 2, done.stderr

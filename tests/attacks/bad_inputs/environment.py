@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.attacks.bad_inputs.case import DEEP, UNREADABLE, Case
+from tests.attacks.bad_inputs.case import DEEP, PIPE, UNREADABLE, Case
 
 _SEARCH = "retrieve --tasks mine --include_path tasks -o new"
 CASES = [
@@ -32,6 +32,7 @@ CASES = [
             "nested deeply": DEEP,
         }.items()
     ),
+    Case("doctor --config", ["a pipe or a device"], {"mrag.yaml": PIPE}, {"MRAG_CONFIG": None}, title="config: a pipe"),
     Case("doctor --config", ["mrag.yaml", "nonsense"], {"mrag.yaml": "nonsense: 1\n"}, {"MRAG_CONFIG": None}),
     *(
         Case("doctor --config", ["wrong.yaml", *named], {"wrong.yaml": text}, {"MRAG_CONFIG": "wrong.yaml"}, title=text)
@@ -41,8 +42,10 @@ CASES = [
             "critic: nobody\n": ["critic", "nobody"],
             "models: {m: {model: hf}}\njudges: [m, m]\n": ["judges", "'m'", "twice"],
             "models: {m: {model_args: {}}}\n": ["models.m.model"],
-            "models: {m: {model: hf, model_args: {api_key: k3yOf5erver9q}}}\n": ["api_key", "environment"],
-            "models: {m: {model: hf, model_args: {base_url: 'http://u:p@h/v1'}}}\n": ["base_url", "secret"],
+            "models: {m: {model: hf, model_args: {api_key: k3yOf5erver9q}}}\n": ["api_key", "{env:NAME}"],
+            "models: {m: {model: hf, model_args: {pat: k3yOf5erver9q}}}\n": ["'pat'", "{env:NAME}"],
+            "models: {m: {model: hf, timeout: .inf}}\n": ["models.m.timeout", "finite"],
+            "models: {m: {model: hf, price: {input: .nan, output: 1}}}\n": ["models.m.price.input", "finite"],
             "models: {m: {model: local-completions, model_args: {base_url: nourl}}}\n": ["models.m", "base_url"],
             "corpora: {w: {kind: milvus}}\n": ["corpora.w", "uri"],
             "corpora: {w: {kind: nope, uri: x}}\n": ["corpora.w", "nope"],
