@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.platform import DataError, json_from, lines_of, readable, whole
+from mrag_eval.platform import DataError, check_unique, json_from, lines_of, readable, whole
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20
@@ -129,7 +129,7 @@ def sha256_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
+def iter_csv(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are
     allowed.
     """
@@ -142,6 +142,7 @@ def iter_csv(path: Path, columns: Iterable[str], delimiter: str = ",") -> Iterat
                 if name not in (reader.fieldnames or ()):
                     found = ", ".join(reader.fieldnames or ()) or "none"
                     raise DataError(f"{path}: column '{name}' is missing; found: {found}")
+            check_unique(reader.fieldnames or (), columns, path)
             for number, row in enumerate(reader, start=1):
                 if None in row or None in row.values():
                     raise DataError(f"{path}, row {number}: {len(reader.fieldnames or ())} columns expected")

@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
     from mrag_eval.platform._secrets import HIDDEN, hidden, hide, is_plain
     from mrag_eval.platform._sharing import Shares, made_once
-    from mrag_eval.platform._sheets import SheetRow, csv_cell, escaped, read_sheet, unescaped, write_sheet
+    from mrag_eval.platform._sheets import SheetRow, check_unique, csv_cell, escaped, read_sheet, unescaped, write_sheet
     from mrag_eval.platform._short_texts import kept_for_short_texts
     from mrag_eval.platform._store import Store, close_stores, content_key, shared_store
     from mrag_eval.platform._template import Template, check_text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,11 +69,17 @@ def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:
                 f"{path}: no column '{missing[0]}' (it has: {', '.join(filter(None, heads)) or 'none'})",
                 "keep the column names of the sheet unchanged",
             )
-        if len(set(filter(None, heads))) < len([head for head in heads if head]):
-            raise DataError(f"{path}: two columns have the same name", "keep the column names of the sheet unchanged")
+        check_unique(heads, filter(None, heads), path)
         return list(_rows(path, heads, lines))
     except csv.Error as err:
         raise DataError(f"{path}: not a table ({err})", "save it from the spreadsheet as CSV UTF-8") from None
+
+
+def check_unique(columns: Sequence[str], read: Iterable[str], path: Path) -> None:
+    """Raise DataError if one of the columns that are read comes twice: which of the two is meant, no file says."""
+    twice = next((name for name in read if columns.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path}: two columns are called '{twice}'", "rename or remove one of them")
 
 
 def _rows(path: Path, heads: Sequence[str], lines: Iterator[list[str]]) -> Iterator[SheetRow]:

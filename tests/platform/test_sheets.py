@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrag_eval.datasets import read_table
 from mrag_eval.platform import DataError, escaped, read_sheet, unescaped, write_sheet
 from mrag_eval.platform._sheets import MAX_CELL
 
@@ -101,3 +102,12 @@ def test_a_lone_surrogate_is_written(tmp_path: Path) -> None:
     path = tmp_path / "sheet.csv"
     write_sheet(path, COLUMNS, [{"id": "r", "question": "a\ud800b\0c"}])
     assert _read(path)[0]["question"] == "a\\ud800bc"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_column_that_is_read_comes_once_and_another_may_come_twice(tmp_path: Path, ending: str) -> None:
+    file, comma = tmp_path / f"table.{ending}", {"csv": ",", "tsv": "\t"}[ending]
+    file.write_text("question,answer,answer\nq,1841,1814\n".replace(",", comma), "utf-8")
+    assert [row["question"] for _, row in read_table(file, ("question",))] == ["q"]
+    with pytest.raises(DataError, match=r"table\.\wsv: two columns are called 'answer'"):
+        list(read_table(file, ("question", "answer")))

@@ -273,3 +273,14 @@ def test_it_prints(report: Opened) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 794
     page.set_viewport_size({"width": 1100, "height": 900})
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_no_script_but_ours_runs_on_the_page(context: Any, file: Path, tmp_path: Path) -> None:
+    planted = "<script>window.ran = 1</script><img src=x onerror='window.ran = 2'><script src=x.js></script>"
+    (tmp_path / "x.js").write_text("window.ran = 3", "utf-8")
+    page = file.read_text("utf-8").replace('<main id="main">', f'<main id="main">{planted}')
+    (tmp_path / "report.html").write_text(page, "utf-8")
+    found = opened(context, tmp_path / "report.html")
+    assert found.page.evaluate("window.ran") is None
+    assert len([said for said in found.said if "Content Security Policy" in said]) >= 3
+    found.page.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,11 @@ def _page(data: PageData, title: str, vega: str) -> str:
         ]
         if drawn:
             sections.append((section, drawn))
+    scripts = {
+        "vega": vega.replace("</script", "<\\/script"),
+        "js": (_FOLDER / "page.js").read_text(encoding="utf-8"),
+    }
+    hashes = (b64encode(sha256(_encoded(text)).digest()).decode() for text in scripts.values())
     unscored: Counter[str] = Counter()
     unjudged: Counter[str] = Counter()
     for point in unscored_points(data):
@@ -108,8 +115,8 @@ def _page(data: PageData, title: str, vega: str) -> str:
         parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
         payload=Markup(_in_script(_json(payload))),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
-        js=Markup((_FOLDER / "page.js").read_text(encoding="utf-8")),
-        vega=Markup(vega.replace("</script", "<\\/script")),
+        **{name: Markup(text) for name, text in scripts.items()},
+        allowed=Markup(" ".join(f"'sha256-{one}'" for one in hashes)),
     )
 
 
