@@ -374,7 +374,7 @@ def test_a_file_names_no_other_code_and_no_variable(tmp_path: Path, line: str) -
         ({"url": "http://h/ask", "contexts": "docs"}, None, "'contexts' requires 'answer'"),
         ({"url": "http://h/ask", "num_concurrent": 0}, None, "num_concurrent"),
         ({"url": "http://h/ask", "timeout": float("inf")}, None, "timeout: input should be a finite number"),
-        ({"url": "http://h/ask", "header": {"X-A\r\nB": "c"}}, None, r"'X-A\r\nB' is no name of a header"),
+        ({"url": "http://h/ask", "header": {"X-A\r\nB": "c"}}, None, r"'X-A\\r\\nB' is no name of a header"),
         ({}, lambda question: "a", "a function within another has no name for the results"),
         ({}, object(), "a object has no name for the results"),
     ],

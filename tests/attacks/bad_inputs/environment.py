@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.attacks.bad_inputs.case import DEEP, PIPE, UNREADABLE, Case
+from tests.attacks.bad_inputs.case import DEEP, UNREADABLE, Case
 
 _SEARCH = "retrieve --tasks mine --include_path tasks -o new"
 CASES = [
@@ -32,7 +32,6 @@ CASES = [
             "nested deeply": DEEP,
         }.items()
     ),
-    Case("doctor --config", ["a pipe or a device"], {"mrag.yaml": PIPE}, {"MRAG_CONFIG": None}, title="config: a pipe"),
     Case("doctor --config", ["mrag.yaml", "nonsense"], {"mrag.yaml": "nonsense: 1\n"}, {"MRAG_CONFIG": None}),
     *(
         Case("doctor --config", ["wrong.yaml", *named], {"wrong.yaml": text}, {"MRAG_CONFIG": "wrong.yaml"}, title=text)
