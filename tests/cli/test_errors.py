@@ -137,7 +137,7 @@ def test_an_error_is_a_line_and_its_next_step(
     ("config", "named"),
     [
         ("misspelt.yaml", ["misspelt.yaml", "judges[0]", "modell_args", "did you mean 'model_args'"]),
-        ("secret.yaml", ["secret.yaml", "api_key", "environment"]),
+        ("secret.yaml", ["secret.yaml", "api_key", "{env:NAME}"]),
         ("broken.yaml", ["broken.yaml", "YAML"]),
         ("gone.yaml", ["gone.yaml", "MRAG_CONFIG"]),
     ],
