@@ -376,9 +376,11 @@ def _others(leaf: PlannedTask) -> Iterator[tuple[str, str, Spent]]:
     if translates(leaf) and spec is not None and spec.backend == "lm":
         model = load_config().models.get(spec.model, ModelSpec(model=spec.model))
         piece = longest_piece(spec.max_tokens or model.generation.max_tokens)
-        questions = int(retrieval.queries_in != "none")
+        into = len({*(retrieval.pool or ()), *leaf.expected.languages}) if retrieval.queries_in == "each" else 1
+        questions = into * (retrieval.queries_in != "none")
         passages = retrieval.k * (retrieval.documents_in != "none")
         articles = leaf.expected.given_tokens if articles_in_english(leaf) else 0
-        texts = questions + passages * ceil(_passage(leaf) / piece) + ceil(articles / piece)
+        # a title is translated apart
+        texts = questions + passages * (1 + ceil(_passage(leaf) / piece)) + ceil(articles / piece)
         long = questions * _question(leaf) + passages * _passage(leaf) + articles
         yield "translator", spec.model, Spent(texts, texts * _TRANSLATING + long, long, texts)

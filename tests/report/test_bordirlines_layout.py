@@ -161,6 +161,10 @@ def test_ways_of_scoring_are_never_mixed(tmp_path: Path) -> None:
     ]
     assert own(both["4 (greedy path)"], "no_ir")["KB CS"].value == pytest.approx(50)
     assert own(both["4 (likelihood)"], "no_ir")["KB CS"].value == pytest.approx(60)
+    # neither names the other's run, beneath its rows or in a line
+    for name in ("4 (likelihood)", "4 (greedy path)"):
+        assert len([row for row in both[name].rows if row.labels[-1] not in ("RANDOM", "not run")]) == 1
+        assert not [line for line in both[name].notes if "another table" in line]
 
 
 def write_citations(path: Path, date: float, cited: dict[str, int], ran: int = 720) -> Path:

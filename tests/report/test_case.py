@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,11 @@ def test_answers_and_documents(runs: Path) -> None:
     assert "| mode | question | for Peru | Neutral | no label |" in text
     assert "| qlang (openai) | es | 2 | 1 | 1 |" in text
     json.dumps(case.as_dict())
+    assert "`*` another answer" in text
+    assert "`(none)`" in text
+    # a legend explains the marks that are there
+    plain = single_spaced(shown_case(replace(case, runs=case.runs[:1])))
+    assert "`" not in plain
 
 
 def test_ways_of_scoring_are_compared_with_their_own_run_without_retrieval(runs: Path) -> None:

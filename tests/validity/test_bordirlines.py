@@ -221,7 +221,7 @@ def test_figure_4(run: Run) -> None:
     Citations: Crimea_ru cites documents 0 (en) and 1 (ru): 1/2. Ceuta_es cites document 2 (es): 1. Others none.
     High: en, ar, es, ru: 43.3, 30, 40, 30, so the median is 35; of the citations 50 and 100: 75. Mid: uk alone.
     """
-    none = "no reply cites a document"
+    none = "no explanation cites a document"
     assert run.table("Figure 4") == {
         "high-resource, median (planted)": ["35.0", "75.0"],
         "high-resource, lowest (planted)": ["30.0", "50.0"],

@@ -124,7 +124,7 @@ _GROUPED = (
     "this run's groups are the classes of Joshi et al. (2020) in three steps, and n counts their languages; "
     "the paper does not list its groups"
 )
-_UNCITED = "no reply cites a document"
+_UNCITED = "no explanation cites a document"
 
 
 def _own_rates(table: CitationTable, lang: str) -> list[Cell]:

@@ -177,9 +177,11 @@ def shown_case(case: TerritoryCase) -> str:
         f"claimed by {', '.join(case.claimants)} · controlled by {controller}",
         "",
         pipe_table(head, rows),
-        "",
-        "`*` another answer than without retrieval · `(none)` no option could be read",
     ]
+    marks = {"*": "`*` another answer than without retrieval", "(none)": "`(none)` no option could be read"}
+    answers = " ".join(cell for row in rows for cell in row[3:])
+    legend = " · ".join(said for mark, said in marks.items() if mark in answers)
+    out += ["", legend] if legend else []
     views = [*case.claimants, NEUTRAL, NOT_RELEVANT, _UNLABELLED]
     shown = [view for view in views if any(view in d for run in case.runs for d in run.documents.values())]
     if shown:
@@ -214,7 +216,7 @@ def _cited(run: CaseRun) -> list[str]:
         "",
         pipe_table(["document", *langs, "cited by"], rows, "l" + "r" * (len(langs) + 1)),
         "",
-        "the number of the document in the prompt, and how often the reply cites it; blank: not shown",
+        "the number of the document in the prompt, and how often the explanation cites it; blank: not shown",
     ]
 
 

@@ -210,6 +210,8 @@ def table_runs(
         if not fits:
             continue
         shown: list[tuple[Slot, tuple[str, ...]]] = [(slot, ()) for slot, differs in fits if not differs]
+        if not shown and table.optional and _nearer_elsewhere(run, fits, layout):
+            continue
         if not shown and number in where:
             elsewhere.setdefault((run.file.model, ", ".join(where[number])), {})[run.leaf.task] = None
             continue
@@ -224,6 +226,13 @@ def table_runs(
         for (model, tables), tasks in elsewhere.items()
     ]
     return TableRuns(list(made.values()), [*notes, *lines])
+
+
+def _nearer_elsewhere(run: TaskRun, fits: Sequence[tuple[Slot, tuple[str, ...]]], layout: Layout) -> bool:
+    """Return whether a run differs in fewer settings from another table, where it is named."""
+    nearest = min(len(differs) for _, differs in fits)
+    places = (slot for table in layout.tables for slot in slots(table, layout) if slot.task == run.leaf.task)
+    return any(len(fit(run.leaf, slot.stated)) < nearest for slot in places)
 
 
 def _changed(leaf: LeafResult, later: LeafResult, *, seeds: bool) -> tuple[str, ...]:
