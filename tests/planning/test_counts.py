@@ -54,7 +54,7 @@ WORLDS = {
     "xrag": {"data": {"path": "COPY/xrag"}},
     "nomiracl": {"data": {"path": "COPY/nomiracl"}},
     "bordirlines": {"data": {"path": "COPY/bordirlines", "borderlines": "REAL/borderlines"}},
-    "xquad": {"data": {"path": "REAL/xquad", "share": 0.02}},
+    "xquad": {"data": {"path": "REAL/xquad", "share": 0.02}, "retrieval": {"kind": "bm25"}},
     "blend": {"data": {"path": "REAL/blend"}},
     "blend_saq": {"data": {"path": "REAL/blend/annotations"}},
     "click": {"data": {"path": "REAL/click"}},
@@ -124,7 +124,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelSer
 
 def settings_of(benchmark: str, copies: Path, test_data: Path) -> dict[str, Any]:
     text = json.dumps(WORLDS[benchmark]).replace("COPY", str(copies)).replace("REAL", str(test_data))
-    return {**json.loads(text), "retrieval": {"rerank": None}}
+    given = json.loads(text)
+    return {**given, "retrieval": {"rerank": None, **given.get("retrieval", {})}}
 
 
 def chosen(benchmark: str, settings: dict[str, Any]) -> list[PlannedTask]:
