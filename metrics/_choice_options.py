@@ -140,7 +140,9 @@ def _ends(text: str, end: int) -> bool:
 def _is_word(text: str, start: int, end: int, words: Lexicon) -> bool:
     """Return whether a letter is a word there: "A good question", and not "- A is wrong" nor "A or B"."""
     behind = re.match(r"\s+([^\s.]\S*)", text[end : end + 16])
-    if text[start] not in words.letters or behind is None or normal(behind[1]) in words.words["joins"]:
+    if text[start] not in words.letters or behind is None:
+        return False
+    if any(f"{join} ".startswith(f"{normal(behind[1])} ") for join in words.words["joins"]):
         return False
     if not text[start].isascii():
         return True

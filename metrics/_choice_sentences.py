@@ -195,7 +195,8 @@ class PreparedReply:
                 mention.index = self.texts.index(label)
             found.append(mention)
         found.sort(key=lambda mention: (mention.start, -mention.end))
-        clauses = tuple(map(re.Match.end, _CLAUSE_END.finditer(text, start, end)))
+        ends = [*map(re.Match.end, _CLAUSE_END.finditer(text, start, end)), *(at for at, _ in spans["turns"])]
+        clauses = tuple(sorted(ends)) if spans["turns"] else tuple(ends)
         mentions = _connected(text, found, spans["joins"])
         sentence = Sentence(text, end, mentions, answers, bool(spans["concludes"]), clauses)
         _rule_out(sentence, spans["wrong"], spans["rejects"], spans["tentative"])

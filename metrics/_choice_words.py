@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
+from mrag_eval.core import base_language
 from mrag_eval.languages import Files, Words, files_of_languages, language
 from mrag_eval.metrics._word_edges import PREFIXES, within
 from mrag_eval.text import NO_SPACE_SCRIPTS, script
@@ -19,8 +20,10 @@ from mrag_eval.text import NO_SPACE_SCRIPTS, script
 Span = tuple[int, int]
 # Fields whose words are sought all over a reply.
 _SOUGHT: Final = (
-    "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "refuses"
+    "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "turns", "refuses"
 )  # fmt: skip
+# Fields whose words say nothing else, whatever they are made of: "no obstante", "or maybe".
+_HIDING: Final = ("turns", "joins")
 _LONGEST_PREFIX = 4
 # The commonest edges of a word, known without a look at its script.
 _BETWEEN: Final = frozenset(" \n.,:")
@@ -44,6 +47,7 @@ class Lexicon:
         words: words of a language and of English, folded, by field.
         labels: labels other than Latin letters -> index.
         letters: labels that are words at the start of a sentence.
+        known: whether the language has words for answers and for what rules them out.
         pattern: finds the longest stem behind each character that a word may follow, its group.
         stems: a stem -> the length of each stem that it begins with, whether that takes endings, its field.
     """
@@ -51,13 +55,14 @@ class Lexicon:
     words: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, int]
     letters: frozenset[str]
+    known: bool
     pattern: re.Pattern[str]
     stems: Mapping[str, tuple[tuple[int, bool, str], ...]]
 
     def spans(self, folded: str, start: int = 0, end: int | None = None) -> Spans:
         """Return where a part of a folded text has words, by field and in their order.
 
-        A longer word hides those of its field inside it.
+        A longer word hides those of its field inside it, and one that connects or turns those of any field.
         """
         found = Spans()
         # every word has a character before it and one behind it
@@ -76,6 +81,13 @@ class Lexicon:
                         spans.append((at + before, last + before))
                     elif last - at > spans[-1][1] - spans[-1][0]:
                         spans[-1] = (at + before, last + before)
+        if found.get("turns") and found["rejects"]:
+            # "anything but"
+            found["turns"] = [span for span in found["turns"] if not _covered(found["rejects"], span)]
+        for field in _HIDING:
+            if hiding := found.get(field):
+                for other in [each for each in found if each != field]:
+                    found[other] = [span for span in found[other] if not _covered(hiding, span)]
         return found or _NO_WORDS
 
 
@@ -119,7 +131,9 @@ def _lexicon(lang: str, _files: Files) -> Lexicon:
         stem: tuple(each for end in range(len(stem)) for each in fields_of.get(stem[: end + 1], ()))
         for stem in tuple(fields_of)
     }
-    return Lexicon(words, labels, frozenset(known[0].words.letters), _pattern(stems), stems)
+    own = known[0].words
+    told = bool(own.answer and own.wrong) and base_language(known[0].code) == base_language(lang)
+    return Lexicon(words, labels, frozenset(own.letters), told, _pattern(stems), stems)
 
 
 def _pattern(stems: Collection[str]) -> re.Pattern[str]:
@@ -159,3 +173,8 @@ def inside(spans: Sequence[Span], at: int) -> bool:
     """Return whether a position is inside one of some spans, which are in their order."""
     before = bisect_right(spans, at, key=lambda span: span[0]) - 1
     return before >= 0 and at < spans[before][1]
+
+
+def _covered(spans: Sequence[Span], span: Span) -> bool:
+    """Return whether a span is a part of one of some longer spans."""
+    return any(start <= span[0] and span[1] <= end and span != (start, end) for start, end in spans)

@@ -33,6 +33,9 @@ _PAIR: Final = re.compile(r"[{,]\s*[\"'“]?([^\"'“”:,{}\[\]\s]+)[\"'”]?\s
 _KEYS: Final = frozenset(
     {"answer_choice", "answer", "choice", "final_answer", "correct_answer", "answer_letter", "option"}
 )
+# The head of a line that gives an answer, and its label, where the words around it are not known.
+_HEADED: Final = re.compile(r"^[\s*_#>-]*[^\s:：\d*]{2,}(?: [^\s:：\d*]+){0,2}\s?[:：][\s*_]*")
+_LABELLED: Final = re.compile(r"[\s*_(]*([^\W\d_])[\s*_)\].:、-]+")
 # Labels that are sought where the options are unknown.
 _LABELS: Final = 8
 # A label with the marks around it, and the words of no reply that is one.
@@ -104,10 +107,15 @@ def reads_refusals(lang: str) -> bool:
 
 
 def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
-    """Return whether a reply declines before it names two options."""
+    """Return whether a reply declines before it names two options, and does not turn to one behind that."""
     named = [(mention.start, mention.end) for mention in mentions]
-    found = [start for start, _ in reply.words.spans(reply.folded)["refuses"] if not inside(named, start)]
-    return bool(found) and len({mention.index for mention in mentions if mention.start < found[0]}) < 2
+    spans = reply.words.spans(reply.folded)
+    found = [start for start, _ in spans["refuses"] if not inside(named, start)]
+    if not found or len({mention.index for mention in mentions if mention.start < found[0]}) > 1:
+        return False
+    turned = next((end for start, end in reversed(spans["turns"]) if start > found[-1]), None)
+    named_behind = {m.index for m in mentions if m.start > found[-1]}
+    return turned is None or len(named_behind) != 1 or not any(m.start >= turned and not m.out for m in mentions)
 
 
 def _prepared(response: str) -> str:
@@ -133,6 +141,8 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     text, structured = _structured(text, n, texts, words)
     if not structured:
         yield _whole(text, n, texts, words)
+    if not words.known:
+        yield _bare_line(text, n, texts, words)
     reply = PreparedReply(text, n, texts, words)
     position, said = reply.stated()
     later = [index for at, index in structured if at > position]
@@ -140,7 +150,8 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
         position, said = max(structured)[0], _only(later)
     yield SEVERAL if said is not None and reply.ends_otherwise(position, said) else said
     sentences = reply.sentences()
-    if not sentences:
+    # without words, what a sentence says of an option is not known
+    if not sentences or not words.known:
         return
     mentions = [mention for sentence in sentences for mention in sentence.mentions]
     yield _marked(text, mentions, n)
@@ -203,6 +214,21 @@ def _whole(text: str, n: int, texts: Sequence[str], words: Lexicon) -> int | Non
     if bare.isdecimal() and len(bare) <= 2 and re.search(r"[(⟦]", text):
         return int(bare) - 1
     return words.labels.get(bare)
+
+
+def _bare_line(text: str, n: int, texts: Sequence[str], words: Lexicon) -> int | None:
+    """Return the option of the first or last line that is nothing but a label, with its text or a word and a colon."""
+    found = []
+    for line in dict.fromkeys(each.strip() for each in (text.partition("\n")[0], text.rpartition("\n")[2])):
+        said = _HEADED.sub("", line)
+        label = _LABELLED.match(said)
+        behind = plain_text(said[label.end() :]) if label is not None else ""
+        own = _whole(label[1], n, texts, words) if label is not None and behind else None
+        if own is not None and own < len(texts) and texts[own] == behind:
+            found.append(own)
+        elif (whole := _whole(said, n, texts, words)) is not None:
+            found.append(whole)
+    return _only(found) if found else None
 
 
 def _leading(text: str, mentions: Sequence[Mention]) -> int | None:

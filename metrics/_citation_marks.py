@@ -14,7 +14,7 @@ _SEPARATOR: Final = "[,;،؛、，；]"
 _OPENING: Final = "[［【<(（¹²³⁴⁵⁶⁷⁸⁹⁰"
 _SUPERSCRIPT: Final = "[¹²³⁴⁵⁶⁷⁸⁹⁰]"
 # Between brackets, words that no file knows, and a number: it may be a citation.
-_NAMED: Final = r"[\[［【] ?[^\W\d_][^\W\d]{0,20}[ .:#_-]{0,2}\d{1,3} ?[\]］】]"
+_NAMED: Final = r"[\[［【] ?[^\W\d_][^\s\d\[\]［］【】]{0,20}[ .:#_-]{0,2}\d{1,3} ?[\]］】]"
 
 
 class CitationMarks(NamedTuple):

@@ -41,10 +41,14 @@ def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
     whole = unicodedata.normalize("NFKC", split_thinking(reply).answer).strip()
     whole = whole.replace("’", "'")
     text = whole[:_LONGEST]
-    said = _said(text, _skip(text, 0), lang)
+    start = _skip(text, 0)
+    said = _said(text, start, lang)
+    neither = _patterns(lexicon(lang))[2].match(text, start)
     for _, end in lexicon(lang).spans(fold(text))["answer"]:
         if said is not None:
             break
+        if neither is not None and end <= neither.end():
+            continue
         said = _announced(text, end, lang)
     return None if said is not None and _ends_with(whole, not said, lang) else said
 

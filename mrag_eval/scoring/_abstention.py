@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from mrag_eval import metrics
-from mrag_eval.core import ANSWERABLE, Scored, Value, language_name
+from mrag_eval.core import ANSWERABLE, Scored, Value
 from mrag_eval.metrics import Presence
 from mrag_eval.scoring._ranking import shown
 from mrag_eval.scoring._reasons import ANSWER_SHOWN, NO_ANSWER_SHOWN, NO_PASSAGES, NO_RELEVANT
-from mrag_eval.scoring._reply_values import Batch, by_row
+from mrag_eval.scoring._reply_values import Batch, by_row, refusals_unread
 
 Fault = Literal["error", "hallucination"]
 # What a reply claims: that an answer is there, that none is, or neither; or why its claim cannot be read.
@@ -38,8 +38,8 @@ def by_words(row: Scored) -> Presence | str:
     In a language whose refusals cannot be read, no reply is: only refusals in English would be known.
     """
     lang = row.doc.query_lang
-    if row.declined is None and not metrics.reads_refusals(lang):
-        return f"refusals in {language_name(lang)} cannot be read"
+    if row.declined is None and (why := refusals_unread(lang)) is not None:
+        return why
     if row.declined or not row.answer.strip():
         return "absent"
     return "absent" if metrics.declines(row.answer, lang, row.doc.choices or ()) else "present"

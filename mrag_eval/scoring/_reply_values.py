@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from mrag_eval import metrics
 from mrag_eval.config import CorrectLanguage
-from mrag_eval.core import ANY_LANGUAGE, Scored, Value
+from mrag_eval.core import ANY_LANGUAGE, Scored, Value, language_name
 from mrag_eval.platform import ConfigError, MissingExtraError
 from mrag_eval.scoring._passage_metrics import where_told
 from mrag_eval.scoring._reasons import (
@@ -246,9 +246,16 @@ def mixed(rows: Sequence[Scored], rule: LanguageRule = BUNDLED) -> list[Value]:
     return where_told(rows, [str(mix.reason) if mix.share is None else mix.share for mix in found])
 
 
+def refusals_unread(lang: str) -> str | None:
+    """Return why refusals in a language cannot be read, since only those in English would be; None if they can."""
+    return None if metrics.reads_refusals(lang) else f"refusals in {language_name(lang)} cannot be read"
+
+
 @by_row
 def refused(row: Scored) -> Value:
-    return float(metrics.declines(row.answer, row.doc.query_lang, row.doc.choices or ()))
+    return refusals_unread(row.doc.query_lang) or float(
+        metrics.declines(row.answer, row.doc.query_lang, row.doc.choices or ())
+    )
 
 
 _WHY_NO_VERDICT = {"no reference": NO_ANSWERS, "declined": DECLINED, "empty": EMPTY}

@@ -260,7 +260,7 @@ def test_words_and_labels_are_those_of_the_language_and_of_english() -> None:
     assert extract_choice("정답: 나", 4, None, "ko") == 1
     assert extract_choice("정답: 나", 4, None, "de") is None
     assert extract_choice("The answer is B.", 4, None, "ko") == 1
-    # no file for Tamil: position alone, and English
+    # no file for Tamil: bare labels, and English
     assert extract_choice("விடை: B", 4, None, "ta") == 1
     with pytest.raises(ConfigError, match="unknown language 'xx'"):
         extract_choice("It is B.", 4, None, "xx")

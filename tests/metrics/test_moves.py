@@ -1,0 +1,106 @@
+"""What a reply does, in every language that has words: the same move, in each language's own words, is read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mrag_eval.languages import Language, known_languages, language
+from mrag_eval.metrics import declines, extract_choice, read_yes_no
+
+OPTIONS = ["Oslo", "Praha", "Berlin", "Roma"]
+D = 3
+# A move's name, a reply, the option that it chooses, and whether it declines.
+Move = tuple[str, str, int | None, bool]
+
+
+def _known() -> list[str]:
+    found = {code: language(code) for code in known_languages() if code != "zh-Hant"}
+    return [code for code, known in found.items() if known and known.words.answer and known.words.wrong]
+
+
+def moves(known: Language) -> Iterator[Move]:
+    """Yield every move in the words of a language; words that take endings are stems, and stand in no reply."""
+    words = known.words
+
+    def says(answer: str) -> str:
+        return known.sentence.replace("{answer}", answer)
+
+    def behind(answer: str) -> str:
+        return says(answer)[0].lower() + says(answer)[1:]
+
+    yield "announces", says("D"), D, False
+    yield "echoes the options", "A) Oslo\nB) Praha\nC) Berlin\nD) Roma\n\n" + says("D"), D, False
+    yield "corrects itself", f"{says('A')} {says('D')}", D, False
+    yield "thinks", f"[THINK]{says('A')}[/THINK]{says('D')}", D, False
+    yield "thinks", f"{says('A')}</think>{says('D')}", D, False
+    for word in words.wrong:
+        if not word.endswith("~"):
+            yield "rules out", f"B {word}.", None, False
+    for word in words.rejects:
+        yield "rules out", f"{word} B.", None, False
+    for word in set(words.joins) - set(words.rejects):
+        yield "names two", f"A {word} B.", None, False
+        yield "names two", says(f"A {word} B"), None, False
+    for refusal in words.refuses:
+        # Korean words are joined to what follows
+        if refusal.endswith(("~", "아")):
+            continue
+        yield "refuses", f"{refusal}.", None, True
+        yield "quotes a refusal", f"“{refusal}.” {says('D')}", D, False
+        for turn in words.turns:
+            yield "hedges", f"{refusal}, {turn} {behind('D')}", D, False
+            yield "hedges", f"{refusal} {turn} D.", D, False
+
+
+@pytest.mark.parametrize("code", _known())
+def test_a_move_is_read_alike_in_every_language(code: str) -> None:
+    known = language(code)
+    assert known is not None
+    assert all((known.words.turns, known.words.passage, known.words.refuses, known.words.joins, known.sentence))
+    differ = []
+    for move, reply, option, refused in moves(known):
+        told = move not in ("refuses", "hedges") or declines(reply, code, OPTIONS) is refused
+        if extract_choice(reply, 4, OPTIONS, code) != option or not told:
+            differ.append((move, reply))
+    assert differ == []
+
+
+@pytest.mark.parametrize("code", _known())
+def test_yes_no_and_neither_are_read_alike_in_every_language(code: str) -> None:
+    known = language(code)
+    assert known is not None
+    for says, words in ((True, known.words.yes), (False, known.words.no), (None, known.words.unsettled)):
+        assert [word for word in words if read_yes_no(f"{word.rstrip('~')}.", code) is not says] == [], says
+
+
+WITHOUT = ["cs", "ro", "hu", "ta", "yo", "sv", "da", "km"]
+
+
+@pytest.mark.parametrize("code", WITHOUT)
+@pytest.mark.parametrize(
+    ("reply", "option"),
+    [
+        ("B", 1),
+        ("**B**", 1),
+        ("(B)", 1),
+        ("B) Praha", 1),
+        ("Praha.", 1),
+        ("Ukupu: B", 1),
+        ("Xyz abc je.\n\nB", 1),
+        ("B\n\nXyz abc A def.", 1),
+        ('{"answer": "B"}', 1),
+        ("\\boxed{B}", 1),
+        ("The answer is B.", 1),
+        # what these say is not known
+        ("B xyz abc.", None),
+        ("B) xyz abc.", None),
+        ("Xyz abc B.", None),
+        ("Praha xyz abc.", None),
+        ("A xyz B.", None),
+        ("A) Oslo xyz, B) Praha abc.", None),
+    ],
+)
+def test_without_words_a_label_or_a_text_is_read_alone(code: str, reply: str, option: int | None) -> None:
+    assert extract_choice(reply, 4, OPTIONS, code) == option
