@@ -7,7 +7,7 @@ from mrag_eval.platform import lazy_door
 if TYPE_CHECKING:
     from mrag_eval.config._agent import AGENT_DECODING, EVALUATED, TOP_SCORE, Agent
     from mrag_eval.config._block import AbsolutePath, Block, Languages, Names
-    from mrag_eval.config._file import load_config
+    from mrag_eval.config._file import MilvusCorpus, load_config
     from mrag_eval.config._grounded import Grounded, GroundedByPanel
     from mrag_eval.config._includes import BLOCKS
     from mrag_eval.config._judge import DETECTORS, CorrectLanguage, Judge
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
         unmeasured,
         verdict_metrics,
     )
-    from mrag_eval.config._milvus import MilvusCorpus
     from mrag_eval.config._model import Generation, ModelBudget, ModelSpec, Price, secret_in
     from mrag_eval.config._modes import (
         CONTEXT_PAIR,

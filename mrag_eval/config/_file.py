@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from mrag_eval.config._agent import EVALUATED
 from mrag_eval.config._block import Block
-from mrag_eval.config._milvus import MilvusCorpus
 from mrag_eval.config._model import EmbedderName, ModelSpec
 from mrag_eval.config._translator import TranslatorSpec
 from mrag_eval.config._validation import validated
@@ -24,6 +23,24 @@ NameOrModel = Annotated[
     Annotated[str, Tag(_NAME)] | Annotated[ModelSpec, Tag(_SPEC)],
     Discriminator(lambda entry: _NAME if isinstance(entry, str) else _SPEC),
 ]
+
+
+class MilvusCorpus(Block):
+    """An entry of ``corpora`` in the config file: an index loaded with ``mrag-eval index milvus``.
+
+    ``uri`` is a server or a local file ending in ``.db``; ``collection`` is by default the name of the entry. The token
+    is read from the environment variable ``token_env``. ``patience`` is how many seconds a call is tried for while the
+    server does not answer; ``search`` are parameters of the vector index (``ef`` of HNSW, ``nprobe`` of IVF_FLAT), over
+    those stored with the collection.
+    """
+
+    kind: Literal["milvus"]
+    uri: str
+    collection: str | None = None
+    token_env: str = "MILVUS_TOKEN"
+    patience: float = Field(default=120.0, gt=0)
+    search: dict[str, int] = Field(default_factory=dict)
+
 
 # As above: a folder, or an index in another place.
 Corpus = Annotated[

@@ -253,10 +253,8 @@ class Differs:
             return f"{self.key}: {self.first}"
         if machines_of(self.first) != machines_of(self.second):
             return f"{self.key} not comparable: hidden"
-        return f"{self.key}={shown(self.first)}, {self._not(other)}"
-
-    def _not(self, other: str) -> str:
-        return f"{NOT_SET} in {other}" if self.second is None else f"not {shown(self.second)}"
+        not_this = f"{NOT_SET} in {other}" if self.second is None else f"not {shown(self.second)}"
+        return f"{self.key}={shown(self.first)}, {not_this}"
 
 
 def shown(value: Any) -> str:

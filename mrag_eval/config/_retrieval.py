@@ -15,7 +15,6 @@ from pydantic import Field, field_validator, model_validator
 from mrag_eval.config._block import Block, Device, KeyRule, Languages, Names
 from mrag_eval.config._model import EmbedderName
 from mrag_eval.config._modes import LANGUAGE_ROLES, MODES, Mode, passages_shown, unlisted
-from mrag_eval.config._query_vectors import GivenVectors
 from mrag_eval.config._rerank import Rerank, named_reranker
 from mrag_eval.config._retriever import Retriever
 from mrag_eval.config._translator import TranslatorSpec
@@ -65,6 +64,20 @@ class GivenChoice(Block):
         KeyRule("distractors", needs={"n": "the number of distracting passages"}),
     ] = "all"
     n: Annotated[int | None, Field(ge=0), KeyRule(needs={"subset=distractors": ""})] = None
+
+
+class GivenVectors(Block):
+    """Where the vectors of the questions are read instead of being computed.
+
+    ``source`` is a Parquet or JSON Lines file, a folder of Parquet files, or ``hub:ORG/NAME@REVISION``. ``vectors``,
+    ``id`` and ``text`` name its columns, if they are not called ``emb``, ``id`` and ``query``. A row's vector is found
+    by the row's id and language; if the file has texts, they must be the row's question.
+    """
+
+    source: str = Field(min_length=1)
+    vectors: str | None = None
+    id: str | None = None
+    text: str | None = None
 
 
 class Retrieval(Block):

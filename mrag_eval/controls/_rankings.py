@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mrag_eval.config import RANKING_MEASURE, RERANKED, SHOWN, Retrieval
-from mrag_eval.core import Passage, RagDoc, Retrieved, plain_name, same_language
+from mrag_eval.core import RagDoc, Retrieved, plain_name, same_language
 from mrag_eval.retrieval import Relevant
 from mrag_eval.scoring import ControlRecord, Given, Rules, control_of, measured_on, read, row_scores, value_names
 from mrag_eval.text import sentence_spans
@@ -87,13 +87,11 @@ def passage_queries(docs: Sequence[RagDoc], relevant: Relevant) -> dict[str, Rag
     for doc in docs:
         own = sorted(relevant.passages.get(doc.id, ()), key=lambda p: not same_language(p.lang, doc.query_lang))
         if own and doc.findable:
-            out[doc.id] = replace(doc, query=_longest_sentence(own[0]), choices=None)
+            text = own[0].text
+            spans = list(sentence_spans(text, own[0].lang)) or [(0, len(text))]
+            longest = max((text[start:end].strip() for start, end in spans), key=len)
+            out[doc.id] = replace(doc, query=longest, choices=None)
     return out
-
-
-def _longest_sentence(passage: Passage) -> str:
-    spans = list(sentence_spans(passage.text, passage.lang)) or [(0, len(passage.text))]
-    return max((passage.text[start:end].strip() for start, end in spans), key=len)
 
 
 def with_searched(
@@ -111,12 +109,12 @@ def with_searched(
         row.doc.id: ControlRecord({"passage": score.values}, {"passage": score.unscored} if score.unscored else {})
         for row, score in zip(rows, row_scores(rows, rules), strict=True)
     }
-    bare = {row: replace(kept, missing=_but(kept.missing, "passage")) for row, kept in records.items() if row in own}
+    bare = {
+        row: replace(kept, missing={control: why for control, why in kept.missing.items() if control != "passage"})
+        for row, kept in records.items()
+        if row in own
+    }
     return {**records, **joined(bare, own)}
-
-
-def _but(missing: Mapping[str, str], name: str) -> dict[str, str]:
-    return {key: why for key, why in missing.items() if key != name}
 
 
 def joined(*parts: Mapping[str, ControlRecord]) -> dict[str, ControlRecord]:

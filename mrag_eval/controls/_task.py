@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Retrieval, package_versions
-from mrag_eval.controls._measured import ControlRule, reply_controls
+from mrag_eval.controls._measured import ControlRule, reply_controls, support_controls
 from mrag_eval.controls._rankings import joined, passage_queries, ranking_controls, ranking_metrics_of, with_searched
 from mrag_eval.controls._replies import ControlPool
-from mrag_eval.controls._support import support_controls
 from mrag_eval.core import RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, english_answers, sha256_file
 from mrag_eval.platform import cache_dir, content_key, from_json, shared_store, to_json
@@ -71,17 +70,18 @@ def _measured(supply: TaskRows, docs: Sequence[RagDoc], pool: ControlPool, rule:
     relevant = supply.relevant(docs) if metrics else None
     if relevant is None or supply.instruments():
         why = "no index of this machine is searched" if relevant is None else _BY_MODELS
+        unsearched = dict.fromkeys(("passage", "random"), why)
         records = row_controls(docs, pool, rule, retrieval, {}, None)
-        return {row: _without_search(record, why) for row, record in records.items()}
+        return {
+            row: replace(
+                record, missing={name: unsearched.get(name, reason) for name, reason in record.missing.items()}
+            )
+            for row, record in records.items()
+        }
     asked = passage_queries(docs, relevant)
     found = dict(zip(asked, supply.retrieved(list(asked.values())), strict=True))
     records = row_controls(docs, pool, rule, retrieval, found, relevant)
     return with_searched(records, {doc.id: doc for doc in docs}, found, metrics, retrieval)
-
-
-def _without_search(record: ControlRecord, why: str) -> ControlRecord:
-    known = {name: why if name in ("passage", "random") else reason for name, reason in record.missing.items()}
-    return replace(record, missing=known)
 
 
 def _key(supply: TaskRows, docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule, detector: str) -> str:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         support_rubric,
         verdict_rubric,
     )
-    from mrag_eval.judging._stage import JudgingStage
-    from mrag_eval.judging._texts import prompt_texts
+    from mrag_eval.judging._stage import JudgingStage, prompt_texts
 else:
     __getattr__, __dir__ = lazy_door(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from mrag_eval.config import Judge, ModelSpec, load_config
@@ -55,7 +56,8 @@ class Panel:
                 "a panel needs at least one judge", "list models under judges in mrag.yaml (docs/judges.md)"
             )
         self._seats = {
-            seat: (name, model.seat(seat, asked=_again(model, nth)))
+            # further seats of a model may differ from its first by their seed
+            seat: (name, model.seat(seat, asked={"seed": (model.generation.seed or 0) + nth} if nth else {}))
             for name, model in models.items()
             for nth in range(repeats)
             for seat in [name if repeats == 1 else f"{name}#{nth + 1}"]
@@ -125,11 +127,6 @@ class Panel:
         return [next(found) if isinstance(case, Case) else {} for case in cases], asked.ledgers
 
 
-def _again(model: AuxModel, nth: int) -> dict[str, int]:
-    """Return the seed of a model's further seats, by which they may differ from its first."""
-    return {"seed": (model.generation.seed or 0) + nth} if nth else {}
-
-
 def _vote(answer: Answered[Verdict]) -> Vote:
     if answer.value is None:
         return Vote(None, error=answer.error)
@@ -168,18 +165,8 @@ def named_judges(entries: Sequence[str | ModelSpec]) -> dict[str, ModelSpec]:
     found: dict[str, ModelSpec] = {}
     for entry in entries:
         spec = named_spec(entry) if isinstance(entry, str) else entry
-        found[_free(entry if isinstance(entry, str) else _short_name(spec), found)] = spec
-    return found
-
-
-def _short_name(spec: ModelSpec) -> str:
-    return name_of(spec).rstrip("/").rpartition("/")[2]
-
-
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """Return the name, with a number if several models written out have the same name."""
-    nth = 2
-    found = name
-    while found in taken:
-        found, nth = f"{name}-{nth}", nth + 1
+        name = entry if isinstance(entry, str) else name_of(spec).rstrip("/").rpartition("/")[2]
+        # several models written out may have the same name
+        free = (name if nth == 1 else f"{name}-{nth}" for nth in count(1))
+        found[next(one for one in free if one not in found)] = spec
     return found

@@ -63,16 +63,11 @@ class Quotations:
         reply = reply[-LONGEST_REPLY:]
         objects, unreadable = json_objects(reply.translate(_BRACES))
         spans = [(found.start, found.end) for found in objects if not found.value.keys().isdisjoint(keys)]
-        for start, end in [*spans, *((fault.start, fault.end) for fault in unreadable)]:
-            if self._repeats(reply[start:end]):
+        for start, end in [*spans, *((fault.start, fault.end) for fault in unreadable)] if self._with_objects else ():
+            unspaced = "".join(_words(reply[start:end]))
+            if any(unspaced in sample for sample in self._with_objects):
                 reply = reply[:start] + " " * (end - start) + reply[end:]
         return reply
-
-    def _repeats(self, part: str) -> bool:
-        if not self._with_objects:
-            return False
-        unspaced = "".join(_words(part))
-        return any(unspaced in sample for sample in self._with_objects)
 
     def quotes(self, reply: str, start: int, end: int) -> bool:
         """Return whether a part of a reply is in the sample next to the same word as here.

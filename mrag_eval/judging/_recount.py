@@ -91,7 +91,10 @@ class Recount:
             row, failures = replace(row, grounding=claims), [*failures, *claims.failures]
         if said.labels is not None:
             labels = self._labels(row, said.labels)
-            row, failures = replace(row, labels=labels), [*failures, *_unlabelled(labels, said.labels)]
+            row = replace(row, labels=labels)
+            if labels.by == "judge" and labels.fault is not None:
+                votes = said.labels.votes.items()
+                failures += [Failure.of("label", seat, error) for seat, error in votes if isinstance(error, str)]
         if not failures:
             return row
         return replace(row, failures=(*row.failures, *sorted(failures, key=lambda one: _ORDER.index(one.stage))))
@@ -199,13 +202,6 @@ def _by_votes(row: Scored, votes: Mapping[str, tuple[int, ...] | str], *, tie: b
         return Labels("judge", ids, fault=f"relevance: {why}", votes=said)
     relevant = frozenset(name for name, verdict in zip(ids, verdicts, strict=True) if verdict)
     return Labels("judge", ids, relevant, votes=said)
-
-
-def _unlabelled(labels: Labels, said: Labels) -> list[Failure]:
-    """Return the failed votes that left a ranking without labels."""
-    if labels.by != "judge" or labels.fault is None:
-        return []
-    return [Failure.of("label", seat, error) for seat, error in said.votes.items() if isinstance(error, str)]
 
 
 def _by_page(row: Scored) -> Labels:

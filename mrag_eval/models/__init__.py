@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering, asked_with
     from mrag_eval.models._asking import Answered, generate_parsed
     from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model
-    from mrag_eval.models._kept import NOT_KEPT, KeptReplies
     from mrag_eval.models._ledger import Ledger, summed, total, total_counts, totals
     from mrag_eval.models._lenient_json import storable
     from mrag_eval.models._model import AuxModel
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from mrag_eval.models._reply import CUT, Reply
     from mrag_eval.models._run_model import ASKED, evaluating, forget_asked, own_replies, replies_file
     from mrag_eval.models._seat import Seat
-    from mrag_eval.models._shared import get
+    from mrag_eval.models._shared import NOT_KEPT, KeptReplies, get
     from mrag_eval.models._spec import (
         asked_args,
         behind_api,

@@ -134,7 +134,7 @@ def answering(
     other = LOCAL if runs_here(kind) else f"not ours ({model_type_of(kind)})"
     state = Answering(name or model_type_of(kind), OURS if sends_by_http(kind) else other)
     # what the class itself does, by the name of the method
-    answers: dict[str, Callable[..., list[Any]]] = dict.fromkeys(_ASKED_BY, _as_ever)
+    answers: dict[str, Callable[..., list[Any]]] = dict.fromkeys(_ASKED_BY, lambda method, requests: method(requests))
     system = getattr(lm, "system", None)
     if system is not None or state.transport == OURS:
         from mrag_eval.models._services import OfApi, OfSystem
@@ -176,10 +176,6 @@ def _for_ours(
         return replies
 
     return answered
-
-
-def _as_ever(method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Any]:
-    return method(requests)
 
 
 def _sparing(answer: Callable[..., list[Any]], in_vain: Callable[[Any], bool]) -> Callable[..., list[Any]]:

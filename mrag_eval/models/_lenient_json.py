@@ -158,8 +158,10 @@ class _Reader:
                 char, position = self._escape(position)
                 out.append(char)
                 continue
-            if char == closing and self._ends_here(position + 1):
-                return "".join(out), position + 1
+            if char == closing:
+                following = self._at(self._skip(position + 1))
+                if following == "" or following in ",:}]":
+                    return "".join(out), position + 1
             out.append(char)
             position += 1
         raise UnreadableError("a string is not closed")
@@ -171,7 +173,3 @@ class _Reader:
         if width and re.fullmatch(rf"[0-9a-fA-F]{{{width}}}", digits):
             return chr(int(digits, 16)), position + 2 + width
         return _ESCAPES.get(kind, kind), position + 2
-
-    def _ends_here(self, position: int) -> bool:
-        following = self._at(self._skip(position))
-        return following == "" or following in ",:}]"

@@ -58,8 +58,10 @@ class LocalModel:
         with self.turn, _seeded(self.lm, settings):
             before = self.lm.cache_hook
             self.lm.set_cache_hook(_Hook(answered))
+            # our own wait is shown already
+            takes = inspect.signature(self.lm.generate_until).parameters
             try:
-                texts = self.lm.generate_until(requests, **_without_bar(self.lm))
+                texts = self.lm.generate_until(requests, **({"disable_tqdm": True} if "disable_tqdm" in takes else {}))
                 for request, text in zip(requests, texts, strict=False):
                     answered(request.args[0], text)
                 error = "model: it gave fewer answers than it was asked for"
@@ -151,11 +153,6 @@ def runs_weights(kind: type[Any]) -> bool:
 
 def _samples_by_seed(kind: type[Any], settings: Generation) -> bool:
     return settings.temperature > 0 and settings.seed is not None and _is_a(kind, "HFLM")
-
-
-def _without_bar(lm: Any) -> dict[str, bool]:
-    """Return the argument that leaves the harness's own progress bar out, if the model has it."""
-    return {"disable_tqdm": True} if "disable_tqdm" in inspect.signature(lm.generate_until).parameters else {}
 
 
 @contextmanager

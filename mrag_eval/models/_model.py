@@ -14,13 +14,12 @@ from typing import Any
 from mrag_eval.config import Generation, ModelSpec, validated
 from mrag_eval.models._api import ApiModel, build_api, is_api, model_class
 from mrag_eval.models._keeper import Keeper
-from mrag_eval.models._ledger import Ledger
+from mrag_eval.models._ledger import Ledger, Spending
 from mrag_eval.models._local import handed_over
 from mrag_eval.models._reply import Call, Reply
 from mrag_eval.models._seat import OnReply, Seat
 from mrag_eval.models._sending import Batch
 from mrag_eval.models._spec import identity, name_of, older_identity
-from mrag_eval.models._spending import Spending
 from mrag_eval.platform import (
     Attempts,
     MragError,
@@ -133,8 +132,13 @@ class AuxModel:
         return Seat(role, self, decoding, prompts or {}, rounds)
 
     def identity(self, decoding: Generation) -> dict[str, Any]:
-        """Return everything that decides a reply besides the conversation, the same on any machine."""
-        return {**identity(self.spec), "generation": self._sent(decoding)}
+        """Return everything that decides a reply besides the conversation, the same on any machine.
+
+        ``generation`` are the settings as the model's class sends them, or hands them to its weights.
+        """
+        kind = self._kind()
+        sent = self._api().settings(decoding) if is_api(kind) else handed_over(kind, decoding)
+        return {**identity(self.spec), "generation": sent}
 
     def answer(
         self,
@@ -247,11 +251,6 @@ class AuxModel:
                 conversations = [call.conversation for call in go]
                 run_in_thread(partial(backend.generate, conversations, go[0].settings, take))
 
-    def _sent(self, decoding: Generation) -> dict[str, Any]:
-        """Return the settings of a request as the model's class sends them, or hands them to its weights."""
-        kind = self._kind()
-        return self._api().settings(decoding) if is_api(kind) else handed_over(kind, decoding)
-
     def _kind(self) -> type[Any]:
         return model_class(self.spec, self.name)
 
@@ -274,21 +273,14 @@ class AuxModel:
         with self._building:
             if self._backend is None:
                 if is_api(self._kind()):
-                    self._backend = self._transport(self._api())
+                    api = self._api()
+                    self._backend = Transport(api.endpoint, api.payload, api.read, **self._limits)
                 else:
                     from mrag_eval.models._local import local_model
 
                     with Wait(f"loading {self.name}"):
                         self._backend = local_model(self.spec, self.name)
             return self._backend
-
-    def _transport(self, api: ApiModel) -> Transport[Call, Reply]:
-        return Transport(
-            api.endpoint,
-            api.payload,
-            api.read,
-            **self._limits,
-        )
 
     @property
     def _limits(self) -> dict[str, Any]:

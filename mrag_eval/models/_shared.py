@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from mrag_eval.config import ModelSpec
-from mrag_eval.models._model import AuxModel
+from mrag_eval.models._keeper import Keeper
+from mrag_eval.models._ledger import Spending
+from mrag_eval.models._model import AuxModel, Settle
+from mrag_eval.models._reply import Call, Reply
 from mrag_eval.models._run_model import replies_file
 from mrag_eval.models._spec import named_spec
-from mrag_eval.models._spending import Spending
 from mrag_eval.platform import close_stores, content_key, shared_store
 
 _TURN = threading.Lock()
 # The process is part of every key: a forked one lacks its parent's connections and threads.
 _MODELS: dict[tuple[int, str, str, Path], AuxModel] = {}
 _SPENDING: dict[tuple[int, str], Spending] = {}
+# The reason of a reply that is not in the cache.
+NOT_KEPT = "not kept"
 
 
 def get(model: str | ModelSpec, name: str = "") -> AuxModel:
@@ -49,3 +54,17 @@ def clear() -> None:
         _MODELS.clear()
         _SPENDING.clear()
     close_stores()
+
+
+class KeptReplies(AuxModel):
+    """A model that replies from the cache of this machine, and to anything else with the reason :data:`NOT_KEPT`."""
+
+    @classmethod
+    def of(cls, spec: ModelSpec, name: str) -> KeptReplies:
+        """Return the kept replies of a model; none, if this machine has no cache."""
+        path = replies_file()
+        return cls(spec, name=name, cache=shared_store(path) if path.is_file() else None)
+
+    def _ask(self, calls: Sequence[Call], keeper: Keeper, settle: Settle) -> None:
+        for call in calls:
+            settle(call.key, Reply("", attempts=0, error=NOT_KEPT))

@@ -94,7 +94,9 @@ class RagSystem(AuxModel):
         with self._building:
             if self._backend is None:
                 if self._ask_it is None:
-                    self._backend = Transport(self._endpoint(), self._body, self._read_body, **self._limits)
+                    self._backend = Transport(
+                        self._endpoint(), self._body, lambda _, text: self._read(json_body(text)), **self._limits
+                    )
                 else:
                     ask = self._ask_it
                     self._backend = Calls(self.name, lambda call: ask(*_question_of(call)), self._read, **self._limits)
@@ -109,9 +111,6 @@ class RagSystem(AuxModel):
         model = self._system_spec.model or "default"
         body: dict[str, Any] = self._template.filled({"question": question, "language": language, "model": model})
         return body
-
-    def _read_body(self, _: Call, text: str) -> Reply:
-        return self._read(json_body(text))
 
     def _read(self, value: Any) -> Reply:
         try:

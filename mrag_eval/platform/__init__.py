@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform._locking import build_lock
     from mrag_eval.platform._paths import (
         cache_dir,
+        config_path,
         name_of_model,
         names_of_models,
         staying_here,
@@ -143,7 +144,6 @@ if TYPE_CHECKING:
         repeatable,
         users_alone,
     )
-    from mrag_eval.platform._user_config import config_path
     from mrag_eval.platform._variables import VARIABLE, keep_named_variables, with_variables
     from mrag_eval.platform._visible import UNSHOWN, is_one_line, one_line, visible, with_names_of_one_line
     from mrag_eval.platform._waits import Wait, waits_are_shown

@@ -87,3 +87,19 @@ def visible_to_harness(folder: Path) -> bool:
     """Return whether the stock ``lm_eval`` command finds the tasks in ``folder`` without ``--include_path``."""
     harness = harness_tasks_folder()
     return harness is not None and folder.is_relative_to(harness)
+
+
+def config_path() -> Path | None:
+    """Return the config file, if any.
+
+    It is ``$MRAG_CONFIG``, else ``./mrag.yaml``, else ``~/.config/mrag_eval/config.yaml``. Raises ConfigError if
+    ``$MRAG_CONFIG`` names a file that does not exist.
+    """
+    named = os.environ.get("MRAG_CONFIG")
+    if named:
+        path = user_path(named, "MRAG_CONFIG")
+        if not path.is_file():
+            raise ConfigError(f"$MRAG_CONFIG names {path}, which is not a file", "create it, or unset MRAG_CONFIG")
+        return path
+    home = Path.home() / ".config" / "mrag_eval" / "config.yaml"
+    return next((p for p in (Path("mrag.yaml"), home) if p.is_file()), None)

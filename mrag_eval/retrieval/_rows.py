@@ -13,10 +13,9 @@ from mrag_eval.config import TRANSLATED, TaskBlocks, relevance_measures
 from mrag_eval.core import Passage, RagDoc, Ranked, Retrieved, ranking_dict
 from mrag_eval.datasets import Benchmark, load_benchmark, with_absent
 from mrag_eval.platform import DataError, number_of, present_device
-from mrag_eval.retrieval._pipeline import as_shown, translator_for
+from mrag_eval.retrieval._pipeline import as_shown, check_withholding, translator_for
 from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval._texts import passages_by_id
-from mrag_eval.retrieval._withheld import check_withholding
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._manifest import ManifestEntry
@@ -181,12 +180,12 @@ class TaskRows:
         first: dict[str, RagDoc] = {}
         for doc in self.docs.values():
             first.setdefault(doc.query_lang, doc)
-        return [{**doc.to_dict(), "passages": self._stand_ins(doc)} for doc in first.values()]
-
-    def _stand_ins(self, doc: RagDoc) -> list[dict[str, Any]]:
-        retrieval = self.blocks.retrieval
-        shown = retrieval.k if retrieval.searches else len(doc.given_passages) or retrieval.k
-        return [{**_STAND_IN, "lang": doc.query_lang}] * shown if retrieval.shows_passages else []
+        retrieval, rows = self.blocks.retrieval, []
+        for doc in first.values():
+            given = 0 if retrieval.searches else len(doc.given_passages)
+            shown = (given or retrieval.k) if retrieval.shows_passages else 0
+            rows.append({**doc.to_dict(), "passages": [{**_STAND_IN, "lang": doc.query_lang}] * shown})
+        return rows
 
     def prepare(self, ids: Sequence[str]) -> None:
         """Retrieve for the given rows that have not been retrieved for, in one batch."""

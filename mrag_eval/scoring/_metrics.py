@@ -282,15 +282,11 @@ def words_of(metrics: Iterable[str]) -> dict[str, Any]:
     """
     found = [metric for name in metrics if (metric := metric_named(name)) is not None]
     declared = {metric.words for metric in found}
-    known: dict[str, Callable[[], Any]] = {"normalizer": _normalizer, "segmenter": segmenters}
-    own = {f"{OWN}{metric.name}": dict(metric.identity) for metric in found if metric.identity}
-    return own | {key: version() for key, version in known.items() if any(key in words for words in declared)}
-
-
-def _normalizer() -> dict[str, int]:
     from mrag_eval.metrics import UNICODE_VERSION
 
-    return {"unicode": UNICODE_VERSION}
+    known: dict[str, Callable[[], Any]] = {"normalizer": lambda: {"unicode": UNICODE_VERSION}, "segmenter": segmenters}
+    own = {f"{OWN}{metric.name}": dict(metric.identity) for metric in found if metric.identity}
+    return own | {key: version() for key, version in known.items() if any(key in words for words in declared)}
 
 
 def read_by_words(metric: str) -> bool:

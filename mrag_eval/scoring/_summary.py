@@ -9,11 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mrag_eval.config import CORRECT, HOLDS_ANSWER
-from mrag_eval.core import (
-    failed_in,
-    same_language,
-    way_to,
-)
+from mrag_eval.core import failed_in, same_language, way_to
 from mrag_eval.metrics import ErrorAttribution, Estimate
 from mrag_eval.models import total_counts
 from mrag_eval.platform import Wait
@@ -25,11 +21,7 @@ from mrag_eval.scoring._panel_table import claims_table, panel_table, sufficienc
 from mrag_eval.scoring._ranking import REORDERED
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._resamples import RESAMPLES
-from mrag_eval.scoring._row_records import (
-    PromptCounts,
-    RowRecord,
-    right_language,
-)
+from mrag_eval.scoring._row_records import PromptCounts, RowRecord, right_language
 from mrag_eval.scoring._score_records import (
     AttributionTable,
     LanguageTable,
@@ -42,11 +34,15 @@ from mrag_eval.scoring._score_records import (
     TranslationTable,
 )
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, citation_tables, concurrence_table
-from mrag_eval.scoring._unread import unread_bounds
 
 T = TypeVar("T")
 Chain = TypeVar("Chain", ErrorAttribution, SelectionLinks)
 _SEARCHED, _CHOSEN = way_to("search"), way_to("rerank")
+# Accuracy -> whether the reply's choice was read. A reply without a readable choice counts as wrong.
+READ = {"acc": "choice_parsed", "acc_micro": "choice_parsed"}
+# The key of the unweighted mean over languages.
+MACRO = "macro"
+_CONFIDENCE = 0.95
 
 
 def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None = None) -> TaskScores:
@@ -64,7 +60,10 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
     for r in rows:
         for name, reason in r.unscored.items():
             unscored[name][reason] += 1
-    unscored |= _without_territory(rows)
+    # answers about territories that are in no concurrence score
+    lacking = (failed_in(r.failures, ANSWERED) for r in rows if r.unanswered is not None)
+    reasons = Counter(failure.why for failure in lacking if failure is not None)
+    unscored |= {name: reasons for name, measure in TASK_MEASURES.items() if measure.in_results and reasons}
     translation = total_counts(r.translation for r in records if r.translation is not None)
     with Wait("computing intervals", len(names), "metrics") as wait:
         cells = _cells(rows)
@@ -91,13 +90,6 @@ def summarize(records: Sequence[RowRecord], seed: int = 0, evaluated: str | None
             claims=claims_table(records, seed=seed),
             controls=control_table(rows, seed),
         )
-
-
-def _without_territory(rows: Sequence[RowRecord]) -> dict[str, Counter[str]]:
-    """Return the reasons for which answers about territories are in no concurrence score, by measure."""
-    found = (failed_in(row.failures, ANSWERED) for row in rows if row.unanswered is not None)
-    reasons = Counter(failure.why for failure in found if failure is not None)
-    return {name: reasons for name, measure in TASK_MEASURES.items() if measure.in_results and reasons}
 
 
 def unscored_lines(unscored: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int, str]]:
@@ -314,3 +306,47 @@ def _languages(rows: Sequence[RowRecord], seed: int) -> LanguageTable | None:
             for lang, p in [*found.by_language.items(), ("overall", found.overall)]
         },
     )
+
+
+def unread_bounds(rows: Sequence[RowRecord], metric: str) -> dict[str, tuple[float, float]]:
+    """Return an accuracy with all unread replies wrong, and right, by language and as mean over languages (``macro``).
+
+    Empty for another metric, and unless the shares of unread replies differ by more than chance: intervals that hold
+    for all languages at once (Sidak 1967) leave two of them apart. Then differences between the languages may be those
+    of reading, not of answering. The bounds are Manski's (1989).
+    """
+    read = READ.get(metric)
+    scored = [row for row in rows if read in row.values and metric in row.values]
+    languages: dict[str, list[RowRecord]] = defaultdict(list)
+    for row in scored:
+        languages[row.query_lang].append(row)
+    if read is None or len(languages) < 2 or not _differ(languages, read):
+        return {}
+    from mrag_eval.metrics import unscored_range
+
+    def ends(chosen: Sequence[RowRecord]) -> tuple[float, float]:
+        values = [row.values[metric] if row.values[read] else None for row in chosen]
+        return unscored_range(values, [row.query_lang for row in chosen])
+
+    return {language: ends(own) for language, own in sorted(languages.items())} | {MACRO: ends(scored)}
+
+
+def _differ(languages: Mapping[str, Sequence[RowRecord]], read: str) -> bool:
+    """Return whether the shares of read replies of two languages are apart beyond chance."""
+    from mrag_eval.metrics import interval_for
+
+    level = _CONFIDENCE ** (1 / len(languages))
+    found = []
+    for own in languages.values():
+        groups = [row.resampled_with for row in own]
+        found.append(
+            interval_for(
+                [row.values[read] for row in own],
+                groups=groups if len(set(groups)) < len(groups) else None,
+                confidence=level,
+                bounds=(0.0, 1.0),
+            )
+        )
+    lows = [one.low for one in found if one.low is not None]
+    highs = [one.high for one in found if one.high is not None]
+    return bool(lows) and max(lows) > min(highs)

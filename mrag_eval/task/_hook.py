@@ -210,11 +210,6 @@ class RagTask(HarnessTask):
         block = self.blocks.classifier
         return None if block is None else models.load_checker(block)
 
-    def _supported_by(self) -> Mapping[str, Any] | None:
-        """Return what decides the metrics of support; None without any."""
-        checker = self._checker()
-        return self._verdicts.support() if checker is None else checker.identity
-
     def rendered(self) -> None:
         self._measured = self._decides()
         parts = [number_of(self.prompts, "row"), *self._supply.described()]
@@ -444,7 +439,8 @@ class RagTask(HarnessTask):
 
     def _decides(self) -> Measurement:
         """Return the record of everything that decides the numbers, before anything is asked."""
-        by = self._supported_by()
+        checker = self._checker()
+        by = self._verdicts.support() if checker is None else checker.identity
         return measured(
             self._name,
             self._asked,

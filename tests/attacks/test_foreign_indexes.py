@@ -276,7 +276,7 @@ def test_results_name_no_template(tmp_path: Path, prompt: str, part: Any) -> Non
 
 def test_an_id_forges_no_line_of_a_ranking(tmp_path: Path) -> None:
     from mrag_eval.core import Ranked
-    from mrag_eval.retrieval.saved._rankings import write_trec
+    from mrag_eval.retrieval.saved._folder import write_trec
 
     place = Ranked("d\t9\tx\ny", "", "en", 1.0)
     write_trec(tmp_path / "x.trec", [("q\nq2\tQ0\tforged\t1\t9\tt", [place])], "tag\0")

@@ -30,7 +30,7 @@ from mrag_eval.models import write_table
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.retrieval import RunFolder, open_folder, read_run, retrieve_into
 from mrag_eval.retrieval.agents._seats import Agents
-from mrag_eval.retrieval.saved._rankings import write_trec
+from mrag_eval.retrieval.saved._folder import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings, fingerprint_of
 from mrag_eval.retrieval.sources._agents import AgentLoop

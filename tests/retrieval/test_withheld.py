@@ -13,8 +13,8 @@ from mrag_eval.config import MODES, Retrieval, passages_shown, validated
 from mrag_eval.core import GivenPassage, Hit, Passage, RagDoc, Ranked, Reranking, Retrieved, RowScores, is_relevant
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrieval import retrieve
+from mrag_eval.retrieval._pipeline import with_withheld
 from mrag_eval.retrieval._texts import PassageTable
-from mrag_eval.retrieval._withheld import with_withheld
 from mrag_eval.retrieval.saved._records import as_record, from_record
 from mrag_eval.scoring import row_record
 from tests.task.test_hook import run

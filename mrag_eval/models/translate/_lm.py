@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unicodedata import category
 
@@ -12,7 +13,7 @@ from mrag_eval.languages import name_in_prompts
 from mrag_eval.models._asking import Answered, generate_parsed
 from mrag_eval.models._ledger import Ledger
 from mrag_eval.models._model import AuxModel
-from mrag_eval.models._replies import Parsed, parse_tag
+from mrag_eval.models._replies import parse_tag
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._seat import OnReply
 from mrag_eval.models.translate._backend import Text, Translated
@@ -74,16 +75,12 @@ class LmBackend:
     def cost(self) -> dict[str, Any] | None:
         return self._ledger.as_dict()
 
-    def _is_long(self, text: Text) -> bool:
-        return expected_tokens(text.text, text.target) > self._limit
-
     def _pieces(self, text: Text) -> list[Text]:
-        if not self._is_long(text):
-            return [text]
-
         def size(piece: str) -> int:
             return expected_tokens(piece, text.target)
 
+        if size(text.text) <= self._limit:
+            return [text]
         return [replace(text, text=p) for p in packed(text.text, text.source, self._limit, size, alone=self._alone)]
 
     def _translated(self, pieces: Sequence[Text], wait: Wait) -> list[Translated]:
@@ -109,7 +106,7 @@ class LmBackend:
         answers = generate_parsed(
             self.seat,
             [self._conversation(piece) for piece in pieces],
-            _translation,
+            partial(parse_tag, tag=_TAG),
             on_reply=on_reply,
             # asked again for all of it, a model would leave something out
             final=lambda position, reply: self._may_be_halved(pieces[position], reply),
@@ -167,7 +164,3 @@ def _batches(cut: Sequence[Sequence[Text]]) -> Iterator[tuple[int, int]]:
 
 def _stripped(pieces: Sequence[Text]) -> list[Text]:
     return [replace(piece, text=piece.text.strip()) for piece in pieces]
-
-
-def _translation(reply: str) -> Parsed[str]:
-    return parse_tag(reply, _TAG)

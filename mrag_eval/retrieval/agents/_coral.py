@@ -249,7 +249,7 @@ class Coral:
         for question in questions:
             if not question.valid:
                 question.reason = nothing_valid(list(question.seen.values()), question.round.conditions.languages)
-        due = self._affordable([q for q in questions if len(q.valid) > q.decided_on])
+        due = [q for q in questions if len(q.valid) > q.decided_on and self._affords(q)]
         answers = self._ask(
             self._agents.sufficiency,
             [sufficiency_conversation(self._agents.templates["sufficiency"], q.shown, self._best(q)) for q in due],
@@ -331,9 +331,6 @@ class Coral:
         if budget.calls_per_question is not None and usage.calls >= budget.calls_per_question:
             return False
         return budget.tokens_per_question is None or usage.tokens < budget.tokens_per_question
-
-    def _affordable(self, questions: Sequence[_Question]) -> list[_Question]:
-        return [question for question in questions if self._affords(question)]
 
 
 def _open(questions: Sequence[_Question]) -> list[_Question]:

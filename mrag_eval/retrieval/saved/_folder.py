@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Differs
-from mrag_eval.core import RagDoc, Ranked, Retrieved, check_id
+from mrag_eval.core import CONTROL, RagDoc, Ranked, Retrieved, check_id
 from mrag_eval.datasets import sha256_file
 from mrag_eval.platform import (
     ConfigError,
@@ -34,7 +35,6 @@ from mrag_eval.platform import (
     write_whole,
 )
 from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, ManifestEntry, read_manifest
-from mrag_eval.retrieval.saved._rankings import write_trec
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings, faults_of
 
@@ -330,3 +330,31 @@ def _not_writable(folder: Path, error: OSError) -> ConfigError:
         f"{folder} cannot be written to ({error.strerror or error})",
         "make space there, or name another folder: -o FOLDER, or export MRAG_CACHE=FOLDER; its rows are kept",
     )
+
+
+def write_trec(path: Path, lists: Iterable[tuple[str, Sequence[Ranked]]], tag: str) -> None:
+    """Write the rankings of rows, by their ids; ``tag`` is the run's name in the last column."""
+    with replaced(path) as part, part.open("w", encoding="utf-8", errors="backslashreplace") as out:
+        for row, ranking in lists:
+            for rank, (place, score) in enumerate(zip(ranking, _without_ties(ranking), strict=True), 1):
+                # tabs, since ids may hold spaces
+                out.write(f"{_column(row)}\tQ0\t{_column(place.id)}\t{rank}\t{score!r}\t{_column(tag)}\n")
+
+
+def _without_ties(ranking: Sequence[Ranked]) -> Iterator[float]:
+    """Yield the scores, lowered where they tie, since readers of such files order ties by the passages' ids.
+
+    A score is lowered by four parts in ten million, which single precision still tells apart (trec_eval's).
+    """
+    before = written = math.inf
+    for place in ranking:
+        score = place.score
+        if written <= score <= before:
+            score = written - max(abs(written) * 4e-7, 1e-30)
+        before, written = place.score, score
+        yield score
+
+
+def _column(name: str) -> str:
+    """Return an id as one column of one line: tabs, line ends and other control characters are escaped."""
+    return name if name.isprintable() else CONTROL.sub(lambda found: repr(found[0])[1:-1], name)

@@ -69,7 +69,9 @@ class GoldPassages(IndexSearch):
         assert not isinstance(index, OwnIndex), "a rule of the mode"
         # an oracle is shown its documents: nothing is counted as searchable
         found = search_plans(index, plans, self._retrieval, use_cache=self._setup.use_cache, count_candidates=False)
-        return _with_missing_gold(found, plans, index, self._retrieval)
+        # a lexical search leaves out passages that share no word with the question: all of them between two languages
+        named = index.passages_named({name for plan in plans for name in plan.candidates or ()})
+        return [_with_rest(row, plan, index, self._retrieval, named) for row, plan in zip(found, plans, strict=True)]
 
 
 def open_source(setup: Setup) -> GoldPassages:
@@ -104,21 +106,10 @@ def _plan(doc: RagDoc, retrieval: Retrieval) -> RowPlan:
     return RowPlan(query_text(doc, retrieval), scope, doc.relevant_ids, row=doc.id, row_lang=doc.query_lang)
 
 
-def _with_missing_gold(
-    found: Sequence[Searched], plans: Sequence[RowPlan], index: Index, retrieval: Retrieval
-) -> list[Searched]:
-    """Return the hits among the gold documents, followed by their other passages, in page order.
-
-    A lexical search leaves out passages that share no word with the question; between two languages that is all of
-    them.
-    """
-    named = index.passages_named({name for plan in plans for name in plan.candidates or ()})
-    return [_with_rest(row, plan, index, retrieval, named) for row, plan in zip(found, plans, strict=True)]
-
-
 def _with_rest(
     row: Searched, plan: RowPlan, index: Index, retrieval: Retrieval, named: dict[str, list[Passage]]
 ) -> Searched:
+    """Return the hits among a row's gold documents, followed by their other passages, in page order."""
     held = index.resolve(plan.languages)
     seen = {place.id for place in row.ranking}
     more = [

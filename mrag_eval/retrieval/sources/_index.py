@@ -19,8 +19,15 @@ from mrag_eval.retrieval._corpora import (
     own_passages,
 )
 from mrag_eval.retrieval._merging import merge_version
-from mrag_eval.retrieval._plan import RowPlan, Selection, askers, plan_rows, refuse_empty, with_partner
-from mrag_eval.retrieval._query_versions import translated_plans
+from mrag_eval.retrieval._plan import (
+    RowPlan,
+    Selection,
+    askers,
+    plan_rows,
+    refuse_empty,
+    translated_plans,
+    with_partner,
+)
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrieval._texts import with_texts
 from mrag_eval.retrieval.sources._source import Lacking, Relevant, Setup, Source
