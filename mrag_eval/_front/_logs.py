@@ -159,7 +159,7 @@ def _reply(completion: Row) -> ModelReply:
     except HttpFault as fault:
         return ModelReply.failed(Failure.of("answer", "", str(fault)))
     reply = ModelReply(said.text)
-    reply.outcome = said.outcome
+    reply.outcome, reply.cut_off = said.outcome, said.cut_off
     return reply
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Retrieval, package_versions
-from mrag_eval.controls._measured import ControlRule, reply_controls, support_controls
+from mrag_eval.controls._measured import ControlRule, reply_controls
 from mrag_eval.controls._rankings import joined, passage_queries, ranking_controls, ranking_metrics_of, with_searched
 from mrag_eval.controls._replies import ControlPool
+from mrag_eval.controls._support import support_controls
 from mrag_eval.core import RagDoc, Retrieved
 from mrag_eval.datasets import Benchmark, english_answers, sha256_file
 from mrag_eval.platform import cache_dir, content_key, from_json, shared_store, to_json

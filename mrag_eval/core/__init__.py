@@ -7,6 +7,7 @@ from mrag_eval.platform import lazy_door
 if TYPE_CHECKING:
     from mrag_eval.core._failures import (
         BEFORE,
+        CUT_OFF,
         FATES,
         OUTCOMES,
         STAGES,

@@ -34,9 +34,10 @@ BEFORE: Mapping[str, Sequence[str]] = {
 }
 # Outcomes of the evaluated model that leave no answer to read: it is wrong, and they are counted by these names.
 OUTCOMES = ("refusal", "thinking cut", "empty")
-# What became of a request for a reply: one came, the provider said that it is none to read, or none came.
-REPLIED, FAILED, NOT_ASKED = "replied", "failed", "not asked"
-FATES = (REPLIED, *OUTCOMES, FAILED, NOT_ASKED)
+# What became of a request for a reply: one came, or as much of it as the limit of tokens let through; the provider said
+# that it is none to read; or none came.
+REPLIED, CUT_OFF, FAILED, NOT_ASKED = "replied", "cut off", "failed", "not asked"
+FATES = (REPLIED, CUT_OFF, *OUTCOMES, FAILED, NOT_ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,14 @@ class ModelReply(str):
     Attributes:
         failure: why there is no reply; None if there is one.
         outcome: one of :data:`OUTCOMES` if the model gave no answer to read, else None.
+        cut_off: whether the provider says that it ended at its limit of tokens.
         asked: whether the model was asked at all.
         contexts: what a RAG system made the answer from, best first; None for a model.
     """
 
     failure: Failure | None = None
     outcome: str | None = None
+    cut_off: bool = False
     asked: bool = True
     contexts: Sequence[Mapping[str, Any]] | None = None
 
@@ -104,7 +107,7 @@ class ModelReply(str):
         """Return what became of the request, one of :data:`FATES`."""
         if self.failure is not None:
             return FAILED
-        return NOT_ASKED if not self.asked else self.outcome or REPLIED
+        return NOT_ASKED if not self.asked else self.outcome or (CUT_OFF if self.cut_off else REPLIED)
 
     @property
     def came(self) -> bool:
@@ -119,7 +122,7 @@ class ModelReply(str):
         if fate == NOT_ASKED:
             return cls.not_asked()
         reply = cls(text)
-        reply.outcome = fate if fate in OUTCOMES else None
+        reply.outcome, reply.cut_off = fate if fate in OUTCOMES else None, fate == CUT_OFF
         return reply
 
     @classmethod

@@ -82,10 +82,9 @@ class Panel:
         """Return, for each seat, what decides its votes, the same on any machine."""
         return {name: seat.identity for name, (_, seat) in self._seats.items()}
 
-    @property
-    def came_back(self) -> dict[str, Any]:
-        """Return, for each seat, what came back from it."""
-        return {name: seat.came_back.as_dict() for name, (_, seat) in self._seats.items()}
+    def take(self) -> dict[str, Any]:
+        """Return, for each seat, what came back from it since this was asked last."""
+        return {name: seat.take() for name, (_, seat) in self._seats.items()}
 
     def check(self) -> None:
         """Raise the ConfigError that would leave a judge without answers (a missing key, for example)."""

@@ -90,10 +90,10 @@ class JudgingStage:
         panel = self._panel or (None if self._labeller is None else self._labeller.panel)
         return {} if panel is None else {"judges": panel.identities}
 
-    def came_back(self) -> dict[str, Any]:
+    def take(self) -> dict[str, Any]:
         """Return what came back from the judges, by seat; of a labeller's own panel, from that."""
         panel = self._panel or (None if self._labeller is None else self._labeller.panel)
-        return {} if panel is None else panel.came_back
+        return {} if panel is None else panel.take()
 
     def support(self) -> dict[str, Any] | None:
         """Return what decides the panel's verdicts on claims; None if it gives none."""

@@ -103,11 +103,14 @@ def totals(shares: Sequence[Mapping[str, Ledger]]) -> dict[str, Ledger]:
 
 
 def summed(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return nested counts added up: over ranks, processes, or parts of a task."""
+    """Return what came back from seats, added up over ranks, processes, or parts of a task.
+
+    Seats from which nothing came back are left out.
+    """
     found: dict[str, Any] = {}
     for share in shares:
         found = _added(found, share, dict.fromkeys([*found, *share]))
-    return found
+    return {seat: counts for seat, counts in found.items() if any(counts.values())}
 
 
 def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

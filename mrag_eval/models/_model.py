@@ -169,6 +169,8 @@ class AuxModel:
                 with self._counting:
                     self.ledger.add(same)
                     seat.came_back.add(same)
+                    if not same.cached:
+                        seat.sent.add(same)
                 if on_reply is not None:
                     on_reply(position, same)
 

@@ -21,7 +21,7 @@ OnReply = Callable[[int, Reply], None]
 
 @dataclass
 class CameBack:
-    """What came back from a seat, sent now or kept from an earlier run: outcome, never identity.
+    """What came back from a seat, sent now or kept from an earlier run, and not taken yet: outcome, never identity.
 
     Attributes:
         answered_by: the models that responses named, with the number of replies.
@@ -42,9 +42,11 @@ class CameBack:
         self.tokens_in += reply.tokens_in or 0
         self.tokens_out += reply.tokens_out or 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form for results files."""
-        return {**vars(self), "answered_by": dict(self.answered_by), "ends": dict(self.ends)}
+    def take(self) -> dict[str, Any]:
+        """Return the counts in their JSON form for results files, and count anew."""
+        found = {**vars(self), "answered_by": dict(self.answered_by), "ends": dict(self.ends)}
+        vars(self).update(vars(CameBack()))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,7 @@ class Seat:
         prompts: the SHA-256 of each template that it is asked with, by name.
         rounds: whether it is asked in rounds.
         came_back: counts of what came back.
+        sent: the same of what was sent for, without what was kept.
     """
 
     role: str
@@ -66,6 +69,12 @@ class Seat:
     prompts: Mapping[str, str] = field(default_factory=dict)
     rounds: bool = False
     came_back: CameBack = field(default_factory=CameBack)
+    sent: CameBack = field(default_factory=CameBack)
+
+    def take(self, *, sent: bool = False) -> dict[str, Any]:
+        """Return what came back since this was asked last, or of that only what was ``sent`` for; count anew."""
+        whole, alone = self.came_back.take(), self.sent.take()
+        return alone if sent else whole
 
     @property
     def name(self) -> str:

@@ -54,7 +54,7 @@ class _Service(ABC):
             where = f"{self._state.host}: " if self._state.host else ""
             return ModelReply.failed(replace(failure, detail=f"{where}{failure.detail}"))
         reply = ModelReply(one.text)
-        reply.outcome, reply.contexts = one.outcome, one.contexts
+        reply.outcome, reply.cut_off, reply.contexts = one.outcome, one.cut_off, one.contexts
         if one.outcome is not None:
             self._state.outcomes[one.outcome] += 1
         return reply

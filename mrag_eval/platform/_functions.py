@@ -5,13 +5,14 @@ Here alone the package imports what a name says. A name that a file brought from
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
 import marshal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
@@ -136,23 +137,45 @@ def own_object(named: str, where: str) -> tuple[Any, Path | None]:
 
 
 def code_beside(file: Path | None) -> dict[str, str] | None:
-    """Return the hash of each loaded module from a file's folder and the folders below it, by its path there.
+    """Return the hash of each module from a file's folder and the folders below it, by its path there.
 
-    Modules of this package, of Python and of installed packages are left out. None if no file is there, as for what a
-    notebook defines.
+    These are the loaded ones, and those that they import, though it be only when a function is called. Modules of this
+    package, of Python and of installed packages are left out. None if no file is there, as for what a notebook defines.
     """
     if file is None or not file.is_file():
         return None
-    folder, found = file.resolve().parent, {file.resolve()}
+    folder = file.resolve().parent
     installed = [Path(get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
-    for name, module in [*sys.modules.items()]:
-        place = getattr(module, "__file__", None)
-        if place is None or name.partition(".")[0] == _OWN_PACKAGE:
+    loaded = ((name, getattr(module, "__file__", None)) for name, module in [*sys.modules.items()])
+    left = [file, *(Path(place) for name, place in loaded if place and name.partition(".")[0] != _OWN_PACKAGE)]
+    found: dict[str, str] = {}
+    while left:
+        path = left.pop().resolve()
+        if not path.is_relative_to(folder) or path.relative_to(folder).as_posix() in found:
             continue
-        path = Path(place).resolve()
-        if path.is_relative_to(folder) and path.is_file() and not any(map(path.is_relative_to, installed)):
-            found.add(path)
-    return {path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest() for path in sorted(found)}
+        if path.is_file() and not any(map(path.is_relative_to, installed)):
+            text = path.read_bytes()
+            found[path.relative_to(folder).as_posix()] = sha256(text).hexdigest()
+            left += _imported(text, path.parent, folder)
+    return dict(sorted(found.items()))
+
+
+def _imported(text: bytes, beside: Path, folder: Path) -> Iterator[Path]:
+    """Yield where the modules that a module names in its imports are, if they are in its folder or in ``folder``."""
+    with suppress(SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                names, starts = [alias.name for alias in node.names], {folder, beside}
+            elif isinstance(node, ast.ImportFrom):
+                names = [".".join(filter(None, (node.module, alias.name))) for alias in node.names]
+                starts = {[beside, *beside.parents][node.level - 1]} if node.level else {folder, beside}
+            else:
+                continue
+            for parts in (name.split(".") for name in names if name.partition(".")[0] != _OWN_PACKAGE):
+                for start in starts:
+                    for end in range(1, len(parts) + 1):
+                        place = start.joinpath(*parts[:end])
+                        yield from (place.with_name(f"{place.name}.py"), place / "__init__.py")
 
 
 def _before_name(named: str) -> str:

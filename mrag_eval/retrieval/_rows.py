@@ -18,10 +18,9 @@ from mrag_eval.retrieval._plan import Selection
 from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
-from mrag_eval.retrieval.saved._manifest import ManifestEntry
+from mrag_eval.retrieval.saved._manifest import ManifestEntry, marked
 from mrag_eval.retrieval.saved._settings import (
     fingerprint_of,
-    marked,
     reranker_identity,
     seeds_of,
     settings_of_retrieval,
@@ -122,7 +121,8 @@ class TaskRows:
     def entry(self) -> ManifestEntry:
         """Return the entry of a run folder for this task before anything is retrieved."""
         settings = self.settings()
-        record = self._source.record()
+        record, seats = self._source.record(), marked(self._asked())
+        agent = record.get("agent") or {}
         return ManifestEntry(
             file=file_name(self._task),
             fingerprint=fingerprint_of(settings),
@@ -132,7 +132,8 @@ class TaskRows:
             seeds=seeds_of(self.blocks),
             index=record.get("index"),
             agent=record.get("agent"),
-            models=marked(self._asked()),
+            models=seats,
+            names={role: dict.fromkeys(marks, agent[role]) for role, marks in seats.items() if role in agent},
             version=version("mrag-eval"),
             terms=terms_of(self.blocks, self.benchmark, self._source.documents()),
             absent={doc.id: list(doc.absent_ids) for doc in self.docs.values() if doc.absent_ids},
@@ -277,11 +278,11 @@ class TaskRows:
         found, translation = self._source.models(), self.translation()
         return found if translation is None else {"translator": translation.get("identity"), **found}
 
-    def came_back(self) -> dict[str, Any]:
-        """Return what came back from the seats that were asked here, by role."""
+    def take(self, *, sent: bool = False) -> dict[str, Any]:
+        """Return what came back from the seats that were asked here, by role (:meth:`mrag_eval.models.Seat.take`)."""
         translator = None if self.translator is None else self.translator.seat
         seats = {**self._source.seats(), **({} if translator is None else {"translator": translator})}
-        return {role: seat.came_back.as_dict() for role, seat in seats.items()}
+        return {role: seat.take(sent=sent) for role, seat in seats.items()}
 
     def came_back_before(self) -> Mapping[str, Any]:
         """Return the same of the seats that were asked for the rows of a run folder, at the time of retrieval."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrag_eval.config import relevance_measures
-from mrag_eval.core import BEFORE, failed_in, way_to
+from mrag_eval.core import BEFORE, CUT_OFF, failed_in, way_to
 from mrag_eval.models import LASTING, may_pass
 from mrag_eval.scoring._metrics import needs_of, scale_of
 from mrag_eval.scoring._reasons import UNDEFINED
@@ -21,12 +21,13 @@ log = logging.getLogger(f"lm_eval.{__name__}")
 
 
 def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
-    """Return the counts of failures and outcomes, by the field of the task's scores."""
+    """Return the counts of failures, outcomes and replies that were cut off, by the field of the task's scores."""
     from mrag_eval.metrics import wilson
 
     failures, outcomes = _failures(rows), _outcomes(rows)
+    cut_off = {"cut_off": sum(row.fate == CUT_OFF for row in rows)}
     if not failures and not outcomes:
-        return {}
+        return cut_off
     languages: dict[str, list[RowRecord]] = defaultdict(list)
     for row in rows:
         languages[row.query_lang].append(row)
@@ -34,7 +35,7 @@ def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
         language: LanguageFailures(wilson(sum(bool(r.failures) for r in own), len(own)), _failures(own), _outcomes(own))
         for language, own in sorted(languages.items())
     }
-    return {"failures": failures, "outcomes": outcomes, "by_language": by_language}
+    return {"failures": failures, "outcomes": outcomes, "by_language": by_language, **cut_off}
 
 
 def _failures(rows: Iterable[RowRecord]) -> FailureCounts:

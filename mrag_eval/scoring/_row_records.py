@@ -294,7 +294,7 @@ class RowRecord:
     sufficiency_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     claims_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     labelling: LabellingShare | None = field(default=None, metadata=OPTIONAL)
-    came_back: Mapping[str, Any] = field(default_factory=dict, metadata=OPTIONAL)
+    came_back: Mapping[str, Mapping[str, int | Mapping[str, int]]] = field(default_factory=dict, metadata=OPTIONAL)
     asked: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property

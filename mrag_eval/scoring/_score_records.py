@@ -42,21 +42,12 @@ class MetricScore(Estimate):
     unread: Mapping[str, tuple[float, float]] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
-    def failed_share(self) -> float:
-        """Return the share of rows whose way to the score failed, of those and the scored ones."""
-        return self.failed / max(self.n + self.failed, 1)
-
-    @property
-    def headline_allowed(self) -> bool:
-        """Return whether so few rows failed that the score may be a headline, and ranked."""
-        return self.failed_share <= MOST_FAILED
-
-    @property
     def no_headline(self) -> str | None:
-        """Return why the score is no headline and has no rank; None if it may be one."""
-        if self.headline_allowed:
+        """Return why the score is no headline and has no rank: too many rows failed. None if it may be one."""
+        rows = self.n + self.failed
+        if self.failed <= MOST_FAILED * rows:
             return None
-        return f"{self.failed:,} of {self.n + self.failed:,} rows failed, more than {MOST_FAILED:.0%}"
+        return f"{self.failed:,} of {rows:,} rows failed, more than {MOST_FAILED:.0%}"
 
     def cells(self, dimension: str) -> Mapping[str, Estimate]:
         """Return the scores of one dimension by cell, empty if it has none."""
@@ -412,7 +403,8 @@ class TaskScores:
     (``judge``), passages (``sufficiency``) and claims of answers (``claims``).
 
     ``failures`` counts the rows whose way to a score failed: step -> reason -> rows; ``outcomes`` those that the model
-    left without an answer, by name. ``by_language`` has both for each language, if there is any of them.
+    left without an answer, by name, and ``cut_off`` those whose reply ended at its limit of tokens. ``by_language``
+    has the first two for each language, if there is any of them.
     ``controls``: metric -> language -> what replies that need no model score.
     """
 
@@ -423,6 +415,7 @@ class TaskScores:
     failures: FailureCounts = field(default_factory=dict, metadata=OPTIONAL)
     outcomes: Counts = field(default_factory=dict, metadata=OPTIONAL)
     by_language: Mapping[str, LanguageFailures] = field(default_factory=dict, metadata=OPTIONAL)
+    cut_off: int = field(default=0, metadata=OPTIONAL)
     concurrence: ConcurrenceTable | None = field(default=None, metadata=OPTIONAL)
     citations: Mapping[str, CitationTable] | None = field(default=None, metadata=OPTIONAL)
     prompts: PromptCounts | None = field(default=None, metadata=OPTIONAL)

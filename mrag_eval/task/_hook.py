@@ -27,7 +27,7 @@ from mrag_eval.config import (
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import ModelReply, RagDoc, RowScores, failed_in
 from mrag_eval.datasets import Benchmark, data_of_config
-from mrag_eval.harness import HarnessTask, RowResult, without_traceback
+from mrag_eval.harness import HarnessTask, RowResult, running, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
 from mrag_eval.models import answering
 from mrag_eval.planning import check_stock_run, prompt_for_system, unsupported
@@ -365,11 +365,13 @@ class RagTask(HarnessTask):
         limit = self._budget.limit
         # without a known limit no prompt was checked
         shortened = None if limit is None else self._shortened
+        # what came back when the rows of a folder were retrieved is every rank's, and counted by the first
+        before = self._supply.came_back_before() if (now := running()) is None or now.lm.rank == 0 else {}
         return {
             "prompts": PromptCounts(limit, self._budget.source, rows, shortened),
             "skipped": skipped_territories(self.blocks.metrics, self._supply.skipped),
             "translation": self._supply.translation(),
-            "came_back": {**self._supply.came_back(), **self._verdicts.came_back()},
+            "came_back": {**models.summed([before, self._supply.take()]), **self._verdicts.take()},
             "asked": asked_of((self._measured or self._decides()).instrument),
             **self._verdicts.shares(),
         }
@@ -388,7 +390,7 @@ class RagTask(HarnessTask):
         self._summary = scores
         self._by_territory = territory_values(rows)
         self._ran = list(dict.fromkeys(row.row for row in rows))
-        self._came_back = models.summed([self._supply.came_back_before(), *(row.came_back for row in rows)])
+        self._came_back = models.summed(row.came_back for row in rows)
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
         for what, table in scores.panels.items():
@@ -432,7 +434,7 @@ class RagTask(HarnessTask):
         record = self._measured or self._decides()
         out["provenance"] = provenance(self.blocks)
         # where no row is scored, of this process alone
-        seats = self._came_back or models.summed([self._supply.came_back_before(), self._supply.came_back()])
+        seats = self._came_back or models.summed([self._supply.came_back_before(), self._supply.take()])
         done = completed(record, len(self._supply.docs), self._ran, left_out, self.answered, seats)
         out["measurement"] = done.to_dict()
         return out

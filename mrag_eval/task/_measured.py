@@ -98,9 +98,8 @@ def completed(
         answered: what is known of the model's replies; None outside of a run.
         seats: what came back from judges, planner, critic, translator and reranker.
     """
-    asked = {name: found for name, found in seats.items() if any(found.values())}
     outcome = {} if answered is None else {k: v for k, v in answered.as_dict().items() if k != "transport"}
-    outcome |= {"seats": asked} if asked else {}
+    outcome |= {"seats": dict(seats)} if seats else {}
     record = record.adding("outcome", {**outcome, **({"not_judged": list(left_out)} if left_out else {})})
     return record.adding("data", {"ran": {"rows": len(rows), "of": of, "ids": content_key(sorted(rows))}})
 

@@ -9,15 +9,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mrag_eval.core import Failure, Retrieved
 from mrag_eval.report import verify
+from mrag_eval.retrieval import RunFolder, TaskRows, open_folder, retrieve_into
 from tests.retrieval.agents.scripted import GOOD, enough, plan
-from tests.task.test_hook import knows_everything, run, run_ranks
+from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.judges import verdict
 from tests.worlds.model_server import Answer, ModelServer, said
 from tests.worlds.small import BASE, write_task, write_world
@@ -146,3 +148,28 @@ def test_ranks_are_summed(world: Path, server: ModelServer, monkeypatch: pytest.
     assert summed(alone).keys() == {*SEATS}
     monkeypatch.setenv("MRAG_CACHE", str(world / "ranks"))
     assert seats(run_ranks(world / "tasks", knows_everything, name=tasks, limit=4)[0]) == alone
+
+
+def test_a_row_that_failed_and_is_retrieved_again_is_counted_once(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came back for it the first time is kept, and was counted then; what is sent since counts as well."""
+    monkeypatch.setenv("MRAG_CONFIG", str(world / "mrag.yaml"))
+    real, failing = TaskRows.retrieved, ["once"]
+
+    def retrieved(self: TaskRows, docs: Sequence[Any]) -> list[Retrieved]:
+        rows = real(self, docs)
+        failed = Failure("rerank", "aux", "timeout", "3 s")
+        return [Retrieved(row.passages, failures=(failed,)) for row in rows] if failing else rows
+
+    monkeypatch.setattr(TaskRows, "retrieved", retrieved)
+
+    def into(folder: str, cache: str, rows: int) -> Any:
+        monkeypatch.setenv("MRAG_CACHE", str(world / cache))
+        task = build(world / "tasks", "ranked")
+        retrieve_into(open_folder(world / folder), "ranked", task.supply, task.rows_to_run()[:rows])
+        return RunFolder(world / folder).tasks["ranked"].came_back
+
+    first = into("again", "one", 2)
+    failing.clear()
+    assert into("again", "one", 2) == first
+    assert into("again", "one", 4) == into("whole", "two", 4)
+    assert {*first} == {"translator", "reranker"}

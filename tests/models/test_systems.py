@@ -100,6 +100,27 @@ def test_other_code_beside_it_is_another_system(tmp_path: Path, monkeypatch: pyt
     assert system_of(system=place).ask(QUESTIONS)[0].cached
 
 
+def test_what_a_system_imports_while_it_is_asked_is_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its functions, and in those of what it imports, by name or from beside; nothing is loaded for that."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "late_parts").mkdir()
+    texts = {
+        "late.py": "def ask(q):\n    import late_words, json, late_parts.inner as own\n    return own.said(q)\n",
+        "late_words.py": "import mrag_eval, yaml\n",
+        "late_parts/__init__.py": "",
+        "late_parts/inner.py": "def said(q):\n    from .deep import A\n    from .. import late_alone\n    return A\n",
+        "late_parts/deep.py": "A = 'a'\n",
+        "late_alone.py": "not Python\n",
+        "late_unused.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    system = system_of(system=f"{tmp_path}/late.py:ask")
+    assert system.code is not None
+    assert {*system.code} == {*texts} - {"late_unused.py"}
+    assert not any(name.startswith("late_parts") for name in sys.modules)
+
+
 def test_a_reply_that_was_kept_by_the_one_file_is_still_found(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("def ask(q):\n    return 'a'\n", "utf-8")
     system = system_of(system=f"{tmp_path}/own.py:ask")

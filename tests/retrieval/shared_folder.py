@@ -7,8 +7,8 @@ from typing import Any
 
 from mrag_eval.core import Hit, RagDoc, Ranked, Retrieved
 from mrag_eval.retrieval import RunFolder
-from mrag_eval.retrieval.saved._manifest import ManifestEntry, seats_in
-from mrag_eval.retrieval.saved._settings import fingerprint_of, marked
+from mrag_eval.retrieval.saved._manifest import ManifestEntry, marked, seats_in
+from mrag_eval.retrieval.saved._settings import fingerprint_of
 
 DOCS = [
     RagDoc("q1", "When was the bridge built?", "en", ("1890",)),

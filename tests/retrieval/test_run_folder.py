@@ -124,9 +124,6 @@ def same_run(tasks: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPat
     assert taken_lm.prompts == direct_lm.prompts
     assert len(taken_lm.prompts) == 15
     assert taken["results"] == direct["results"]
-    for each in (*taken["samples"][name], *direct["samples"][name]):
-        # of the process alone: that of the folder is in its manifest, and both in the outcome
-        each["rows"].pop("came_back", None)
     assert _plain(taken["samples"][name]) == _plain(direct["samples"][name])
     before, after = direct["configs"][name], taken["configs"][name]
     assert after["measurement"]["outcome"].get("seats") == before["measurement"]["outcome"].get("seats")
@@ -224,6 +221,7 @@ def test_a_folder_names_the_models_that_made_its_rows(
 
     def asks(planner: str) -> None:
         monkeypatch.setattr(Agents, "identities", {"planner": {"model": planner}, "critic": {"model": "c"}})
+        monkeypatch.setattr(Agents, "names", {"planner": f"my {planner}", "critic": "my c"})
 
     asks("one")
     into(tmp_path / "run", tasks, "looped", limit=2)
@@ -248,11 +246,16 @@ def test_a_folder_names_the_models_that_made_its_rows(
     rows.write_text(rows.read_text("utf-8") + json.dumps(last) + "\n", "utf-8")
     entry |= {"rows": 3, "sha256": sha256_file(rows)}
     entry["models"]["planner"] |= other["models"]["planner"]
+    entry["names"]["planner"] |= other["names"]["planner"]
+    entry["agent"] = other["agent"]
     write_manifest(tmp_path / "run", looped=entry)
-    for limit, planner in ((2, {"model": "one"}), (3, [{"model": "one"}, {"model": "other"}])):
+    both = [{"model": "one"}, {"model": "other"}]
+    for limit, planner, name in ((2, both[0], "my one"), (3, both, ["my one", "my other"])):
         config = run(tasks, "looped", limit=limit, metadata=metadata)["configs"]["looped"]
         found = config["measurement"]["instrument"]["planner"]
         assert (sorted(found, key=str) if isinstance(found, list) else found) == planner
+        assert config["measurement"]["setting"]["agent"]["planner"] == name
+        assert config["measurement"]["setting"]["agent"]["critic"] == "my c"
     asks("one")
     del metadata["retrieval"]["run_may_differ"]
     with pytest.raises(ConfigError, match=r"under other settings .*agent\.planner\.model \(one \| other\)"):
@@ -314,6 +317,12 @@ def test_rows_that_name_no_model_are_bad_input(
     for named in ({}, {**entry["models"], role: {}}, {**entry["models"], "nobody": {"a": 1}}):
         write_manifest(folder, looped={**entry, "models": named})
         with pytest.raises(DataError, match=r"manifest\.json, tasks: looped\.models\.\w+: "):
+            run(tasks, "looped", limit=2, metadata=metadata)
+    # another model under the mark of the one that was asked
+    for mark, seat in entry["models"][role].items():
+        forged = {**entry["models"], role: {mark: {**seat, "model": "forged"}}}
+        write_manifest(folder, looped={**entry, "models": forged})
+        with pytest.raises(DataError, match=rf"tasks: looped\.models\.{role}\.{mark}: the model is not the one that"):
             run(tasks, "looped", limit=2, metadata=metadata)
 
 

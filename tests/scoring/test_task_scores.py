@@ -83,7 +83,7 @@ def test_a_question_without_an_answer_takes_its_territory_out_of_the_scores() ->
     leaf = LeafResult("borders", part, TaskConfig(), Measurement("borders"))
     # of the two territories one is known: Con_CS is 1 there, and anything between 0 and 1 in the other
     assert leaf.metrics["concurrence.Con_CS"].bounds == (0.5, 1.0)
-    assert not leaf.metrics["concurrence.Con_CS"].headline_allowed
+    assert leaf.metrics["concurrence.Con_CS"].no_headline
     assert leaf.metrics["concurrence.read"].bounds == (5 / 6, 1.0)
     # every question with an answer counts in the shares of replies
     assert part.concurrence.rates["read"].n == 5

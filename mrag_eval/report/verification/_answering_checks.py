@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, UNKNOWN_MODEL, Ledger
+from mrag_eval.core import CUT_OFF
+from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, UNKNOWN_MODEL, Ledger, Reply
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding, value_text
@@ -27,6 +28,7 @@ class ReplyCounts:
         requests: requests for a reply or a likelihood.
         sent: those that no failure before them made needless.
         outcomes: rows by outcome; of those, ``said`` counts the ones that the provider named.
+        cut_off: rows whose reply the provider cut at its limit.
         failures: rows by the reason why the call failed.
         by_likelihood: whether some rows have a request for each option.
         whole: whether the rows of all tasks are counted, each by one rank.
@@ -36,6 +38,7 @@ class ReplyCounts:
     sent: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     said: Counter[str] = field(default_factory=Counter)
+    cut_off: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     by_likelihood: bool = False
     whole: bool = True
@@ -50,6 +53,7 @@ class ReplyCounts:
             self.sent += number if failed or not record.failures else 0
             self.by_likelihood = self.by_likelihood or number > 1
             self.failures.update(failed[:1])
+            self.cut_off += record.fate == CUT_OFF
             if record.outcome is not None:
                 self.outcomes[record.outcome] += 1
                 self.said[record.outcome] += record.outcome == record.fate
@@ -123,6 +127,11 @@ def _against_rows(file: ResultFile, leaf: LeafResult, asked: ReplyCounts) -> Ite
         if not least <= found <= most:
             span = str(most) if least == most else f"{least} to {most}"
             yield f"outcome.outcomes.{name} is {found}, {span} by the rows"
+    ends = _counts(block.get("finish_reasons"))
+    cut, most = sum(n for end, n in ends.items() if Reply("", end).cut_off), asked.cut_off + asked.said.total()
+    # a reply without an answer may have reached its limit, too
+    if not asked.cut_off <= cut <= most:
+        yield f"outcome.finish_reasons has {cut} replies that were cut off, {asked.cut_off} by the rows"
     failed = _counts(ledger.get("failures"))
     for reason in sorted({*failed, *asked.failures}):
         found, rows = failed.get(reason, 0), asked.failures[reason]
@@ -132,7 +141,7 @@ def _against_rows(file: ResultFile, leaf: LeafResult, asked: ReplyCounts) -> Ite
     sent = ledger.get("calls", 0) + ledger.get("cached", 0)
     if sent > asked.requests or (asked.sent and not sent and not file.run.get("use_cache")):
         yield f"outcome.ledger counts {sent} calls for {asked.requests} requests of the rows"
-    for key in ("answered_by", "finish_reasons"):
-        counted = sum(_counts(block.get(key)).values())
+    for key, counts in (("answered_by", _counts(block.get("answered_by"))), ("finish_reasons", ends)):
+        counted = sum(counts.values())
         if counted > asked.requests:
             yield f"outcome.{key} counts {counted} replies to {asked.requests} requests of the rows"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mrag_eval.config import TRANSLATED, harmless_keys, mode_named
+from mrag_eval.core import CUT_OFF
 from mrag_eval.datasets import identity_of
 from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._sample import Sample
@@ -95,10 +96,10 @@ UNCHECKED = (
     Unchecked("that the replies are the model's", lambda run: True, ("resps", "filtered_resps")),
     Unchecked(
         "which calls for passages failed, why a call did, and what a provider said of a reply",
-        lambda run: any(sample.record.failures or sample.record.outcome for sample in run.samples),
+        lambda run: any(s.record.failures or s.record.outcome or s.record.fate == CUT_OFF for s in run.samples),
         (
             *("rows.failures", "rows.fate", "rows.outcome"),
-            *_under("results:configs.*.scores.", "failures", "outcomes", "by_language"),
+            *_under("results:configs.*.scores.", "failures", "outcomes", "by_language", "cut_off"),
         ),
     ),
     Unchecked(

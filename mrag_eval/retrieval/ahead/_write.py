@@ -57,20 +57,23 @@ def retrieve_into(
     """
     with naming(task), build_lock(folder.path / task, wait=False):
         supply.check()
-        have = folder.begin(task, supply.entry(), overwrite=overwrite)
+        have, failed = folder.begin(task, supply.entry(), overwrite=overwrite)
         waiting = [supply.docs[row] for row in ids if row not in have]
         if have:
             log.info("[%s] %d rows are there, %d are retrieved", task, len(have), len(waiting))
-        earlier = folder.tasks[task]
+        earlier = folder.tasks[task].translation
+        # of rows that failed, what was kept has been counted
+        again = [doc for doc in waiting if doc.id in failed]
+        new = [doc for doc in waiting if doc.id not in failed]
         # the steps of a single batch say themselves how long they take
         with Wait(f"retrieving for {task}", len(waiting), "rows", shown=len(waiting) > batch) as wait:
-            for start in range(0, len(waiting), batch):
-                docs = waiting[start : start + batch]
+            for docs in (part[i : i + batch] for part in (again, new) for i in range(0, len(part), batch)):
                 found = supply.retrieved(docs)
                 folder.append(task, docs, found)
-                changes: dict[str, Any] = {"came_back": summed([earlier.came_back, supply.came_back()])}
+                came = supply.take(sent=docs[0].id in failed)
+                changes: dict[str, Any] = {"came_back": summed([folder.tasks[task].came_back, came])}
                 if supply.translator is not None:
-                    shares = [supply.translator.as_dict(), *([earlier.translation] if earlier.translation else [])]
+                    shares = [supply.translator.as_dict(), *([earlier] if earlier else [])]
                     changes["translation"] = total_counts(shares)
                 folder.note(task, **changes)
                 wait.add(len(docs))

@@ -66,10 +66,11 @@ class RunFolder:
 
     # ---------------------------------------------------------------- writing
 
-    def begin(self, task: str, entry: ManifestEntry, *, overwrite: bool = False) -> set[str]:
-        """Begin a task; return the ids of the rows that exist from an earlier start; those that failed are removed.
+    def begin(self, task: str, entry: ManifestEntry, *, overwrite: bool = False) -> tuple[set[str], set[str]]:
+        """Begin a task; return the ids of rows of an earlier start: those that are there, and those that failed.
 
-        Raises ConfigError, naming the differences, if the folder holds rows of this task under other settings.
+        The latter are removed. Raises ConfigError, naming the differences, if the folder holds rows of this task under
+        other settings.
         """
         known = self.tasks.get(task)
         differing = [] if known is None else differing_settings(entry.settings, known.settings)
@@ -85,16 +86,19 @@ class RunFolder:
                 raise ConfigError(f"{self.path} holds results of a run", "name another folder with -o")
             self._check_ours(entry, known)
             have: set[str] = set()
+            failed: set[str] = set()
             if known is None or differing or overwrite:
                 (self.path / entry.file).unlink(missing_ok=True)
             else:
                 models = {role: _last(known.models.get(role, {}), marks) for role, marks in entry.models.items()}
-                entry = replace(entry, translation=known.translation, came_back=known.came_back, models=models)
-                have = _repair(self.path / entry.file)
+                names = {role: {**known.names.get(role, {}), **marks} for role, marks in entry.names.items()}
+                entry = replace(entry, models=models, names=names)
+                entry = replace(entry, translation=known.translation, came_back=known.came_back)
+                have, failed = _repair(self.path / entry.file)
             self._note(task, replace(entry, rows=len(have), sha256=None))
         except OSError as error:
             raise _not_writable(self.path, error) from None
-        return have
+        return have, failed
 
     def _check_ours(self, entry: ManifestEntry, known: ManifestEntry | None) -> None:
         """Raise ConfigError for a file in the way that the manifest does not list, and for a link out of the folder."""
@@ -288,12 +292,16 @@ def records_of(
         raise DataError(f"{shown} is damaged: its SHA-256 is not the manifest's", remedy)
 
 
-def _repair(path: Path) -> set[str]:
-    """Return the ids in a file that may end within a line; cut off the rest of such a line, and rows that failed."""
+def _repair(path: Path) -> tuple[set[str], set[str]]:
+    """Return the ids in a file that may end within a line: the rows that are there, and those that failed.
+
+    The rest of such a line and the rows that failed are cut off.
+    """
     have: set[str] = set()
+    failed: set[str] = set()
     if not path.exists():
-        return have
-    kept, failed, end = [], False, 0
+        return have, failed
+    kept, end = [], 0
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
@@ -304,7 +312,7 @@ def _repair(path: Path) -> set[str]:
             except (ValueError, KeyError, TypeError, UnicodeDecodeError):
                 break
             if "failures" in record:
-                failed = True
+                failed.add(row)
             else:
                 have.add(row)
                 kept.append((end, len(line)))
@@ -316,7 +324,7 @@ def _repair(path: Path) -> set[str]:
                 out.write(file.read(length))
     elif end < path.stat().st_size:
         os.truncate(path, end)
-    return have
+    return have, failed
 
 
 def shown_differing(differing: Sequence[Differs]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mrag_eval.config import Measurement
 from mrag_eval.platform import DataError, fault_in, from_json, json_value, regular, whole, with_names_of_one_line
 
 FORMAT = "mrag_eval retrieved rows/1"
@@ -21,6 +22,16 @@ SEATS: Mapping[str, tuple[str, ...]] = {
     "translator": ("translator",),
     "reranker": ("retrieval", "rerank", "asked"),
 }
+
+
+def recorded(settings: Mapping[str, Any]) -> Measurement:
+    """Return settings as they are compared."""
+    return Measurement("", setting={name: value for name, value in settings.items() if value is not None})
+
+
+def marked(seats: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return seats by role and mark: a short hash of what is compared of each."""
+    return {role: {recorded({role: seat}).sha256[:12]: seat} for role, seat in seats.items()}
 
 
 def seats_in(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +53,8 @@ class ManifestEntry:
     ``settings`` decided the retrieval, ``fingerprint`` is their hash; ``corpus`` and ``dataset`` are the content hashes
     among them. ``index``, ``agent``, ``models``, ``translation`` and ``came_back`` (what came back from the models, by
     role) are copied into a run's results. ``models`` are the seats that were asked: role -> mark -> identity; each row
-    names the marks of its own. ``terms`` are the licences of its texts
+    names the marks of its own. ``names`` are those of the config file, of a planner and a critic: role -> mark -> name.
+    ``terms`` are the licences of its texts
     (:func:`~mrag_eval.retrieval.saved._terms.terms_of`). ``absent``: row -> relevant ids that the corpus does not hold.
     ``sha256`` is that of the file, and None while it grows.
     """
@@ -56,6 +68,7 @@ class ManifestEntry:
     index: Mapping[str, Any] | None = None
     agent: Mapping[str, Any] | None = None
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     translation: Mapping[str, Any] | None = None
     came_back: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -97,4 +110,8 @@ def read_manifest(path: Path, shown: str, fault_of: Callable[[Any], str | None])
                 raise DataError(f"{shown}, tasks: {name}.models.{role}: nobody is asked as that", _AGAIN)
             if not entry.models.get(role):
                 raise DataError(f"{shown}, tasks: {name}.models.{role}: missing, and the rows name no model", _AGAIN)
+            for mark, seat in entry.models[role].items():
+                if mark not in marked({role: seat})[role]:
+                    text = f"{name}.models.{role}.{mark}: the model is not the one that was asked under this mark"
+                    raise DataError(f"{shown}, tasks: {text}", _AGAIN)
     return tasks

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mrag_eval import models
-from mrag_eval.config import Differs, Measurement, Retrieval, TaskBlocks, by_content, differences, harmless
+from mrag_eval.config import Differs, Retrieval, TaskBlocks, by_content, differences, harmless
 from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
-from mrag_eval.retrieval.saved._manifest import SEATS, ManifestEntry
+from mrag_eval.retrieval.saved._manifest import SEATS, ManifestEntry, recorded
 from mrag_eval.retrieval.saved._records import dataset_hash, row_hash
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -73,12 +73,7 @@ def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:
     """Return one hash over all settings; harmless and unset ones do not count, so a new key leaves it unchanged."""
-    return _recorded(settings).sha256
-
-
-def marked(seats: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return seats by role and mark: a short hash of what is compared of each."""
-    return {role: {_recorded({role: seat}).sha256[:12]: seat} for role, seat in seats.items()}
+    return recorded(settings).sha256
 
 
 def seeds_of(blocks: TaskBlocks) -> dict[str, Any]:
@@ -91,7 +86,7 @@ def differing_settings(
     here: Mapping[str, Any], there: Mapping[str, Any], accepted: Sequence[str] = ()
 ) -> list[Differs]:
     """Return every setting that differs and that ``accepted`` does not name, by key or by block."""
-    return differences(_recorded(here), _recorded(there), ["setting"], (*accepted, *_OF_THE_READER))
+    return differences(recorded(here), recorded(there), ["setting"], (*accepted, *_OF_THE_READER))
 
 
 def differing_rows(here: Mapping[str, Any], entry: ManifestEntry, accepted: Sequence[str] = ()) -> list[Differs]:
@@ -110,10 +105,6 @@ def _with(settings: Mapping[str, Any], place: Sequence[str], seat: Any) -> dict[
     """Return settings with a seat at its place."""
     key, *below = place
     return {**settings, key: _with(settings.get(key) or {}, below, seat) if below else seat}
-
-
-def _recorded(settings: Mapping[str, Any]) -> Measurement:
-    return Measurement("", setting={name: value for name, value in settings.items() if value is not None})
 
 
 def faults_of(found: Iterable[Retrieved]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from mrag_eval import models
 from mrag_eval.config import Retrieval
@@ -20,6 +20,8 @@ from mrag_eval.retrieval.sources._source import Lacking, Source
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
+
+T = TypeVar("T")
 
 
 class Saved(Source):
@@ -97,18 +99,25 @@ class Saved(Source):
         return self._live.identity()
 
     def record(self) -> dict[str, Any]:
-        """Return the index of this machine, else that at the time of retrieval, as the agents always are."""
+        """Return the index of this machine, else that at the time of retrieval, as the agents always are.
+
+        The agents have the names of the models that made the rows that were read; several of a role are in a list.
+        """
         saved = {"index": self.entry.index, "agent": self.entry.agent}
         known = {key: dict(value) for key, value in saved.items() if value is not None}
+        named = {role: sorted({*self._made(role, names)}) for role, names in self.entry.names.items()}
+        for role, names in named.items():
+            known["agent"][role] = names[0] if len(names) == 1 else names
         return {**known, **self._live.record(), **{key: known[key] for key in known if key == "agent"}}
 
     def models(self) -> dict[str, Any]:
         """Return the models that made the rows that were read, else all of the folder; several of a role in a list."""
-        found: dict[str, Any] = {}
-        for role, seats in self.entry.models.items():
-            made = [seat for mark, seat in sorted(seats.items()) if mark in self._made_by.get(role, seats)]
-            found[role] = made[0] if len(made) == 1 else made
-        return found
+        found = {role: self._made(role, seats) for role, seats in self.entry.models.items()}
+        return {role: made[0] if len(made) == 1 else made for role, made in found.items()}
+
+    def _made(self, role: str, by_mark: Mapping[str, T]) -> list[T]:
+        """Return what the marks of a role stand for, those alone that made rows, if any were read."""
+        return [value for mark, value in sorted(by_mark.items()) if mark in self._made_by.get(role, by_mark)]
 
     def origin(self) -> dict[str, Any]:
         """Return the origin of these rows, for the results."""

@@ -113,6 +113,42 @@ def answering(forged: Run) -> list[dict[str, Any]]:
     return [config["measurement"]["outcome"] for config in forged.content["configs"].values()]
 
 
+@pytest.mark.parametrize("name", ["judged", "looped", "labelled"])
+def test_what_came_back_from_each_seat_is_counted_by_the_ranks(name: str, forged: Forged) -> None:
+    """Each count alone, in the results or in the rows; a seat that nobody is asked as; more replies than calls."""
+    own, task = forged(name), TASKS[name]
+    clean = own.blamed()
+
+    def outcome() -> dict[str, Any]:
+        return own.content["configs"][task]["measurement"]["outcome"]  # type: ignore[no-any-return]
+
+    def row() -> dict[str, Any]:
+        return next(one["rows"] for one in own.samples[task] if "came_back" in one["rows"])
+
+    seats = [*outcome()["seats"]]
+    assert seats
+    for place in (lambda: outcome()["seats"], lambda: row()["came_back"]):
+        for path in keys_of(place()):
+            own.restore()
+            change(place(), path)
+            named = f"{task}: outcome.seats.{path[0]} "
+            assert any(line.startswith(named) or "came_back" in line for line in own.blamed()), (name, path)
+    own.restore()
+    del outcome()["seats"]
+    for seat in seats:
+        assert any(line.startswith(f"{task}: outcome.seats.{seat} is nothing, ") for line in own.blamed())
+    own.restore()
+    for held in (outcome()["seats"], row()["came_back"]):
+        held["editor"] = dict(held[seats[0]])
+    assert [*{*own.blamed()} - {*clean}] == [f"{task}: outcome.seats.editor: nobody is asked as that"]
+    judges = [*({} if (found := instrument(own, task).get("judges")) is None else found)]
+    for seat in judges:
+        own.restore()
+        for held in (outcome()["seats"], row()["came_back"]):
+            held[seat]["ends"] = {"stop": 10_000}
+        assert any("outcome.seats: 10" in line and "calls by the rows" in line for line in own.blamed())
+
+
 def test_what_a_model_did_is_counted_by_hand(forged: Forged) -> None:
     """Fifteen and three questions: of the lighthouse the German and English ones are refused, and the Spanish cut; of
     the bakery those in Latin letters fail, and of the ferry they come back empty. German ones are asked twice."""
@@ -129,6 +165,9 @@ BLOCKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "refusals added": (lambda b: b["outcomes"].update(refusal=4), "outcome.outcomes.refusal is 4, 3 by the rows"),
     "another outcome": (lambda b: b["outcomes"].update(silence=1), "outcome.outcomes.silence is 1, 0 by the rows"),
     "empty replies added": (lambda b: b["outcomes"].update(empty=5), "outcome.outcomes.empty is 5, "),
+    "ends at a limit added": (
+        lambda b: b.update(finish_reasons={"length": 15}), "outcome.finish_reasons has 15 replies that were cut off, "
+    ),
     "failures hidden": (lambda b: b["ledger"].update(failures={}), "outcome.ledger.failures.server is 0, 4 by"),
     "failures added": (
         lambda b: b["ledger"].update(failures={"server": 4, "timeout": 1}),

@@ -27,7 +27,7 @@ from mrag_eval.harness import register_model_type
 from mrag_eval.models import evaluating
 from mrag_eval.platform import ConfigError
 from mrag_eval.report import rerun
-from mrag_eval.retrieval import find_trace, shown_trace
+from mrag_eval.retrieval import find_trace, open_folder, retrieve_into, shown_trace
 from mrag_eval.retrieval.ahead import _process as ahead
 from tests.programs import Programs
 from tests.retrieval.agents.scripted import GOOD, enough, plan
@@ -145,6 +145,30 @@ def test_one_server_plans_criticises_and_answers(looped: Path, server: ModelServ
     # a second run may be that of another checkpoint, and asks for everything
     run(looped, "local-chat-completions", api(server), apply_chat_template=True)
     assert asked(server) == calls + calls
+
+
+def test_each_evaluated_model_is_the_planner_of_its_own_rows_alone(
+    looped: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    """Rows that one planned for itself are another's only where that is said, and name the one that planned."""
+    kind, folder = "local-chat-completions", tmp_path / "rows"
+    one, other = ({**api(server), "model": name} for name in ("one", "other"))
+    with evaluating(kind, one):
+        task = build(looped, "looped", EVALUATED)
+        retrieve_into(open_folder(folder), "looped", task.supply, task.rows_to_run()[:3])
+    before = asked(server)
+    assert before["planner"] == 3
+    taken: dict[str, Any] = {**EVALUATED, "retrieval": {"run_folder": str(folder)}}
+    with pytest.raises(ConfigError, match=r"other settings .*agent\.critic\.args\.model \(other \| one\)"):
+        run_known(looped, kind, other, taken, apply_chat_template=True)
+    differ = {**taken, "retrieval": {**taken["retrieval"], "run_may_differ": ["agent.planner", "agent.critic"]}}
+    for args, metadata, names in ((one, taken, []), (other, differ, ["agent.critic", "agent.planner"])):
+        record = run_known(looped, kind, args, metadata, apply_chat_template=True)["configs"]["looped"]["measurement"]
+        assert [record["instrument"][role]["args"]["model"] for role in ("planner", "critic")] == ["one", "one"]
+        assert [*record["data"]["retrieved"].get("differs", ())] == [f"{name}.args.model" for name in names]
+        assert record["subject"]["model_args"]["model"] == args["model"] if "model_args" in record["subject"] else True
+    # nobody planned since
+    assert asked(server) - before == Counter(answer=6)
 
 
 def test_settings_of_the_answers_reach_neither_planner_nor_critic(looped: Path, server: ModelServer) -> None:
