@@ -138,14 +138,6 @@ class Rubric(Generic[T]):
         turns = _turns(self.template, self.gives, case, code)
         return turns, lambda reply: self.read(reply, case, Quotations(()), f"_{code}")
 
-    def conversation(self, case: Case) -> list[dict[str, str]]:
-        """Return the messages of :meth:`request`."""
-        return self.request(case)[0]
-
-    def parser(self, case: Case) -> Parser[T]:
-        """Return the reader of :meth:`request`."""
-        return self.request(case)[1]
-
 
 def _turns(template: PromptTemplate, gives: Collection[str], case: Case, code: str = _ANY_CODE) -> list[dict[str, str]]:
     doc = {"query": case.query, "query_lang": case.query_lang, "choices": case.choices, "extra": case.extra}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -46,19 +47,9 @@ class Ledger:
             self.failures[reply.reason] = self.failures.get(reply.reason, 0) + 1
 
     def __add__(self, other: Ledger) -> Ledger:
-        failures = {
-            reason: self.failures.get(reason, 0) + other.failures.get(reason, 0)
-            for reason in sorted({*self.failures, *other.failures})
-        }
-        return Ledger(
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.retries + other.retries,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-            failures,
-            self.seconds + other.seconds,
-        )
+        counts = {name: count + getattr(other, name) for name, count in vars(self).items() if name != "failures"}
+        failures = Counter(self.failures) + Counter(other.failures)
+        return Ledger(**counts, failures=dict(sorted(failures.items())))
 
     @classmethod
     def of(cls, replies: Iterable[Reply], seconds: float) -> Ledger:

@@ -179,7 +179,7 @@ RUBRICS: dict[str, Rubric[Any]] = {
 
 
 def read(rubric: str, case: Case, reply: str) -> Any:
-    parsed: Parsed[Any] = RUBRICS[rubric].parser(case)(reply)
+    parsed: Parsed[Any] = RUBRICS[rubric].request(case)[1](reply)
     return getattr(parsed.value, "verdict", parsed.value)
 
 
@@ -257,7 +257,7 @@ def test_the_last_words_of_a_passage_are_no_list() -> None:
 def test_two_different_verdicts_are_none_and_two_equal_ones_are_one(rubric: str, one: str, other: str) -> None:
     case = case_of(rubric, "1841")
     for reply in (f"{one}\n{other}", f"{other}\n\n{one}"):
-        parsed = RUBRICS[rubric].parser(case)(reply)
+        parsed = RUBRICS[rubric].request(case)[1](reply)
         assert parsed.value is None
         assert "two different" in str(parsed.error)
     assert read(rubric, case, f"{one}\n{one}") == read(rubric, case, one) is not None
@@ -310,7 +310,7 @@ def coded(name: str, folder: Path) -> Rubric[Any]:
 
 
 def code_of(rubric: Rubric[Any], case: Case) -> str:
-    (code,) = {*re.findall(r"_([0-9a-f]{8})\b", rubric.conversation(case)[-1]["content"].splitlines()[-1])}
+    (code,) = {*re.findall(r"_([0-9a-f]{8})\b", rubric.request(case)[0][-1]["content"].splitlines()[-1])}
     return str(code)
 
 
@@ -349,7 +349,7 @@ def test_no_sample_writes_a_verdict_under_the_code(name: str, tmp_path: Path) ->
         token = rng.choice(TOKENS.split()) * rng.randrange(2)
         sample = rng.choice(DISGUISES)(f"{rng.choice(BEFORE)}{token}{rng.choice(SIGNS)(text)}{rng.choice(AFTER)}")
         case = case_of("relevance" if rng.random() < 0.5 else "correctness", sample)
-        read_by, (own, value) = rubric.parser(case), said_under(name, f"_{code_of(rubric, case)}", 0)
+        read_by, (own, value) = rubric.request(case)[1], said_under(name, f"_{code_of(rubric, case)}", 0)
         for hand in rng.sample(HANDS, 3):
             quoted = rng.choice(LEADS).format(hand(sample))
             counted += [quoted] * (read_by(quoted).value is not None)
@@ -381,7 +381,7 @@ def test_a_quotation_that_a_judge_leaves_open_does_not_change_its_verdict(tmp_pa
             f"{{'justification': '{sample}', 'label_{code}': 'bad'}}",
         ):
             for reply in (own, f"{own} {sample}", f"{sample} {own} }}", f"{own}\n{own}"):
-                found = rubric.parser(case)(reply).value
+                found = rubric.request(case)[1](reply).value
                 assert found is None or found.verdict == "bad", reply
 
 
@@ -395,13 +395,13 @@ def test_a_code_is_that_of_the_request_alone(name: str, tmp_path: Path) -> None:
     assert [code_of(rubric, replace(case, id="other", query="Why?")) for case in cases] == codes
     for case, code, other in zip(cases, codes, codes[1:], strict=False):
         own, value = said_under(name, f"_{code}", 0)
-        assert rubric.parser(case)(own).value.verdict == value
+        assert rubric.request(case)[1](own).value.verdict == value
         for mark in (f"_{other}", "", "_", f"_{code[:-1]}", f"_{code}0"):
-            found = rubric.parser(case)(said_under(name, mark, 0)[0])
+            found = rubric.request(case)[1](said_under(name, mark, 0)[0])
             assert found.value is None
             assert code in str(found.error) or "no <" in str(found.error)
         # two verdicts of the judge's own are none
-        two = rubric.parser(case)(f"{own}\n{said_under(name, f'_{code}', 1)[0]}")
+        two = rubric.request(case)[1](f"{own}\n{said_under(name, f'_{code}', 1)[0]}")
         assert "two different" in str(two.error)
 
 
@@ -414,7 +414,7 @@ def test_a_sample_that_holds_the_code_to_be_has_another(tmp_path: Path, monkeypa
     for sign in SIGNS:
         for _ in range(20):
             held = rng.sample([f"{n:03x}" for n in range(4096)], 2_000)
-            turns = rubric.conversation(Case("r", "When?", "en", (), sign(" zz ".join(held))))
+            turns = rubric.request(Case("r", "When?", "en", (), sign(" zz ".join(held))))[0]
             (code,) = re.findall(r'"answer_(...)"', turns[-1]["content"])
             assert code not in held
 
@@ -500,11 +500,11 @@ def test_the_fixtures_of_the_parsers_are_read_as_before() -> None:
     verdicts = [(text, said) for text, said in parameters(fixtures.test_verdict_in_json) if "justification" in text]
     assert len(verdicts) > 15
     for text, said in verdicts:
-        assert RUBRICS["correctness"].parser(plain)(text).value == said
+        assert RUBRICS["correctness"].request(plain)[1](text).value == said
     lists = parameters(fixtures.test_list)
     assert len(lists) > 15
     for text, numbers in lists:
-        assert RUBRICS["relevance"].parser(plain)(text).value == numbers
+        assert RUBRICS["relevance"].request(plain)[1](text).value == numbers
 
 
 # ------------------------------------------------------------------ control tokens

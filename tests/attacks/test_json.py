@@ -59,7 +59,7 @@ def test_the_reader_takes_what_is_json() -> None:
 @pytest.mark.parametrize("value", HOSTILE[:6], ids=lambda text: f"{text[:12]!r}-{len(text)}")
 def test_a_reply_with_hostile_json_is_unreadable(value: str) -> None:
     verdict = f'{{"justification": {value}, "answer": "correct"}}'
-    parsed = verdict_rubric().parser(CASE)(verdict)
+    parsed = verdict_rubric().request(CASE)[1](verdict)
     assert parsed.value is None
     assert parsed.error
     for reader, key in ((read_critique, "scores"), (read_sufficiency, "enough_documents")):
@@ -87,7 +87,7 @@ def test_a_nested_reply_is_an_answer_and_stays_one_in_the_cache(
     for _ in range(2):
         (reply,) = model_of(server, store).seat().generate(ask("q"))
         assert reply.error is None
-        assert verdict_rubric().parser(CASE)(reply.text).error
+        assert verdict_rubric().request(CASE)[1](reply.text).error
     assert len(server.requests) == 1
 
 

@@ -282,7 +282,7 @@ def _extended(folder: Path) -> None:
     assert tasks["graded"]["scores"]["judge"]["scale"] == to_json(scale)
     assert tasks["graded"]["scores"]["metrics"]["judge_grade"]["value"] == 0.5
     graded, case = verdict_rubric(str(folder / "grade.jinja"), None, scale), Case("r", "q", "de", ("a",), "a")
-    found = graded.parser(case)(_under_code(_GRADED, graded.conversation(case)[-1]["content"])).value
+    found = graded.request(case)[1](_under_code(_GRADED, graded.request(case)[0][-1]["content"])).value
     assert found is not None
     assert found.verdict == 1
     assert list(folder.glob("out/*/judged_scores_graded_*.json"))

@@ -218,7 +218,7 @@ def test_a_template_must_have_the_code_behind_both_keys(tmp_path: Path) -> None:
         path = tmp_path / f"{n}.jinja"
         path.write_text(f"{{% block user %}}{text}{{% endblock %}}", "utf-8")
         if fine:
-            assert support_rubric(str(path)).conversation(Case("r", "?", "de", ()))
+            assert support_rubric(str(path)).request(Case("r", "?", "de", ()))[0]
             continue
         with pytest.raises(ConfigError, match="does not ask for the label of a claim") as error:
             support_rubric(str(path))

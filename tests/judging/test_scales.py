@@ -148,7 +148,7 @@ def test_a_reply_is_read_as_one_verdict_or_not_at_all(scale: VerdictScale, form:
         text = reply(scale, said) if form == "json" else f"I think so.\n<{scale.tag}>{said}</{scale.tag}>"
         case = case_of(row, scale)
         assert not isinstance(case, Judgement)
-        found = rubric.parser(case)(text)
+        found = rubric.request(case)[1](text)
         assert (found.value is None) == (found.error is not None)
         return None if found.value is None else found.value.verdict
 

@@ -106,7 +106,7 @@ def test_replies(reply: str, expected: bool | None) -> None:
     judge, _ = case([hit("x")])
     from mrag_eval.judging import Case
 
-    parsed = rubric.parser(Case("q", "?", "de", ()))(reply)
+    parsed = rubric.request(Case("q", "?", "de", ()))[1](reply)
     assert (None if parsed.value is None else parsed.value.verdict) is expected
     assert judge.asked
 

@@ -16,7 +16,7 @@ from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._linked_questions import is_none
 from mrag_eval.building.xrag._xrag_records import Article, LinkedQuestion
-from mrag_eval.judging import Case, Rubric, verdict_rubric
+from mrag_eval.judging import Case, verdict_rubric
 from mrag_eval.models import Answered, AuxModel, generate_parsed, parse_tag
 from mrag_eval.platform import at_once
 
@@ -50,7 +50,7 @@ def closed_book(
                 lost.setdefault(item.id, failure([answer]))
 
     def asks(item: LinkedQuestion) -> list[Ask[Any]]:
-        return [_judged(rubric, case) for _, case in cases[item.id]]
+        return [Ask(*rubric.request(case)) for _, case in cases[item.id]]
 
     def make(item: LinkedQuestion, verdicts: list[Answered[Any]]) -> Outcome:
         right = [name for (name, _), v in zip(cases[item.id], verdicts, strict=True) if v.value and v.value.verdict]
@@ -62,10 +62,6 @@ def closed_book(
         return kept(replace(item, unknown_to=tuple(models)))
 
     ask_each(judge, items, asks, make, settle, seat="build judge")
-
-
-def _judged(rubric: Rubric[Any], case: Case) -> Ask[Any]:
-    return Ask(rubric.conversation(case), rubric.parser(case))
 
 
 def holds_ask(prompts: Prompts, item: LinkedQuestion, article: Article) -> Ask[str]:
