@@ -110,7 +110,7 @@ def _load_package() -> None:
     import typer.main
 
     import mrag_eval
-    from mrag_eval.cli._app import app
+    from mrag_eval.cli import app
     from tests import remembered
 
     for module in pkgutil.walk_packages(mrag_eval.__path__, "mrag_eval."):

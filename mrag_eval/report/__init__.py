@@ -39,11 +39,14 @@ if TYPE_CHECKING:
     from mrag_eval.report.labels._support_agreement import support_agreement
     from mrag_eval.report.labels._triage import read_triage, write_triage
     from mrag_eval.report.page._changes import write_changes
+    from mrag_eval.report.page._gather import page_data
     from mrag_eval.report.page._plot import Plot, plot
     from mrag_eval.report.page._score_table import score_table, score_tables
     from mrag_eval.report.page._write import write_report
     from mrag_eval.report.tables._case import read_case, shown_case
     from mrag_eval.report.tables._controls import TaskControls, control_tables
+    from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout
+    from mrag_eval.report.tables._layouts import layout_tables
     from mrag_eval.report.tables._report_tables import report_tables
     from mrag_eval.report.verification._findings import Verified
     from mrag_eval.report.verification._verify import unsupported, verify
@@ -60,6 +63,7 @@ __all__ = [
     "Difference",
     "GateResult",
     "GateRules",
+    "LayoutTable",
     "LeafResult",
     "Options",
     "Plot",
@@ -95,9 +99,13 @@ __all__ = [
     "judge_people",
     "judge_samples",
     "junit",
+    "layout_names",
+    "layout_tables",
+    "load_layout",
     "load_results",
     "measure_lengths",
     "of_whole_answers",
+    "page_data",
     "percent_cell",
     "plot",
     "read_case",

@@ -7,7 +7,7 @@ from mrag_eval.platform import lazy_door
 if TYPE_CHECKING:
     from mrag_eval.retrieval._bordirlines_pages import build_bordirlines, paragraphs
     from mrag_eval.retrieval._bordirlines_titles import TitledPage
-    from mrag_eval.retrieval._corpora import corpus_path, held_by_index, known_corpora, open_index
+    from mrag_eval.retrieval._corpora import corpus_path, held_by_index, index_record, known_corpora, open_index
     from mrag_eval.retrieval._corpus_build import (
         CorpusSettings,
         build_corpus,

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 import typer
 
-from mrag_eval.cli import main
-from mrag_eval.cli._app import app
+from mrag_eval.cli import app, main
 from tests.attacks.bad_inputs.case import Case, complaints
 from tests.attacks.bad_inputs.commands import COMMANDS
 from tests.attacks.bad_inputs.found import ACCEPTED, WITHOUT_A_STEP

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 import typer
 
-from mrag_eval.cli import main
-from mrag_eval.cli._app import app
+from mrag_eval.cli import app, main
 from mrag_eval.platform import DataError, Wait, close_stores, guarded_screen, install_redaction, visible
 from tests.report.runs import write_full_run
 from tests.terminals import on_terminal, showing_waits

@@ -114,7 +114,7 @@ def test_tasks_lists_names_modes_and_counts(cli: Run) -> None:
 
 def here(*arguments: str) -> str:
     """Return what a command prints, run in this process."""
-    from mrag_eval.cli._app import Session, app
+    from mrag_eval.cli import Session, app
 
     return str(CliRunner().invoke(app, arguments, obj=Session(), catch_exceptions=False).stdout)
 

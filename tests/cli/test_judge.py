@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from mrag_eval import harness
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.judging import Panel
 from mrag_eval.platform import ConfigError, DataError, read_sheet, to_json
 from mrag_eval.report import agreement, judge_samples

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.platform import DataError
 from mrag_eval.report import read_labels_of, read_verdicts
 from tests.report.runs import row, write_run

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.config import Retrieval
 
 

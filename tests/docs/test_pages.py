@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from mrag_eval.cli._app import app
+from mrag_eval.cli import app
 from mrag_eval.cli._catalog import list_tasks
 from scripts.write_docs import pages
 from tests.docs.blocks import DOCS, PAGES, ROOT, blocks_of

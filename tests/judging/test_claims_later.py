@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 import mrag_eval
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.config import GROUNDED, Grounded
 from mrag_eval.models import Reply, load_checker
 from mrag_eval.platform import DataError, MragError, UnwrittenError

@@ -14,8 +14,7 @@ from mrag_eval.config import Judge, Retrieval
 from mrag_eval.core import Hit, Judgement, RagDoc, Scored, Vote
 from mrag_eval.judging import Panel, sufficiency_judged, sufficiency_rubric, verdict_rubric
 from mrag_eval.platform import ConfigError
-from mrag_eval.report import render
-from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report import layout_tables, render
 from mrag_eval.scoring import score_rows
 from tests.tables import single_spaced
 from tests.task.test_hook import build, knows_everything, run, run_ranks
@@ -325,7 +324,7 @@ def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
 ) -> None:
     from typer.testing import CliRunner
 
-    from mrag_eval.cli._app import Session, app
+    from mrag_eval.cli import Session, app
     from mrag_eval.report.labels import _rejudge as rejudge
 
     judge = ScriptedJudge(finds)

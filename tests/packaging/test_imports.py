@@ -36,7 +36,7 @@ def test_import_loads_nothing_heavy(module: str) -> None:
 _COMMANDS = """
 import sys
 from typer.main import get_command
-from mrag_eval.cli._app import app
+from mrag_eval.cli import app
 from mrag_eval.cli._main import main
 
 def groups(command, above=()):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.config import CorrectLanguage, split_config
 from mrag_eval.languages import Language, known_languages
 from mrag_eval.planning import Piece, language_support, unsupported

@@ -10,8 +10,7 @@ from typing import Any
 from mrag_eval.config import Measurement, mode_named
 from mrag_eval.planning import shipped
 from mrag_eval.platform import content_key
-from mrag_eval.report import LeafResult, TaskConfig
-from mrag_eval.report.tables._layout_schema import layout_names, load_layout
+from mrag_eval.report import LeafResult, TaskConfig, layout_names, load_layout
 from mrag_eval.report.tables._requirements import REQUIRED
 from mrag_eval.report.tables._row_runs import Slot, slots
 from mrag_eval.scoring import TaskScores

@@ -15,10 +15,8 @@ from mrag_eval.config import Measurement
 from mrag_eval.datasets import Label
 from mrag_eval.metrics import t_interval
 from mrag_eval.platform import MetricError
-from mrag_eval.report import Table, render
+from mrag_eval.report import LayoutTable, Table, layout_tables, load_layout, render
 from mrag_eval.report.labels._labelled import LabelledPair, LabelledRun, write_labelled
-from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
-from mrag_eval.report.tables._layouts import layout_tables
 from tests.tables import single_spaced
 from tests.worlds.measured import recorded, with_records
 

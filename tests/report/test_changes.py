@@ -549,7 +549,7 @@ def test_tasks_of_two_names_are_paired(tmp_path: Path) -> None:
 
 
 def run(*words: Any, env: Mapping[str, str] | None = None) -> Any:
-    from mrag_eval.cli._app import Session, app
+    from mrag_eval.cli import Session, app
 
     return CliRunner().invoke(app, [str(word) for word in words], obj=Session(), env=env)
 

@@ -314,7 +314,7 @@ def test_as_text_as_csv_and_as_json(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    from mrag_eval.cli._app import Session, app
+    from mrag_eval.cli import Session, app
 
     a, b = pair(tmp_path, [1, 0], [1, 1])
     done = CliRunner().invoke(app, ["compare", str(a), str(b), "--format", "json"], obj=Session())

@@ -10,9 +10,8 @@ import pytest
 
 from mrag_eval.config import Agent, validated
 from mrag_eval.core._languages import CORAL_TIERS
-from mrag_eval.report import Table
-from mrag_eval.report.tables._layout_schema import LayoutTable, PublishedRow, load_layout
-from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report import LayoutTable, Table, layout_tables, load_layout
+from mrag_eval.report.tables._layout_schema import PublishedRow
 from tests.worlds.measured import with_records
 
 LLAMA = "Llama-3.2-3B-Instruct"

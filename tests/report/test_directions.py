@@ -13,10 +13,9 @@ from huggingface_hub.repocard import metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from mrag_eval.metrics import Estimate
-from mrag_eval.report import EXPORTS, Options, export
+from mrag_eval.report import EXPORTS, Options, export, page_data
 from mrag_eval.report.exports._latex import escaped, latex_table
 from mrag_eval.report.exports._runs import runs_of
-from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._shapes import shade
 from mrag_eval.report.page.sections._leaderboard import _board
 from mrag_eval.report.tables._leaderboard import Board, Entry, boards

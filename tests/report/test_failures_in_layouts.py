@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from mrag_eval.config import Measurement
-from mrag_eval.report import LeafResult, TaskConfig
+from mrag_eval.report import LayoutTable, LeafResult, TaskConfig, load_layout
 from mrag_eval.report.tables._layout_cells import metric_name
-from mrag_eval.report.tables._layout_schema import Layout, LayoutTable, load_layout
+from mrag_eval.report.tables._layout_schema import Layout
 from mrag_eval.report.tables._layouts import _own_row
 from mrag_eval.report.tables._row_runs import OwnRow, Slot, TableRuns
 from mrag_eval.scoring import TaskScores

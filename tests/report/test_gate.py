@@ -399,7 +399,7 @@ def test_for_github(tmp_path: Path) -> None:
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrag_eval.cli._app import Session, app
+    from mrag_eval.cli import Session, app
 
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))

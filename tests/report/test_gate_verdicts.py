@@ -351,7 +351,7 @@ def test_the_markdown_begins_with_the_verdict_and_ends_with_the_rows_that_change
 
 
 def test_the_first_rules_are_written_from_a_run_and_can_be_used(tmp_path: Path) -> None:
-    from mrag_eval.cli._app import Session, app
+    from mrag_eval.cli import Session, app
 
     rows = [row(i, match=1.0, char3gram_recall=1.0) for i in range(150)]
     demo = {"data": {"benchmark": "demo"}}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.platform import DataError
 from mrag_eval.report import inspection_table, read_inspection, write_inspection
 from mrag_eval.report.labels._inspection import CATEGORIES, COLUMNS, draw

@@ -14,9 +14,7 @@ import pytest
 
 from mrag_eval.datasets._xrag import HUB
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import Table, render
-from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout
-from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report import LayoutTable, Table, layout_names, layout_tables, load_layout, render
 from tests.programs import Programs
 from tests.tables import single_spaced
 from tests.worlds.measured import with_records

@@ -12,7 +12,7 @@ import pytest
 
 from mrag_eval.config import deep_merge
 from mrag_eval.metrics import wilson
-from mrag_eval.report.page._gather import page_data
+from mrag_eval.report import page_data
 from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row
 from tests.worlds.measured import with_all_records

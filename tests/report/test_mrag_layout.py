@@ -10,9 +10,7 @@ import pytest
 
 from mrag_eval.datasets._mkqa import HUB
 from mrag_eval.prompts import system_prompts
-from mrag_eval.report import Table, render
-from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
-from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report import LayoutTable, Table, layout_tables, load_layout, render
 from tests.tables import single_spaced
 from tests.worlds.measured import with_records
 

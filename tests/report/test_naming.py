@@ -18,9 +18,8 @@ from pydantic import BaseModel
 
 from mrag_eval.config import MODES, Agent, Judge, Measurement, Prompt, Retrieval, dotted, harmless, is_named
 from mrag_eval.datasets import validate_data
-from mrag_eval.report import LeafResult
+from mrag_eval.report import LeafResult, load_layout
 from mrag_eval.report.tables import _by_mode, _loop_tables, _policies
-from mrag_eval.report.tables._layout_schema import load_layout
 from mrag_eval.report.tables._requirements import REQUIRED
 from mrag_eval.report.tables._row_settings import OF_A_RUN, OF_THE_ANSWER, fit, unlike_shipped
 from tests.report.rows import every_slot, filling, with_record

@@ -12,11 +12,10 @@ from pkgutil import iter_modules
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.platform import DataError
-from mrag_eval.report import score_table, write_report
+from mrag_eval.report import page_data, score_table, write_report
 from mrag_eval.report.page import sections
-from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._section import Chart
 from mrag_eval.report.page._sections import CHARTS, SECTIONS
 from mrag_eval.report.page._write import charts

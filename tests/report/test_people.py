@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.judging import Panel
 from mrag_eval.platform import DataError, read_sheet, write_sheet
 from mrag_eval.report import judge_people, read_inspection, read_triage, write_questions, write_triage

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import load_results, render, score_table, write_report
-from mrag_eval.report.page._gather import page_data
+from mrag_eval.report import load_results, page_data, render, score_table, write_report
 from tests.report.runs import row, write_full_run, write_run
 
 # rounded to two decimals first, it would become 11.8

@@ -11,7 +11,8 @@ import pytest
 
 from mrag_eval.config import deep_merge, mode_named, undotted
 from mrag_eval.planning import shipped
-from mrag_eval.report.tables._layout_schema import Layout, layout_names, load_layout
+from mrag_eval.report import layout_names, load_layout
+from mrag_eval.report.tables._layout_schema import Layout
 from mrag_eval.report.tables._requirements import REQUIRED
 from mrag_eval.report.tables._row_runs import Slot, slots
 from mrag_eval.report.tables._row_settings import _choices, fit

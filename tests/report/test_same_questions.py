@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import Table
-from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report import Table, layout_tables
 from mrag_eval.scoring import RowRecord, summarize
 from tests.worlds.measured import with_records
 

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mrag_eval import load_results
-from mrag_eval.cli._app import Session, app
-from mrag_eval.report.page._gather import page_data
+from mrag_eval.cli import Session, app
+from mrag_eval.report import page_data
 from mrag_eval.report.page._section import Listing
 from mrag_eval.report.page.sections._unscored import SECTION
 from tests.report.runs import row, write_full_run, write_run

@@ -12,9 +12,8 @@ import pytest
 
 from mrag_eval.config import CORRECT, GROUNDED
 from mrag_eval.platform import DataError, to_json
-from mrag_eval.report import compare, flips, load_results, read_case, read_results, score_table
+from mrag_eval.report import compare, flips, load_results, page_data, read_case, read_results, score_table
 from mrag_eval.report.files._scores import COLUMNS
-from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page.sections._runs import _run_points
 from mrag_eval.scoring import METRICS, RowRecord, summarize
 from tests.report.runs import row, write_full_run, write_run

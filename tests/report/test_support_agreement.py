@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mrag_eval import score
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.core import Claim, Span
 from mrag_eval.metrics import fleiss_kappa
 from mrag_eval.models import Asked

@@ -16,12 +16,12 @@ from mrag_eval.report import (
     compare,
     comparison_text,
     export,
+    page_data,
     read_results,
     render,
     score_tables,
     write_report,
 )
-from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row, with_record
 

@@ -10,9 +10,7 @@ import pytest
 
 from mrag_eval.config import Measurement, validated
 from mrag_eval.platform import ConfigError
-from mrag_eval.report import LeafResult, Table, TaskConfig, render
-from mrag_eval.report.tables._layout_schema import LayoutTable, load_layout
-from mrag_eval.report.tables._layouts import layout_tables
+from mrag_eval.report import LayoutTable, LeafResult, Table, TaskConfig, layout_tables, load_layout, render
 from mrag_eval.report.tables._requirements import retriever_name
 from mrag_eval.scoring import TaskScores
 from tests.tables import single_spaced

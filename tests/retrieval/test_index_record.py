@@ -12,7 +12,7 @@ from mrag_eval.config import Measurement, Retrieval, by_content, differences, va
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark, Published
 from mrag_eval.report import TaskConfig
-from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval import index_record
 from mrag_eval.retrieval.sources import Lacking, source_for
 from mrag_eval.retrievers import Document, Edition, build_index
 

@@ -14,7 +14,7 @@ import pytest
 from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Passage, Searched
 from mrag_eval.platform import ConfigError, CorpusError, MragError
-from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval import index_record
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrievers import Index, MilvusPlace, build_index, load_into_milvus

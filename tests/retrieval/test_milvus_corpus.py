@@ -17,8 +17,7 @@ import yaml
 from mrag_eval.config import Retrieval, load_config, validated
 from mrag_eval.core import Passage, RagDoc, Searched
 from mrag_eval.platform import ConfigError, CorpusError
-from mrag_eval.retrieval import described, known_corpora, open_index, retrieve
-from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval import described, index_record, known_corpora, open_index, retrieve
 from mrag_eval.retrieval._plan import plan_rows
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrievers import Index, MilvusPlace, build_index, load_into_milvus

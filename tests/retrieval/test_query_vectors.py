@@ -13,8 +13,7 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets import Benchmark
 from mrag_eval.platform import ConfigError, DataError, MragError
-from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval import index_record, retrieve
 from mrag_eval.retrieval.sources import Lacking, source_for
 from mrag_eval.retrievers import build_index, import_vectors
 from tests.worlds.hub_server import serving

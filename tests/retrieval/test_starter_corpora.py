@@ -26,12 +26,12 @@ from mrag_eval.retrieval import (
     build_starter,
     corpora_folder,
     corpus_path,
+    index_record,
     known_corpora,
     open_index,
     plan_starter,
     unfinished_corpora,
 )
-from mrag_eval.retrieval._corpora import index_record
 from mrag_eval.retrievers import index_info, merge_indexes, starters
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,7 @@ import pytest
 from mrag_eval.config import Measurement, Retrieval, differences
 from mrag_eval.core import Passage
 from mrag_eval.platform import CorpusError
-from mrag_eval.retrieval import open_index
-from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval import index_record, open_index
 from mrag_eval.retrievers import build_index
 
 PASSAGES = [

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Passage
 from mrag_eval.platform import ConfigError, CorpusError
-from mrag_eval.retrieval._corpora import index_record
+from mrag_eval.retrieval import index_record
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._search import search_plans
 from mrag_eval.retrievers import Index, build_index, index_info, load_index, verify_index

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from mrag_eval.core import Passage
 from mrag_eval.platform import ConfigError, CorpusError, DataError
 from mrag_eval.retrievers import (

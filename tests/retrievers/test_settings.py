@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from mrag_eval.cli._app import app
+from mrag_eval.cli import app
 from mrag_eval.cli._index_build import _IN_PYTHON, _OTHERWISE
 from mrag_eval.platform import ConfigError
 from mrag_eval.retrievers import BuildSettings, build_index, settings_of

@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from mrag_eval import harness
-from mrag_eval.cli._app import Session, app
+from mrag_eval.cli import Session, app
 from tests.worlds.model_server import ModelServer, Script
 from tests.worlds.small import ScriptedLM
 

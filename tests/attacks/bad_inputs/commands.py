@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 
-from mrag_eval.cli._app import app
+from mrag_eval.cli import app
 from tests.attacks.bad_inputs.case import Case
 
 
