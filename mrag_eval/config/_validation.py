@@ -119,13 +119,9 @@ def _block_in(annotation: Any) -> Any:
     return next((found for arg in get_args(annotation) if (found := _block_in(arg)) is not None), None)
 
 
-def _all_of(_key: str, below: Mapping[str, Any], _above: Mapping[str, Any]) -> Mapping[str, Any]:
-    return below
-
-
 def deep_merge(
     *blocks: Mapping[str, Any],
-    kept: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]] = _all_of,
+    kept: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]] = lambda _key, below, _above: below,
 ) -> dict[str, Any]:
     """Merge blocks; later ones win key by key, nested mappings are merged, everything else is replaced.
 

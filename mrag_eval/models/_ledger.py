@@ -99,7 +99,7 @@ def summed(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     Seats from which nothing came back are left out.
     """
     found: dict[str, Any] = {}
-    for share in shares:
+    for share in filter(None, shares):
         found = _added(found, share, dict.fromkeys([*found, *share]))
     return {seat: counts for seat, counts in found.items() if any(counts.values())}
 

@@ -39,7 +39,9 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
         )
     place = milvus_place(retrieval)
     if place is not None:
-        lying = retrievers.open_milvus(place, device=retrieval.device, embedders=_own_embedders(retrieval))
+        # those that the user's own settings name
+        named = [*([] if retrieval.embedder is None else [retrieval.embedder]), *load_config().embedders]
+        lying = retrievers.open_milvus(place, device=retrieval.device, embedders=named)
         if retrieval.embedder is not None:
             retrievers.check_embedder(lying, retrieval.embedder)
         if retrieval.kind not in (None, "milvus", lying.kind):
@@ -59,11 +61,6 @@ def open_index(retrieval: Retrieval, corpus: Sequence[Passage] | None = None) ->
         raise _other_kind(index, retrieval.kind)
     _check_words(index, retrieval)
     return index
-
-
-def _own_embedders(retrieval: Retrieval) -> list[str | dict[str, Any]]:
-    """Return the embedders that the user's own settings name."""
-    return [*([] if retrieval.embedder is None else [retrieval.embedder]), *load_config().embedders]
 
 
 def _other_kind(index: Index, asked: str | None) -> CorpusError:
@@ -164,6 +161,11 @@ def index_record(retrieval: Retrieval, languages: Sequence[str] = ()) -> dict[st
     index = open_index(retrieval)
     manifest = index.manifest
     embedder = manifest.embedder
+    # where imported vectors are from, and what their check found
+    imported = [
+        {"source": name_of_model(one.source), "revision": one.revision, "check": one.status}
+        for one in manifest.imported
+    ]
     return {
         "kind": manifest.kind,
         "embedder": name_of_model(embedder.name) if embedder is not None else None,
@@ -180,7 +182,7 @@ def index_record(retrieval: Retrieval, languages: Sequence[str] = ()) -> dict[st
         **({"means": means.fingerprint} if (means := means_for(index, retrieval)) else {}),
         "recipe": _recipe(manifest),
         **({"part": found} if (found := _part(manifest)) else {}),
-        **({"imported": _imported(index)} if manifest.imported else {}),
+        **({"imported": imported} if imported else {}),
         **vectors_identity(retrieval),
     }
 
@@ -201,14 +203,6 @@ def _part(manifest: Manifest) -> dict[str, Any]:
         for lang, record in manifest.languages.items()
         if record.selection is not None
     }
-
-
-def _imported(index: Index) -> list[dict[str, Any]]:
-    """Return the sources of an index's imported vectors, and what their check found."""
-    return [
-        {"source": name_of_model(one.source), "revision": one.revision, "check": one.status}
-        for one in index.manifest.imported
-    ]
 
 
 def _own_index(retrieval: Retrieval, languages: Sequence[str]) -> dict[str, Any]:

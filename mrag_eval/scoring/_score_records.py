@@ -42,12 +42,16 @@ class MetricScore(Estimate):
     unread: Mapping[str, tuple[float, float]] = field(default_factory=dict, metadata=OPTIONAL)
 
     @property
+    def failed_share(self) -> float:
+        """Return the share of rows whose way to the score failed, of those and the scored ones."""
+        return self.failed / max(self.n + self.failed, 1)
+
+    @property
     def no_headline(self) -> str | None:
         """Return why the score is no headline and has no rank: too many rows failed. None if it may be one."""
-        rows = self.n + self.failed
-        if self.failed <= MOST_FAILED * rows:
+        if self.failed_share <= MOST_FAILED:
             return None
-        return f"{self.failed:,} of {rows:,} rows failed, more than {MOST_FAILED:.0%}"
+        return f"{self.failed:,} of {self.n + self.failed:,} rows failed, more than {MOST_FAILED:.0%}"
 
     def cells(self, dimension: str) -> Mapping[str, Estimate]:
         """Return the scores of one dimension by cell, empty if it has none."""

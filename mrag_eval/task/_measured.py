@@ -57,6 +57,9 @@ def measured(
     # what scores are broken down by decides no number
     data |= {key: to_json(blocks.data[key]) for key in ("breakdowns",) if key in blocks.data}
     official = shipped(task)
+    # languages of the rows, and English, for which the user has a file of words, prompts and names
+    spoken = {code for doc in supply.docs.values() for code in (doc.query_lang, doc.culture_lang) if code}
+    changed = changed_languages({"en", *spoken})
     return Measurement(
         task,
         subject={} if now is None else _subject(now, answered, harness),
@@ -71,7 +74,7 @@ def measured(
             **_detector(blocks),
             **words_of(blocks.metrics),
             **(support or {}),
-            **_own_files(supply),
+            **({"languages": changed} if changed else {}),
         },
         data=record,
         environment={"versions": package_versions()},
@@ -149,13 +152,6 @@ def _detector(blocks: TaskBlocks) -> dict[str, Any]:
     if setting.min_recognised is not None and "correct_language" in blocks.metrics:
         found["reliability"] = {"sha256": _file_hash(RELIABILITY_FILE, RELIABILITY_FILE.stat().st_mtime_ns)}
     return found
-
-
-def _own_files(supply: TaskRows) -> dict[str, Any]:
-    """Return the languages of the rows, and English, for which the user has a file of words, prompts and names."""
-    docs = supply.docs.values()
-    own = changed_languages({"en", *(code for doc in docs for code in (doc.query_lang, doc.culture_lang) if code)})
-    return {"languages": own} if own else {}
 
 
 @lru_cache(maxsize=4)

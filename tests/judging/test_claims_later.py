@@ -116,10 +116,33 @@ def test_claims_judged_later_are_those_of_a_run_that_asks_for_them(tasks: Path, 
     for a, b in zip(samples_of(first), samples_of(later), strict=True):
         rest: Any = {"claims_panel": None, "panel": None, "prompts": None, "skipped": (), "came_back": {}}
         assert replace(a.record, **rest) == replace(b.record, **rest)
+    # what came back from the panel, too, and that it was not asked by the run itself
+    assert other.measurement.outcome["seats"] == one.measurement.outcome["seats"]
     compared = compare([first], [later])
     assert {one.metric for one in compared.differences} == {*one.scores.metrics}
     assert compared.differs == {}
     assert verify([later], tasks)[0].findings == ()
+
+
+def test_what_came_back_from_a_panel_that_was_asked_about_a_log_is_counted(tasks: Path, judges: Any) -> None:
+    """In its record and with the first row of a batch; a second panel is counted with it, and each change is found."""
+    judges(a=supports)
+    row = {"query": "Where?", "lang": "en", "answers": ["Kiel"], "reply": "It is in Kiel. It is old."}
+    shown = [{"id": "p", "text": "It is in Kiel. It is old."}]
+    log = [{**row, "id": f"r{number}", "reply": f"{number}. It is in Kiel.", "passages": shown} for number in range(3)]
+    mrag_eval.score(log, ["grounded"], output=tasks / "log", grounded="panel")
+    claims = sum(len(one.record.grounding.claims) for one in samples_of(tasks / "log"))
+    assert leaf_of(tasks / "log").measurement.outcome["seats"]["a"]["ends"] == {"stop": claims}
+    assert [bool(one.record.came_back) for one in samples_of(tasks / "log")] == [True, False, False]
+    assert not verify([tasks / "log"], tasks)[0].of("fault")
+    done("claims", tasks / "log")
+    assert leaf_of(tasks / "log").measurement.outcome["seats"]["a"]["ends"] == {"stop": 2 * claims}
+    assert not verify([tasks / "log"], tasks)[0].of("fault")
+    for path in [*(tasks / "log").glob("judged_scores_*"), *(tasks / "log").glob("results_*")]:
+        text = path.read_text("utf-8")
+        path.write_text(text.replace('"stop": ', '"stop": 1'), "utf-8")
+        assert any("outcome.seats.a" in one.text for one in verify([tasks / "log"], tasks)[0].of("fault")), path
+        path.write_text(text, "utf-8")
 
 
 def test_a_dry_run_counts_requests_and_asks_nobody(tasks: Path, judges: Any) -> None:

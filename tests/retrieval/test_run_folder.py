@@ -598,7 +598,7 @@ def test_what_only_opens_an_endpoint_is_no_other_setting(there: str, tmp_path: P
     assert differing_settings(now, old) == []
     folder = write_folder(tmp_path / "run", settings=old)
     entry = replace(folder.tasks["t"], settings=now, fingerprint=fingerprint_of(now))
-    assert folder.begin("t", entry) == {"q1", "q2"}
+    assert folder.begin("t", entry) == ({"q1", "q2"}, set())
     assert folder.tasks["t"].settings == now
     others = {"embedder": "openai:other@http://host/v1", "rerank": {"kind": "api", "extra": {"top": 2}}}
     for key, other in others.items():

@@ -310,7 +310,7 @@ def test_a_run_a_log_and_their_samples_say_the_same(form: str, tmp_path: Path) -
         samples = read_samples(next((tmp_path / folder).rglob("samples_*.jsonl")))
         faults = [found.text for found in verify([file.path], tmp_path)[0].of("fault")]
         # of a model that nobody asked over our transport no provider says how its replies ended
-        assert all(text.startswith(("fate of 3", "outcome of 3")) for text in faults if folder == "out")
+        assert all(text.startswith(("fate of 4", "outcome of 3")) for text in faults if folder == "out")
         assert folder == "out" or not faults
         seen.append({one.record.row: one for one in samples})
     for name, ran in seen[0].items():
@@ -331,7 +331,9 @@ def test_a_run_a_log_and_their_samples_say_the_same(form: str, tmp_path: Path) -
 ROW = {"query": "Where?", "lang": "en", "answers": ["Kiel"], "reply": "Kiel"}
 
 
-@pytest.mark.parametrize(("fate", "said"), [(None, "is missing"), ("gone", "is 'gone', not one of replied, refusal")])
+@pytest.mark.parametrize(
+    ("fate", "said"), [(None, "is missing"), ("gone", "is 'gone', not one of replied, cut off, refusal")]
+)
 def test_a_sample_without_the_fate_of_its_reply_is_refused_in_a_line(
     fate: str | None, said: str, tmp_path: Path
 ) -> None:

@@ -258,7 +258,7 @@ def test_bounds_are_the_score_with_all_failed_rows_wrong_and_all_right(
     # Roggenbrot alone is scored: (1 + 0 + 0) / 3 and (1 + 1 + 1) / 3
     assert (scores.metrics["match"].value, scores.metrics["match"].n) == (1.0, 1)
     assert scores.metrics["match"].bounds == pytest.approx((1 / 3, 1.0))
-    assert scores.metrics["match"].no_headline == "8 of 12 rows failed, more than 2%"
+    assert scores.metrics["match"].no_headline == "2 of 3 rows failed, more than 5%"
     # nobody is asked about an answer that is not there
     assert scores.judge is not None
     assert scores.judge.outcomes == {"unanimous": 1}

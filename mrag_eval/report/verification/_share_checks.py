@@ -12,7 +12,7 @@ from mrag_eval.models import summed, totals
 from mrag_eval.platform import to_json
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Finding, value_text
+from mrag_eval.report.verification._findings import Finding
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import JudgedRecord, PanelShare, RowRecord, skipped_territories
 
@@ -55,27 +55,38 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
         if share.models and not _are_judges(here, share.models):
             yield Finding(task, "fault", "labelling.models are not the judges of the results")
     yield from came_back(here.leaf, records)
+    yield from _asked_seats(here, records)
 
 
 def came_back(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
-    """Compare what came back from each seat with the ranks' counts, with who was asked, and with the judges' calls."""
-    task, instrument = leaf.task, leaf.measurement.instrument
+    """Compare what came back from each seat with what the rows of the ranks count."""
     found, told = summed(record.came_back for record in records), leaf.measurement.outcome.get("seats") or {}
-    # the critic decides whether documents are enough, too
-    known = {*leaf.seats, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
     for seat in sorted({*found, *told}):
         if found.get(seat) != told.get(seat):
-            text = f"outcome.seats.{seat} is {value_text(told.get(seat))}, {value_text(found.get(seat))} by the rows"
-            yield Finding(task, "fault", text)
-        elif seat not in known:
-            yield Finding(task, "fault", f"outcome.seats.{seat}: nobody is asked as that")
+            text = f"outcome.seats.{seat} is {_counted(told.get(seat))}, {_counted(found.get(seat))} by the rows"
+            yield Finding(leaf.task, "fault", text)
+
+
+def _counted(counts: Any) -> str:
+    return "nothing" if not isinstance(counts, Mapping) else ", ".join(f"{key} {n}" for key, n in counts.items())
+
+
+def _asked_seats(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
+    """Compare the seats from which something came back with those that the run has, and with the calls to judges."""
+    leaf, instrument = here.leaf, here.leaf.measurement.instrument
+    found = summed(record.came_back for record in records)
+    # the critic decides whether documents are enough, too
+    known = {*leaf.seats, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
+    for seat in sorted({*found} - known):
+        yield Finding(leaf.task, "fault", f"outcome.seats.{seat}: nobody is asked as that")
     shares = (one for r in records for one in (r.panel, r.sufficiency_panel, r.claims_panel, r.labelling))
     for model, ledger in totals([one.ledger for one in shares if one is not None]).items():
         ends = [found[seat].get("ends") or {} for seat in found if seat.partition("#")[0] == model]
-        counted = sum(sum(one.values()) for one in ends)
-        if counted > ledger.calls + ledger.cached:
-            text = f"outcome.seats: {counted} replies of '{model}' to {ledger.calls + ledger.cached} calls by the rows"
-            yield Finding(task, "fault", text)
+        counted, calls = sum(sum(one.values()) for one in ends), ledger.calls + ledger.cached
+        if counted > calls:
+            yield Finding(
+                leaf.task, "fault", f"outcome.seats: {counted} replies of '{model}' to {calls} calls by the rows"
+            )
 
 
 def _panel(

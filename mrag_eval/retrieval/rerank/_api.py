@@ -130,7 +130,8 @@ class ApiReranker:
         count = len(request.documents)
         scores: dict[int, float] = {}
         for item in answer:
-            index, score = _index_and_score(item)
+            found = item if isinstance(item, dict) else {}
+            index, score = found.get("index"), found.get("relevance_score", found.get("score"))
             if type(index) is not int or not 0 <= index < count:
                 raise _unfit(f"gave the index {index!r:.40} for {count} documents")
             if index in scores:
@@ -145,9 +146,3 @@ class ApiReranker:
 
 def _unfit(fault: str) -> HttpFault:
     return HttpFault("malformed", f"the server {fault}", again=BROKEN_AGAIN)
-
-
-def _index_and_score(item: Any) -> tuple[Any, Any]:
-    if not isinstance(item, dict):
-        return None, None
-    return item.get("index"), item.get("relevance_score", item.get("score"))

@@ -94,7 +94,10 @@ def push_folder(folder: RunFolder, push: Push) -> Pushed:
     for task, entry in folder.tasks.items():
         names += _checked(folder, task, entry, push.licence)
     _refuse_paths(folder)
-    names.append(_write_card(folder, push))
+    card = folder.path / CARD
+    if not card.is_file() or is_ours(card):
+        write_whole(card, card_of(folder.tasks, push.place, push.licence))
+    names.append(CARD)
     for name in names:
         _refuse_secrets(folder.path / name)
     commit = _upload(folder, push, names)
@@ -160,13 +163,6 @@ def _not_to_be_sent(raw: bytes, folders: Sequence[str]) -> str | None:
     if hide(text) != text:
         return "a key of yours"
     return "a path of this machine" if any(place in text for place in folders) else None
-
-
-def _write_card(folder: RunFolder, push: Push) -> str:
-    card = folder.path / CARD
-    if not card.is_file() or is_ours(card):
-        write_whole(card, card_of(folder.tasks, push.place, push.licence))
-    return CARD
 
 
 def _upload(folder: RunFolder, push: Push, names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ ROLES = {"judges", "planner", "critic", "translator", "reliability"}
 ANSWERED = "asked"
 # What judges and agents are stands once in a result, so that nothing contradicts it; whether they are there does.
 SAID_ONCE = ("judges", "planner", "critic")
+COUNTS: dict[str, Any] = {"answered_by": {"m": 1}, "ends": {"stop": 1}, "tokens_in": 3, "tokens_out": 2}
 
 
 def instrument(forged: Run, task: str) -> dict[str, Any]:
@@ -117,34 +119,35 @@ def answering(forged: Run) -> list[dict[str, Any]]:
 def test_what_came_back_from_each_seat_is_counted_by_the_ranks(name: str, forged: Forged) -> None:
     """Each count alone, in the results or in the rows; a seat that nobody is asked as; more replies than calls."""
     own, task = forged(name), TASKS[name]
-    clean = own.blamed()
+    judges = [*(instrument(own, task).get("judges") or {})]
+    seats = judges or ["planner", "critic", "sufficiency"]
 
-    def outcome() -> dict[str, Any]:
-        return own.content["configs"][task]["measurement"]["outcome"]  # type: ignore[no-any-return]
-
-    def row() -> dict[str, Any]:
-        return next(one["rows"] for one in own.samples[task] if "came_back" in one["rows"])
-
-    seats = [*outcome()["seats"]]
-    assert seats
-    for place in (lambda: outcome()["seats"], lambda: row()["came_back"]):
-        for path in keys_of(place()):
-            own.restore()
-            change(place(), path)
-            named = f"{task}: outcome.seats.{path[0]} "
-            assert any(line.startswith(named) or "came_back" in line for line in own.blamed()), (name, path)
-    own.restore()
-    del outcome()["seats"]
-    for seat in seats:
-        assert any(line.startswith(f"{task}: outcome.seats.{seat} is nothing, ") for line in own.blamed())
-    own.restore()
-    for held in (outcome()["seats"], row()["came_back"]):
-        held["editor"] = dict(held[seats[0]])
-    assert [*{*own.blamed()} - {*clean}] == [f"{task}: outcome.seats.editor: nobody is asked as that"]
-    judges = [*({} if (found := instrument(own, task).get("judges")) is None else found)]
-    for seat in judges:
+    def planted(**more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what came back by the record, and by the first row, which are the same."""
         own.restore()
-        for held in (outcome()["seats"], row()["came_back"]):
+        record: dict[str, Any] = own.content["configs"][task]["measurement"]["outcome"]
+        row: dict[str, Any] = own.samples[task][0]["rows"]
+        for held, key in ((record, "seats"), (row, "came_back")):
+            held[key] = {**{seat: deepcopy(COUNTS) for seat in seats}, **deepcopy(more)}
+        return record["seats"], row["came_back"]
+
+    clean = own.blamed()
+    planted()
+    assert own.blamed() == clean
+    for place in (0, 1):
+        for path in [*keys_of(COUNTS)]:
+            change(planted()[place][seats[-1]], path)
+            lines = own.blamed()
+            # a count that is none is no sample of ours
+            assert lines == ["refused"] or any(line.startswith(f"{task}: outcome.seats.") for line in lines), path
+    planted()[0].clear()
+    lines = own.blamed()
+    for seat in seats:
+        assert any(line.startswith(f"{task}: outcome.seats.{seat} is nothing, ") for line in lines)
+    planted(editor={"ends": {"stop": 1}})
+    assert {*own.blamed()} - {*clean} == {f"{task}: outcome.seats.editor: nobody is asked as that"}
+    for seat in judges:
+        for held in planted():
             held[seat]["ends"] = {"stop": 10_000}
         assert any("outcome.seats: 10" in line and "calls by the rows" in line for line in own.blamed())
 
