@@ -116,8 +116,6 @@ def test_claims_judged_later_are_those_of_a_run_that_asks_for_them(tasks: Path, 
     for a, b in zip(samples_of(first), samples_of(later), strict=True):
         rest: Any = {"claims_panel": None, "panel": None, "prompts": None, "skipped": (), "came_back": {}}
         assert replace(a.record, **rest) == replace(b.record, **rest)
-    # what came back from the panel, too, and that it was not asked by the run itself
-    assert other.measurement.outcome["seats"] == one.measurement.outcome["seats"]
     compared = compare([first], [later])
     assert {one.metric for one in compared.differences} == {*one.scores.metrics}
     assert compared.differs == {}
@@ -125,7 +123,7 @@ def test_claims_judged_later_are_those_of_a_run_that_asks_for_them(tasks: Path, 
 
 
 def test_what_came_back_from_a_panel_that_was_asked_about_a_log_is_counted(tasks: Path, judges: Any) -> None:
-    """In its record and with the first row of a batch; a second panel is counted with it, and each change is found."""
+    """In its record, and with the first row of a batch; a change of it is found."""
     judges(a=supports)
     row = {"query": "Where?", "lang": "en", "answers": ["Kiel"], "reply": "It is in Kiel. It is old."}
     shown = [{"id": "p", "text": "It is in Kiel. It is old."}]
@@ -135,10 +133,7 @@ def test_what_came_back_from_a_panel_that_was_asked_about_a_log_is_counted(tasks
     assert leaf_of(tasks / "log").measurement.outcome["seats"]["a"]["ends"] == {"stop": claims}
     assert [bool(one.record.came_back) for one in samples_of(tasks / "log")] == [True, False, False]
     assert not verify([tasks / "log"], tasks)[0].of("fault")
-    done("claims", tasks / "log")
-    assert leaf_of(tasks / "log").measurement.outcome["seats"]["a"]["ends"] == {"stop": 2 * claims}
-    assert not verify([tasks / "log"], tasks)[0].of("fault")
-    for path in [*(tasks / "log").glob("judged_scores_*"), *(tasks / "log").glob("results_*")]:
+    for path in [*(tasks / "log").glob("samples_*"), *(tasks / "log").glob("results_*")]:
         text = path.read_text("utf-8")
         path.write_text(text.replace('"stop": ', '"stop": 1'), "utf-8")
         assert any("outcome.seats.a" in one.text for one in verify([tasks / "log"], tasks)[0].of("fault")), path

@@ -54,39 +54,31 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
             yield Finding(task, "fault", "labelling is not that of the rows' labels and of the judge block")
         if share.models and not _are_judges(here, share.models):
             yield Finding(task, "fault", "labelling.models are not the judges of the results")
-    yield from came_back(here.leaf, records)
-    yield from _asked_seats(here, records)
 
 
-def came_back(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
-    """Compare what came back from each seat with what the rows of the ranks count."""
+def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
+    """Compare what came back from each seat with the rows, with who is asked, and with the calls to judges."""
     found, told = summed(record.came_back for record in records), leaf.measurement.outcome.get("seats") or {}
+    # the critic decides whether documents are enough, too
+    instrument = leaf.measurement.instrument
+    known = {*leaf.seats, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
     for seat in sorted({*found, *told}):
         if found.get(seat) != told.get(seat):
             text = f"outcome.seats.{seat} is {_counted(told.get(seat))}, {_counted(found.get(seat))} by the rows"
             yield Finding(leaf.task, "fault", text)
-
-
-def _counted(counts: Any) -> str:
-    return "nothing" if not isinstance(counts, Mapping) else ", ".join(f"{key} {n}" for key, n in counts.items())
-
-
-def _asked_seats(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
-    """Compare the seats from which something came back with those that the run has, and with the calls to judges."""
-    leaf, instrument = here.leaf, here.leaf.measurement.instrument
-    found = summed(record.came_back for record in records)
-    # the critic decides whether documents are enough, too
-    known = {*leaf.seats, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
-    for seat in sorted({*found} - known):
-        yield Finding(leaf.task, "fault", f"outcome.seats.{seat}: nobody is asked as that")
+        if seat in found and seat not in known:
+            yield Finding(leaf.task, "fault", f"outcome.seats.{seat}: nobody is asked as that")
     shares = (one for r in records for one in (r.panel, r.sufficiency_panel, r.claims_panel, r.labelling))
     for model, ledger in totals([one.ledger for one in shares if one is not None]).items():
         ends = [found[seat].get("ends") or {} for seat in found if seat.partition("#")[0] == model]
         counted, calls = sum(sum(one.values()) for one in ends), ledger.calls + ledger.cached
         if counted > calls:
-            yield Finding(
-                leaf.task, "fault", f"outcome.seats: {counted} replies of '{model}' to {calls} calls by the rows"
-            )
+            text = f"outcome.seats: {counted} replies of '{model}' to {calls} calls by the rows"
+            yield Finding(leaf.task, "fault", text)
+
+
+def _counted(counts: Any) -> str:
+    return "nothing" if not isinstance(counts, Mapping) else ", ".join(f"{key} {n}" for key, n in counts.items())
 
 
 def _panel(

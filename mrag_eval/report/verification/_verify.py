@@ -28,7 +28,7 @@ from mrag_eval.report.verification._prompt_checks import prompts
 from mrag_eval.report.verification._row_checks import made_again, row_counts, row_values
 from mrag_eval.report.verification._sample_checks import sample_lines
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
-from mrag_eval.report.verification._share_checks import rank_shares
+from mrag_eval.report.verification._share_checks import rank_shares, seats_follow
 from mrag_eval.report.verification._task_here import LOG, TaskHere
 from mrag_eval.report.verification._unchecked import CheckedTask, unchecked
 from mrag_eval.report.verification._verdict_checks import judge_texts, later_verdicts, votes_read
@@ -153,6 +153,7 @@ def _of_task(
         prompts(file, here, samples),
         passages(here, samples),
         rank_shares(here, samples),
+        seats_follow(leaf, records),
         read.findings,
         judge_texts(here),
         task_results(file, here, samples, scored, scores, named),
