@@ -32,7 +32,6 @@ from mrag_eval.metrics import (
 )
 from mrag_eval.models import parse_json, parse_list, parse_order, parse_tag, parse_verdict_json, parse_verdict_tag
 from mrag_eval.models._lenient_json import UnreadableError, read_value
-from mrag_eval.models.translate._lm import _translation
 from mrag_eval.prompts import builtin_names, defuse, load_template
 from mrag_eval.report.labels._documents import _read_yes_no
 from mrag_eval.report.labels._rewrites import read_type
@@ -94,7 +93,6 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "core._thinking.split_thinking": (split_thinking,),
     "models._verdicts.parse_verdict_json": (partial(parse_verdict_json, key="answer", words="'yes' nor 'no'"),),
     "models._verdicts.parse_verdict_tag": (partial(parse_verdict_tag, tag="answer"),),
-    "models.translate._lm._translation": (_translation,),
     "prompts._render.defuse": (
         defuse,
         *(load_template(name, role=role).clean.__wrapped__ for role in ("", "judge") for name in builtin_names(role)),
