@@ -30,14 +30,15 @@ def log_lines(found: Survey, names: Sequence[str], *, asked: bool) -> list[str]:
 def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[str, str]]:
     log, rows = found.log, len(found.docs)
     mapped = ", ".join(f"{path} → {name}" for name, path in log.mapping.items() if path != name)
-    yield log.name, f"{number_of(rows, 'row')}, the shape of {log.shape.name}" + (f": {mapped}" if mapped else "")
-    if log.unread:
-        yield "not read", ", ".join(log.unread)
-    langs = Counter(doc.query_lang for doc in found.docs.values())
+    bad = f", {len(found.unread):,} of them not read" if found.unread else ""
+    yield log.name, number_of(rows, "row") + bad + (f": {mapped}" if mapped else "")
+    yield from unread_lines(found)
+    known = [doc for doc in found.docs.values() if doc.id not in found.unread]
+    langs = Counter(doc.query_lang for doc in known)
     more = f" and {len(langs) - _MOST} more" if len(langs) > _MOST else ""
     by = f" ({found.counts['detected']:,} detected)" if found.counts["detected"] else ""
     yield "questions", ", ".join(f"{code} {n:,}" for code, n in langs.most_common(_MOST)) + more + by
-    unsure = Counter(str(doc.extra[UNSURE_LANGUAGE]) for doc in found.docs.values() if UNSURE_LANGUAGE in doc.extra)
+    unsure = Counter(str(doc.extra[UNSURE_LANGUAGE]) for doc in known if UNSURE_LANGUAGE in doc.extra)
     for why, n in unsure.most_common(_MOST):
         yield "", f"{n:,} not relied on: {why}"
     for what, said in (("answer", "no answer: unscored, and counted"), ("context", "no context")):
@@ -62,6 +63,14 @@ def all_cut(results: Results) -> bool:
     """Return whether every reply of a log ends within its thinking, so that there is no answer to score."""
     (file,) = read_results([results.path])
     return all(leaf.scores.outcomes.get("thinking cut") == leaf.scores.rows for leaf in file.leaves.values())
+
+
+def unread_lines(found: Survey) -> Iterator[tuple[str, str]]:
+    """Yield what is not read of a log: columns, and rows with the first error."""
+    if found.log.unread:
+        yield "not read", ", ".join(found.log.unread)
+    if found.unread:
+        yield "rows not read", f"{len(found.unread):,}, the first: {next(iter(found.unread.values())).message}"
 
 
 def score_lines(results: Results) -> list[str]:

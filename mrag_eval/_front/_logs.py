@@ -6,13 +6,22 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
 from mrag_eval.platform import DataError, HttpFault, json_from
-from mrag_eval.systems import OWN, PLAIN, Shape, completion_in, holds, in_own_terms, plain, recognised, shape_of_columns
+from mrag_eval.systems import (
+    OWN_KEYS,
+    Columns,
+    Reading,
+    completion_in,
+    holds,
+    in_own_terms,
+    lists_in,
+    plain,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,6 +29,8 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _NEXT = "name the columns: --columns question=COLUMN,answer=COLUMN,contexts=COLUMN"
 _ONE_EACH = "give one dictionary a question"
+# Key of a row that cannot be read: the error.
+UNREAD = "cannot be read"
 
 
 @dataclass(frozen=True)
@@ -29,16 +40,21 @@ class Log:
     Attributes:
         name: the file, or ``rows``.
         source: the file, or the rows themselves.
-        given: the shape that the user described; None: that of the first row.
-        kept: paths of what is kept in rows of another shape than our own, too.
-        named: the fields and paths of which the user made that shape.
+        named: the parts that the user names, with their paths.
+        kept: paths of what is kept of a row beside its parts.
+        asked: whether the rows are questions that nobody has answered yet.
+        at: the path of the rows in the file, or in each of its lines; "" for the file's own.
+        join: the path of what rows share that are one, such as a question's passages on lines of their own; "" if each
+            row is one.
     """
 
     name: str
     source: Path | Sequence[Row]
-    given: Shape | None = None
-    kept: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+    asked: bool = False
+    at: str = ""
+    join: str = ""
 
     @classmethod
     def of(
@@ -46,96 +62,133 @@ class Log:
         rows: Iterable[Row] | DataFrame | str | Path,
         columns: Mapping[str, str] | None = None,
         kept: Sequence[str] = (),
-        shape: Shape | None = None,
+        *,
+        asked: bool = False,
+        at: str = "",
+        join: str = "",
     ) -> Log:
-        """Return a log of a shape; by default that of its first row.
-
-        Raises DataError for a file that is not there, ConfigError for wrong columns.
-        """
-        shape = shape_of_columns(columns) if columns else shape
-        own = (shape, tuple(kept), columns or {})
+        """Return a log. Raises DataError for a file that is not there, ConfigError for wrong columns."""
+        named = dict(columns or {})
+        if join:
+            named.setdefault("id", join)
+        Columns(named)
+        how = (named, tuple(kept), asked, at, join)
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
             if not path.is_file():
                 what = "a folder, not a file" if path.is_dir() else "no such file"
                 raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
-            return cls(str(rows), path, *own)
+            return cls(str(rows), path, *how)
         if hasattr(rows, "convert_dtypes"):
             # JSON knows lists and null where a frame has arrays and NaN
             made = json.loads(rows.convert_dtypes().to_json(orient="records", double_precision=15))
-            return cls("rows", [{k: v for k, v in row.items() if v is not None} for row in made], *own)
-        return cls("rows", [plain(row) for row in rows], *own)
+            return cls("rows", [{k: v for k, v in row.items() if v is not None} for row in made], *how)
+        return cls("rows", [plain(row) for row in rows], *how)
 
     @cached_property
-    def shape(self) -> Shape:
-        """Return the shape of the first row that has one. Raises DataError if there is no row, or none has a shape."""
-        for _, row in self._raw():
-            shape = self.given or recognised(row) or PLAIN
-            if shape.fits(row):
-                return shape
-            if shape is PLAIN and any(key in row for key in ("reply", "passages")):
-                return OWN
-        where, row = next(self._raw(), ("", {}))
-        if not where:
+    def columns(self) -> Columns:
+        """Return what the columns of all rows hold."""
+        found = Columns(self.named, asked=self.asked)
+        for where, row in self._raw():
+            if UNREAD not in row:
+                found.add(where, row)
+        return found
+
+    @cached_property
+    def reading(self) -> Reading:
+        """Return where the parts are.
+
+        Raises DataError if there is no row, and if two columns may be one part.
+        """
+        found = self.columns
+        if not found.rows:
+            row = next((row for _, row in self._raw()), None)
+            if row is not None:
+                raise row[UNREAD]
             raise DataError(f"there are no rows{'' if self.name == 'rows' else f' in {self.name}'}", _ONE_EACH)
-        what = "has no shape that is known" if self.given is None else f"lacks {' or '.join(self.given.needs)}"
-        raise DataError(f"{where}: {what}; its keys: {', '.join(map(str, row))[:200] or 'none'}", _NEXT)
+        return found.reading(self.name)
+
+    def check_question(self) -> None:
+        """Raise DataError if no column is the question; the next step is its nested rows if it has any."""
+        if {"question", "turns"} & self.reading.paths.keys():
+            return
+        keys = ", ".join(map(str, self.columns.keys))[:200] or "none"
+        first = next((row for _, row in self._raw() if UNREAD not in row), {})
+        nested = "" if self.at else next(iter(lists_in(first)), "")
+        raise DataError(
+            f"{self.name}: no column is the question; its columns: {keys}",
+            f"name the place of the rows: --rows {nested}" if nested else _NEXT,
+        )
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the place of each row, and the row in our own terms; rows that are one are joined.
 
-        Raises DataError for a row of another shape than the first.
+        A row that cannot be read has the error under :data:`UNREAD` alone.
         """
-        shape = self.shape
-        if shape.joined_by:
-            yield from _joined(self._fitting(shape), shape, self.kept)
+        reading, also = self.reading, self._also
+        if reading.spans:
+            yield from _joined(((where, row) for where, row in self._raw() if UNREAD not in row), reading, self.kept)
             return
-        for where, row in self._fitting(shape):
-            own, completion = in_own_terms(row, shape, where, self.kept), completion_in(row, shape)
-            yield where, own if completion is None else {**own, "reply": _reply(completion)}
+        rows = self._own(reading, also)
+        yield from _of_one_id(rows) if self.join else rows
 
-    def _fitting(self, shape: Shape) -> Iterator[tuple[str, Row]]:
+    def _own(self, reading: Reading, also: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         for where, row in self._raw():
-            if self.given is None and not shape.fits(row) and (other := recognised(row)) not in (None, shape, OWN):
-                assert other is not None
-                raise DataError(
-                    f"{where}: its keys are those of {other.name}, the first row's those of {shape.name}",
-                    "save each shape in a file of its own, and score them apart",
-                )
-            if shape is PLAIN:
-                _check_names(row, where)
-            yield where, row
+            if UNREAD in row:
+                yield where, dict(row)
+                continue
+            try:
+                own, completion = in_own_terms(row, reading, where, self.kept, also=also), completion_in(row, reading)
+            except DataError as error:
+                yield where, {UNREAD: error} | ({} if (name := reading.found(row, "id")[1]) is None else {"id": name})
+                continue
+            fault = own.pop("error", None)
+            if completion is not None:
+                own["reply"] = _reply(completion)
+            elif fault and own.get("reply") is None:
+                own["reply"] = ModelReply.failed(Failure("answer", "", "error in the log", str(fault)[:200]))
+            yield where, own
+
+    @cached_property
+    def _also(self) -> tuple[str, ...]:
+        """Return the keys of our own questions that are no parts."""
+        from mrag_eval.datasets import QUESTION_KEYS
+
+        taken = {
+            *OWN_KEYS.values(),
+            *(path.partition(".")[0] for paths in self.reading.paths.values() for path in paths),
+        }
+        return tuple(sorted(QUESTION_KEYS - taken - {"relevant_ids", "id", "lang"}))
 
     @cached_property
     def mapping(self) -> dict[str, str]:
-        """Return field -> the path at which the first row that has it keeps it."""
-        found: dict[str, str] = {}
-        for _, row in islice(self._raw(), 100):
-            for name in self.shape.paths:
-                path, _ = self.shape.found(row, name)
-                if path:
-                    found.setdefault(name, path)
-        return found
+        """Return part -> the paths at which rows keep it, of those that are there."""
+        if self.reading.spans:
+            found: dict[str, str] = {}
+            for _, row in self._raw():
+                for part in self.reading.paths:
+                    if path := self.reading.found(row, part)[0]:
+                        found.setdefault(part, path)
+            return {part: found[part] for part in self.reading.paths if part in found}
+        return {part: "|".join(paths) for part, paths in self.reading.paths.items()}
 
     def absent(self) -> list[tuple[str, str]]:
-        """Return the fields, "" for what else is kept, and paths that the user names and no row has."""
-        left = [*self.named.items(), *(("", path) for path in self.kept)]
+        """Return the parts, "" for what else is kept, and paths that the user names and no row has."""
+        left = [(part, path) for part, paths in self.named.items() for path in paths.split("|")]
+        left += [("", path) for path in self.kept]
         for _, row in self._raw() if left else ():
-            left = [pair for pair in left if not holds(row, self.shape, *pair)]
+            left = [pair for pair in left if UNREAD in row or not holds(row, self.reading, *pair)]
             if not left:
                 break
         return left
 
     @cached_property
     def unread(self) -> list[str]:
-        """Return the columns, of the first rows, that are not read."""
+        """Return the columns that are not read."""
         from mrag_eval.datasets import QUESTION_KEYS
 
-        kept = {*self.kept, *(path.partition(".")[0] for path in self.kept)}
-        read = {*kept, *((*QUESTION_KEYS, "reply", "passages") if self.shape is OWN else ())}
-        first = [row for _, row in islice(self._raw(), 100)]
-        keys = [key for row in first for key in (row if self.shape is OWN else self.shape.unread(row))]
-        return [key for key in dict.fromkeys(keys) if key not in read]
+        kept = {*self.kept, *(path.partition(".")[0] for path in self.kept), *QUESTION_KEYS}
+        return [key for key in self.reading.unread(self.columns.keys) if key not in kept]
 
     def _raw(self) -> Iterator[tuple[str, Row]]:
         from mrag_eval.datasets import log_rows
@@ -143,11 +196,25 @@ class Log:
         if not isinstance(self.source, Path):
             rows: Iterator[tuple[str, Any]] = ((f"rows[{i}]", row) for i, row in enumerate(self.source))
         else:
-            rows = log_rows(self.source, self.name)
+            rows = log_rows(self.source, self.name, at=self.at, tolerant=True)
         for where, row in rows:
-            if not isinstance(row, Mapping):
-                raise DataError(f"{where}: expected a dictionary, got {type(row).__name__}", _ONE_EACH)
+            if isinstance(row, DataError):
+                row = {UNREAD: row}
+            elif not isinstance(row, Mapping):
+                row = {UNREAD: DataError(f"{where}: expected a dictionary, got {type(row).__name__}", _ONE_EACH)}
             yield where, row
+
+
+def _of_one_id(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield one row for those that share an id: the first value of each part, and the contexts of all."""
+    known: dict[str, tuple[str, dict[str, Any]]] = {}
+    for number, (where, row) in enumerate(rows):
+        name = f"row {number}" if row.get("id") is None else str(row["id"])
+        _, whole = known.setdefault(name, (where, {}))
+        shown = [*whole.get("passages", ()), *row.pop("passages", ())]
+        whole |= {key: value for key, value in row.items() if key not in whole and value not in (None, "")}
+        whole |= {"passages": _distinct(shown)} if shown else {}
+    yield from known.values()
 
 
 def _reply(completion: Row) -> ModelReply:
@@ -163,26 +230,20 @@ def _reply(completion: Row) -> ModelReply:
     return reply
 
 
-def _check_names(row: Row, where: str) -> None:
-    """Raise DataError if a row has several columns that may be its question, its answer or another part of it."""
-    for name, paths in PLAIN.paths.items():
-        found = [path for path in paths if row.get(path) is not None]
-        if len(found) > 1 and name not in ("id", "lang"):
-            raise DataError(f"{where}: {' or '.join(found)} may be the {name}", _NEXT)
-
-
-def _joined(rows: Iterable[tuple[str, Row]], shape: Shape, kept: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _joined(
+    rows: Iterable[tuple[str, Row]], reading: Reading, kept: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield one row for those that share an id: question and answer of the outermost, contexts of all.
 
     All rows are in memory until the last is read, as those of a trace may stand anywhere.
     """
     traces: dict[str, tuple[str, dict[str, Any]]] = {}
     roots: dict[str, str] = {}
-    of_trace = Shape(shape.name, (), {"trace": shape.joined_by})
     for number, (where, row) in enumerate(rows):
-        trace = str(of_trace.found(row, "trace")[1] or f"row {number}")
+        shared = next((found for path in reading.joined_by if (found := value_at(row, path)) is not None), None)
+        trace = str(shared or f"row {number}")
         is_root = not any(row.get(key) for key in _PARENTS)
-        own = in_own_terms(row, shape, where, kept, lenient=not is_root)
+        own = in_own_terms(row, reading, where, kept, lenient=not is_root)
         _, whole = traces.setdefault(trace, (where, {}))
         said = [key for key in ("query", "reply") if key in own]
         if is_root and said:

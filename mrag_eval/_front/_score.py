@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval import judging, models
 from mrag_eval._front._arguments import Block, folder_for
+from mrag_eval._front._log_text import unread_lines
 from mrag_eval._front._results import Results
 from mrag_eval._front._survey import (
     LANG_BY,
@@ -42,7 +44,7 @@ from mrag_eval.config import (
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved
 from mrag_eval.platform import ConfigError, DataError, RunFiles, Wait, content_key, uncollected
-from mrag_eval.systems import OWN, hits_of, in_own_terms, text_hash
+from mrag_eval.systems import Reading, hits_of, in_own_terms, text_hash
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from mrag_eval.models import Checker
     from mrag_eval.scoring import ControlRecord, Given, RowRecord, Rules, TaskScores
 
+log = logging.getLogger(f"lm_eval.{__name__}")
 # The harness's name of a filter that does nothing.
 _FILTER = "none"
 # Scores of a task as a whole keep parts of the texts in the records of rows; so do judges, in their justifications.
@@ -78,14 +81,16 @@ def score(
     breakdowns: Sequence[str] = (),
     hash_texts: bool = False,
     grounded: str | Block | None = None,
+    at: str = "",
+    join: str = "",
+    max_unread: int | None = None,
 ) -> Results:
     """Score replies and rankings that are there already; no model is run but what tells support, if that is named.
 
     Args:
-        rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system in one of the
-            shapes that docs/score.md lists, or your own benchmark's keys (``query``, ``lang``, ``answers``,
-            ``choices``, ``relevant_ids`` ...) with ``reply`` and ``passages``, best first. Of a log that was read, what
-            was found.
+        rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system, by the names
+            of docs/score.md, or your own benchmark's keys (``query``, ``lang``, ``answers``, ``choices``,
+            ``relevant_ids`` ...) with ``reply`` and ``passages``, best first. Of a log that was read, what was found.
         metrics: names of metrics that need no judge and no translator, yours also as ``module:name``; by default all
             that the rows have what it takes for.
         answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
@@ -96,8 +101,11 @@ def score(
             any shape of contexts, or the folder of an index. A row is then unscored by measures of relevance if the
             corpus holds no relevant id of it. Without it, ids are known from the rows' passages alone.
         seed: of the resampling for intervals.
-        columns: for rows of no known shape, field (``question``, ``answer``, ``contexts``, ``contexts.text`` ...) ->
-            where it is in a row.
+        columns: part (``question``, ``answer``, ``contexts``, ``contexts.text`` ...) -> where it is in a row, for those
+            that are not found by their names, or that two columns may be.
+        at: the path of the rows in the file, such as ``results.*.output``. join: the column of what lines share that
+            are one row, such as a question with a line for each passage. max_unread: how many rows may be unscored as
+            they cannot be read; by default a hundredth, and at least ten.
         benchmark: the benchmark whose rows were answered, by name or as a ``data`` block: their questions, references
             and relevant ids are joined by id, in the language in which the row asks.
         lang: the language of the questions that name none; by default it is detected.
@@ -121,8 +129,19 @@ def score(
         found = rows
     else:
         found = read_log(
-            rows, columns=columns, benchmark=benchmark, lang=lang, qrels=qrels, run=run, breakdowns=breakdowns
+            rows,
+            columns=columns,
+            benchmark=benchmark,
+            lang=lang,
+            qrels=qrels,
+            run=run,
+            breakdowns=breakdowns,
+            at=at,
+            join=join,
+            max_unread=max_unread,
         )
+        for head, text in unread_lines(found):
+            log.warning("%s: %s %s", found.log.name, head, text)
     judge = grounded_judge(grounded)
     names = measured_names(found, metrics, judge)
     by = judge.grounded if {*GROUNDED} & {*names} else None
@@ -269,6 +288,10 @@ class _Lines:
         from mrag_eval.scoring import Given
 
         hits, reply = row.passages or (), row.reply
+        if row.unread is not None:
+            return Given(
+                row.doc, Retrieved(failures=(row.unread,)), ModelReply.failed(replace(row.unread, stage="answer"))
+            )
         if reply is None:
             reply = ModelReply.failed(Failure("answer", "", "no answer in the log"))
         elif not isinstance(reply, ModelReply):
@@ -416,6 +439,10 @@ def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
     return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
 
 
+# Passages under any names, not our own alone.
+_OF_ANY = Reading({"contexts": ("passages",)}, named={"contexts": "passages"})
+
+
 def _named_in(path: Path) -> Iterator[Hit]:
     """Yield the passages of a file, with what names them and without their texts, in the terms of any shape's contexts.
 
@@ -424,8 +451,7 @@ def _named_in(path: Path) -> Iterator[Hit]:
     from mrag_eval.datasets import log_rows
 
     for where, row in log_rows(path, str(path)):
-        # not our own terms alone
-        held = in_own_terms({"reply": "", "passages": [row]}, replace(OWN), where)["passages"]
+        held = in_own_terms({"passages": [row]}, _OF_ANY, where)["passages"]
         named = [{key: part for key, part in item.items() if key != "text"} for item in held if "id" in item]
         if not named:
             raise DataError(f"{where}: it has no id", 'e.g. {"id": "p1", "doc_id": "d1", "lang": "en", "text": "..."}')

@@ -12,7 +12,7 @@ from typing import Any
 from mrag_eval._front._survey import LANG_BY, read_log
 from mrag_eval.core import UNSURE_LANGUAGE, Passage, RagDoc
 from mrag_eval.platform import DataError, close_match, content_key, write_whole
-from mrag_eval.systems import ASKED, told_languages
+from mrag_eval.systems import told_languages
 
 # Keys of an own benchmark's questions that other shapes of rows have no name for.
 _KEPT = ("gold_doc_lang", "culture_lang", "relevant_langs", "group_id")
@@ -57,7 +57,7 @@ def read_own(
     is not told, a question that names no relevant document, and a name that no document has, or several have.
     """
     passages, notes = _passages(documents, chunker, size)
-    found = read_log(questions, columns=columns, lang=lang, breakdowns=_KEPT, shape=ASKED)
+    found = read_log(questions, columns=columns, lang=lang, breakdowns=_KEPT, asked=True)
     names = _Names(passages)
     docs = [_resolved(where, found.docs[str(row["id"])], names) for where, row in found.rows()]
     asked = Counter(doc.query_lang for doc in docs)

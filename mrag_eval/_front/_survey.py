@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
-from mrag_eval._front._logs import Log, read_qrels, with_rankings
+from mrag_eval._front._logs import UNREAD, Log, read_qrels, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
-from mrag_eval.core import UNSURE_LANGUAGE, Hit, RagDoc, normalize_language, same_language
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, RagDoc, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, uncollected
-from mrag_eval.systems import OWN, Shape, check_passages, hits_of, text_hash, told_languages
+from mrag_eval.systems import check_passages, hits_of, text_hash, told_languages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,11 +38,15 @@ _DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class GivenRow:
-    """A row that is scored: its question, its reply (None: the log has none), and its contexts, best first."""
+    """A row that is scored: its question, its reply (None: the log has none), and its contexts, best first.
+
+    ``unread`` is why nothing of it can be read.
+    """
 
     doc: RagDoc
     reply: str | None
     passages: tuple[Hit, ...] | None
+    unread: Failure | None = None
 
 
 @dataclass
@@ -59,6 +63,8 @@ class Survey:
         sought: quotes of replies that are in none of the contexts of their rows.
         longest: the most contexts of a row.
         first: the place of the first row.
+        unread: the rows that cannot be read, by id, with the error.
+        max_unread: how many there may be; None: a hundredth of all, and at least ten.
     """
 
     log: Log
@@ -73,6 +79,8 @@ class Survey:
     sought: dict[str, None] = field(default_factory=dict, repr=False)
     longest: int = 0
     first: str = ""
+    unread: dict[str, DataError] = field(default_factory=dict, repr=False)
+    max_unread: int | None = None
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield place and content of each row, with its id."""
@@ -97,15 +105,17 @@ class Survey:
         """Yield the rows with their contexts, as many at a time as fit into memory."""
         for chunk in self.chunks():
             asked = [self.docs[str(row["id"])].query_lang for _, row in chunk]
-            shown = hits_of(
-                [(where, lang, row.get("passages")) for (where, row), lang in zip(chunk, asked, strict=True)]
-            )
+            listed = [None if str(row["id"]) in self.unread else row.get("passages") for _, row in chunk]
+            places = (where for where, _ in chunk)
+            shown = hits_of(list(zip(places, asked, listed, strict=True)))
             yield [self._given(row, hits) for (_, row), hits in zip(chunk, shown, strict=True)]
 
     def _given(self, row: Mapping[str, Any], hits: tuple[Hit, ...] | None) -> GivenRow:
         from mrag_eval.scoring import context_pair
 
         doc = self.docs[str(row["id"])]
+        if (fault := self.unread.get(doc.id)) is not None:
+            return GivenRow(doc, None, None, Failure("search", "", "row not read", fault.message[:200]))
         doc = replace(doc, extra={**doc.extra, **context_pair(doc.query_lang, hits or ())})
         return GivenRow(doc, row.get("reply"), hits)
 
@@ -129,11 +139,14 @@ def read_log(
     qrels: str | Path | None = None,
     run: str | Path | None = None,
     breakdowns: Sequence[str] = (),
-    shape: Shape | None = None,
+    asked: bool = False,
+    at: str = "",
+    join: str = "",
+    max_unread: int | None = None,
 ) -> Survey:
     """Return what a log holds; every row is read once, and what is wrong with one is said before anything is scored.
 
-    Args: those of :func:`mrag_eval.score`, and the ``shape`` of rows for which no columns are named.
+    Args: those of :func:`mrag_eval.score`, and ``asked``: the rows are questions that nobody has answered yet.
 
     Raises:
         DataError: naming the file, the row and the key.
@@ -141,16 +154,25 @@ def read_log(
     """
     from mrag_eval.retrieval import read_run
 
-    log = Log.of(rows, columns, breakdowns, shape)
-    found = Survey(log, None if lang is None else normalize_language(lang), breakdowns=tuple(breakdowns))
+    log = Log.of(rows, columns, breakdowns, asked=asked, at=at, join=join)
+    language = None if lang is None else normalize_language(lang)
+    found = Survey(log, language, breakdowns=tuple(breakdowns), max_unread=0 if asked else max_unread)
     if benchmark is not None:
         _join(found, benchmark)
+    elif not (
+        {"contexts", "context_ids"} & log.reading.paths.keys() and (qrels or "relevant_ids" in log.reading.paths)
+    ):
+        # rankings are measured by ids alone
+        log.check_question()
     found.qrels = {} if qrels is None else read_qrels(qrels)
     found.run = {} if run is None else read_run(run).lists
     with Wait(f"reading {log.name}", unit="rows") as wait:
         for chunk in found.chunks():
             _add(found, chunk)
             wait.add(len(chunk))
+    if not asked:
+        _check_named(found, breakdowns)
+    _check_unread(found)
     sources = ((found.benchmark, found.known), (qrels, found.qrels), (run, found.run))
     for source, ids in sources:
         if source is not None and not ids.keys() & found.docs.keys():
@@ -167,9 +189,21 @@ def read_log(
             f"{doc.query_lang}, there {there})",
             "name the language of all rows with --lang, or that of the benchmark in mrag.yaml, data",
         )
-    if shape is None:
-        _check_named(found, breakdowns)
     return found
+
+
+def _check_unread(found: Survey) -> None:
+    """Raise DataError if too many rows cannot be read: the error of the first if all cannot, or none may."""
+    allowed = max(10, len(found.docs) // 100) if found.max_unread is None else found.max_unread
+    bad = len(found.unread)
+    if bad and (allowed == 0 or bad == len(found.docs)):
+        raise next(iter(found.unread.values()))
+    if bad > allowed:
+        first = next(iter(found.unread.values()))
+        raise DataError(
+            f"{found.log.name}: {bad:,} of {len(found.docs):,} rows cannot be read, the first: {first.message}",
+            f"{first.next_step or 'correct them'}; or score the others: --max-unread {bad}",
+        )
 
 
 def _check_named(found: Survey, breakdowns: Sequence[str]) -> None:
@@ -204,8 +238,6 @@ def _join(found: Survey, benchmark: str | Block) -> None:
 
 def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
     """Add the questions of rows to what is known, and count what the rows hold."""
-    from mrag_eval.datasets import as_question
-
     found.first = found.first or chunk[0][0]
     open_ones = [(where, row) for where, row in chunk if row.get("lang") is None and isinstance(row.get("query"), str)]
     told = told_languages([row["query"] for _, row in open_ones]) if found.lang is None else []
@@ -215,32 +247,46 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
         if name in found.docs:
             raise DataError(
                 f"two rows have the id '{name}', the second is {where}",
-                "give each row its own id, or leave out all ids: a row without one has its number, from 0",
+                "give each row its own id, or leave out all ids: a row without one has its number, from 0; the "
+                f"lines of one question are joined by --join {found.log.mapping.get('id', 'COLUMN')}",
             )
-        reply = row.get("reply")
-        if reply is not None and not isinstance(reply, str):
-            raise DataError(f"{where}: 'reply' must be text, found {type(reply).__name__}", "an empty reply is ''")
-        question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
-        code, unsure = (found.lang, None) if found.lang is not None else marks.get(where, (None, None))
-        is_told = question.get("lang") is None and code is not None
-        if is_told:
-            question["lang"] = code
-            question |= {LANG_BY: "detected"} if found.lang is None else {}
-            question |= {UNSURE_LANGUAGE: unsure} if unsure else {}
         try:
-            doc = _of_benchmark(found, name, question)
-        except ConfigError as error:
-            raise DataError(f"{where}: 'lang': {error.message}", error.next_step) from None
-        if doc is None:
-            if question.get("query") is None and (name in found.known or found.log.shape is not OWN):
-                step = "the benchmark: --benchmark NAME" if found.benchmark is None else "its language: --lang CODE"
-                raise DataError(f"{where}: it has no question", f"name its column, or {step}")
-            found.counts["detected"] += is_told and found.lang is None
-            doc = as_question(question, where)
-        if (listed := found.qrels.get(name)) is not None:
-            doc = replace(doc, relevant_ids=tuple(listed))
-        found.docs[name] = doc
-        _count(found, doc, row, where)
+            if UNREAD in row:
+                raise row[UNREAD]
+            found.docs[name] = doc = _doc(found, name, row, where, marks.get(where))
+            _count(found, doc, row, where)
+        except DataError as error:
+            found.unread[name] = error
+            found.docs[name] = RagDoc(name, "", found.lang or "en", extra={UNSURE_LANGUAGE: "the row was not read"})
+
+
+def _doc(found: Survey, name: str, row: Mapping[str, Any], where: str, told: tuple[str, str | None] | None) -> RagDoc:
+    """Return the question of a row; ``told`` is its detected language. Raises DataError for what is wrong with it."""
+    from mrag_eval.datasets import as_question
+
+    reply = row.get("reply")
+    if reply is not None and not isinstance(reply, str):
+        raise DataError(f"{where}: 'reply' must be text, found {type(reply).__name__}", "an empty reply is ''")
+    question = {key: value for key, value in row.items() if key not in ("reply", "passages")}
+    code, unsure = (found.lang, None) if found.lang is not None else told or (None, None)
+    is_told = question.get("lang") is None and code is not None
+    if is_told:
+        question["lang"] = code
+        question |= {LANG_BY: "detected"} if found.lang is None else {}
+        question |= {UNSURE_LANGUAGE: unsure} if unsure else {}
+    try:
+        doc = _of_benchmark(found, name, question)
+    except ConfigError as error:
+        raise DataError(f"{where}: 'lang': {error.message}", error.next_step) from None
+    if doc is None:
+        if question.get("query") is None:
+            step = "the benchmark: --benchmark NAME" if found.benchmark is None else "its language: --lang CODE"
+            raise DataError(f"{where}: it has no question", f"name its column, or {step}")
+        found.counts["detected"] += is_told and found.lang is None
+        doc = as_question(question, where)
+    if (listed := found.qrels.get(name)) is not None:
+        doc = replace(doc, relevant_ids=tuple(listed))
+    return doc
 
 
 def _of_benchmark(found: Survey, name: str, question: Mapping[str, Any]) -> RagDoc | None:

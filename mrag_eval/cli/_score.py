@@ -31,9 +31,24 @@ def score(
     columns: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FIELD=PATH,...",
-            help="Where the rows keep question, answer, contexts, reference, id, lang, relevant_ids, context_ids, and "
-            "contexts.text, .id, .lang, .title, .score, .doc_id. May be repeated.",
+            metavar="PART=PATH,...",
+            help="Where the rows keep a part that is not found by its name: question, answer, contexts, reference, id, "
+            "lang, turns, relevant_ids, context_ids, context_scores, context_langs, error, and contexts.text, .id, "
+            ".lang, .title, .score, .doc_id. May be repeated.",
+        ),
+    ] = None,
+    rows: Annotated[
+        str, typer.Option(metavar="PATH", help="Where the rows are in the file, such as results.*.output.")
+    ] = "",
+    join: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Make one row of the lines that share this column's value.")
+    ] = "",
+    max_unread: Annotated[
+        int | None,
+        typer.Option(
+            "--max-unread",
+            min=0,
+            help="How many rows that cannot be read are left unscored. The default is 1 % of them, and at least ten.",
         ),
     ] = None,
     benchmark: Annotated[
@@ -82,9 +97,9 @@ def score(
     """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run, except
     what --grounded names.
 
-    The shapes of ragas, deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse), BERGEN,
-    MEMERAG and PsiloQA are recognised. report, compare, gate, verify, judge and export read the results as those of a
-    run.
+    Question, answer, contexts, references and ids are found by the names that programs give them, such as ragas,
+    deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse) and BERGEN. report, compare,
+    gate, verify, judge and export read the results as those of a run.
     """
     from mrag_eval import _front
     from mrag_eval.platform import check_output
@@ -103,6 +118,9 @@ def score(
         qrels=qrels,
         run=run,
         breakdowns=breakdown or (),
+        at=rows,
+        join=join,
+        max_unread=max_unread,
     )
     asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
     names = _front.measured_names(found, asked, _front.grounded_judge(grounded))

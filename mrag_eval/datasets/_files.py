@@ -8,16 +8,17 @@ import csv
 import gzip
 import hashlib
 import io
+import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mrag_eval.platform import DataError, check_unique, json_from, lines_of, readable, whole
+from mrag_eval.systems import plain
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20
@@ -103,21 +104,32 @@ def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
 
 def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number from 1, record) of a JSON Lines file, streamed; blank lines are skipped."""
+    for number, record in iter_lines(path):
+        if isinstance(record, DataError):
+            raise record
+        yield number, record
+
+
+def iter_lines(path: Path, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any] | DataError]]:
+    """Yield the same, and the error of a line that is no record; with ``nan``, ``NaN`` is a missing value."""
     try:
         with open_bytes(path) as handle:
             for number, raw in enumerate(lines_of(handle, path), start=1):
                 if not raw.strip():
                     continue
-                yield number, _record(raw, f"{path}, line {number}")
+                where = f"{path}, line {number}"
+                try:
+                    text = decode(raw, where)
+                    has_nan = nan and "NaN" in text
+                    value = json_from(text, where, AS_JSON, lax=has_nan)
+                    value = plain(value) if has_nan else value
+                    if not isinstance(value, dict):
+                        raise DataError(f"{where}: expected a JSON object, found {type(value).__name__}")
+                except DataError as error:
+                    value = error
+                yield number, value
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
-
-
-def _record(raw: bytes, where: str) -> dict[str, Any]:
-    value = json_from(decode(raw, where), where, AS_JSON)
-    if not isinstance(value, dict):
-        raise DataError(f"{where}: expected a JSON object, found {type(value).__name__}")
-    return value
 
 
 def sha256_file(path: Path) -> str:
@@ -133,11 +145,26 @@ def iter_csv(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iterat
     """Yield (row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are
     allowed.
     """
+    for number, row in iter_table(path, columns, delimiter):
+        if isinstance(row, DataError):
+            raise row
+        yield number, row
+
+
+def iter_table(
+    path: Path, columns: Iterable[str], delimiter: str | None
+) -> Iterator[tuple[int, dict[str, str] | DataError]]:
+    """Yield the same, and the error of a row with other columns; without a ``delimiter``, the head tells it."""
     # one prompt may exceed csv's default limit of 128 KiB per cell
     csv.field_size_limit(LONGEST_CELL)
     try:
         with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as handle:
-            reader = csv.DictReader(lines_of(handle, path), delimiter=delimiter)
+            lines = lines_of(handle, path)
+            if delimiter is None:
+                head = next(lines, "")
+                delimiter = max(",;\t|", key=lambda mark: len(next(csv.reader([head], delimiter=mark), ())))
+                lines = itertools.chain([head], lines)
+            reader = csv.DictReader(lines, delimiter=delimiter)
             for name in columns:
                 if name not in (reader.fieldnames or ()):
                     found = ", ".join(reader.fieldnames or ()) or "none"
@@ -145,8 +172,9 @@ def iter_csv(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iterat
             check_unique(reader.fieldnames or (), columns, path)
             for number, row in enumerate(reader, start=1):
                 if None in row or None in row.values():
-                    raise DataError(f"{path}, row {number}: {len(reader.fieldnames or ())} columns expected")
-                yield number, row
+                    yield number, DataError(f"{path}, row {number}: {len(reader.fieldnames or ())} columns expected")
+                else:
+                    yield number, row
     except UnicodeDecodeError:
         decode(read_bytes(path), str(path))
         raise
@@ -266,7 +294,7 @@ def web_file(benchmark: str, url: str, key: str = "data.path") -> Path:
 def commit_of(read: Any) -> str | None:
     """Return the commit of a hub dataset, or of a file or folder in the hub's cache; None if it does not tell."""
     if isinstance(read, Path):
-        named = [part for before, part in pairwise(read.parts) if before == "snapshots"]
+        named = [part for before, part in itertools.pairwise(read.parts) if before == "snapshots"]
         return next((part for part in named if _COMMIT.fullmatch(part)), None)
     files = getattr(getattr(read, "info", None), "download_checksums", None) or ()
     found = (_COMMIT.search(str(name).partition("@")[2]) for name in files)

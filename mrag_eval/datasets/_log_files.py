@@ -6,49 +6,100 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.datasets._files import AS_JSON, decode, iter_csv, iter_jsonl, parquet, read_bytes
+from mrag_eval.datasets._files import AS_JSON, decode, iter_lines, iter_table, parquet, read_bytes
 from mrag_eval.platform import DataError, json_from
-from mrag_eval.systems import plain, recognised
+from mrag_eval.systems import lists_in, plain, reading_of, value_at
 
 # Rows of a Parquet file that are in memory together.
 _BATCH = 256
 
 
-def log_rows(path: Path, name: str) -> Iterator[tuple[str, Any]]:
+def log_rows(path: Path, name: str, *, at: str = "", tolerant: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield the rows of a log, each with its place (``name, line 3``): JSON Lines, JSON, CSV, TSV or Parquet.
 
-    Raises DataError, naming the line, for what cannot be read.
+    ``at`` is the path of the rows in a JSON file, or in each line or row of another. A missing value is None, however
+    the format writes it. Raises DataError, naming the line, for what cannot be read; with ``tolerant`` the error of a
+    line is yielded in its place.
     """
     ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    rows: Iterator[tuple[str, Any]]
     if ending in ("csv", "tsv"):
-        for number, row in iter_csv(path, (), delimiter="\t" if ending == "tsv" else ","):
-            yield f"{name}, row {number}", {key: value for key, value in row.items() if value != ""}
+        table = iter_table(path, (), "\t" if ending == "tsv" else None)
+        rows = ((f"{name}, row {number}", _filled(row)) for number, row in table)
     elif ending in ("parquet", "pq"):
-        yield from _of_parquet(path, name)
-    elif ending == "json" and (rows := _of_json(path, name)) is not None:
-        yield from rows
+        rows = _of_parquet(path, name)
+    elif ending == "json" and (found := _of_json(path, name, at)) is not None:
+        rows, at = found, ""
     else:
-        yield from ((f"{name}, line {number}", row) for number, row in iter_jsonl(path))
+        rows = ((f"{name}, line {number}", row) for number, row in iter_lines(path, nan=True))
+    for where, row in rows:
+        if isinstance(row, DataError):
+            if not tolerant:
+                raise row
+            yield where, row
+            continue
+        listed = [row] if not at else _at(row, at)
+        yield from ((f"{where}, entry {number}" if at else where, one) for number, one in enumerate(listed, 1))
 
 
-def _of_json(path: Path, name: str) -> Iterator[tuple[str, Any]] | None:
+def _filled(row: Any) -> Any:
+    return {key: value for key, value in row.items() if value not in ("", None)} if isinstance(row, Mapping) else row
+
+
+def _at(value: Any, path: str) -> list[Any]:
+    """Return the rows at a path; those of lists in a list, if it names several."""
+    found = value_at(value, path)
+    if isinstance(found, list):
+        return [row for part in found for row in (part if isinstance(part, list) else [part])]
+    return [] if found is None else [found]
+
+
+def _of_json(path: Path, name: str, at: str) -> Iterator[tuple[str, Any]] | None:
     """Return the rows of a JSON file: an array, an object that holds one, or columns; None for JSON Lines."""
     text = decode(read_bytes(path), name)
     try:
-        value = json_from(text, name, AS_JSON)
+        value = json_from(text, name, AS_JSON, lax="NaN" in text)
+        value = plain(value) if "NaN" in text else value
     except DataError:
         first, _, rest = text.strip().partition("\n")
         if first.startswith("{") and first.endswith("}") and rest:
             return None
         raise
-    if isinstance(value, Mapping) and recognised(value) is None:
-        lists = {key: found for key, found in value.items() if isinstance(found, list)}
-        if lists and all(isinstance(row, Mapping) for found in lists.values() for row in found):
-            value = max(lists.values(), key=len)
-        elif lists and len(lists) == len(value) and len({len(found) for found in lists.values()}) == 1:
-            value = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
-    rows = value if isinstance(value, list) else [value]
+    if at:
+        if not (rows := _at(value, at)):
+            places = ", ".join(lists_in(value)) or "none"
+            raise DataError(
+                f"{name}: there is nothing at '{at}'; its lists of rows: {places}", f"--rows {places.partition(',')[0]}"
+            )
+    else:
+        rows = _rows_in(value)
     return ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
+
+
+def _rows_in(value: Any) -> list[Any]:
+    """Return the rows that a value holds: its items, its longest list, its only one further down, or its columns."""
+    if not isinstance(value, Mapping):
+        return value if isinstance(value, list) else [value]
+    if _is_row(value):
+        return [value]
+    lists = {key: found for key, found in value.items() if isinstance(found, list)}
+    if lists and all(isinstance(row, Mapping) for found in lists.values() for row in found):
+        return max(lists.values(), key=len)
+    if lists and len(lists) == len(value) and len({len(found) for found in lists.values()}) == 1:
+        return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+    nested = [rows for rows in lists_in(value).values() if _is_row(rows[0])]
+    return nested[0] if len(nested) == 1 else [value]
+
+
+def _is_row(value: Any) -> bool:
+    """Return whether a value has a question, and something else that is scored."""
+    try:
+        found = reading_of([value]).paths.keys()
+    except DataError:
+        return True
+    return bool(found & {"question", "turns"}) and bool(
+        found & {"answer", "reference", "contexts", "context_ids", "relevant_ids"}
+    )
 
 
 def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
@@ -57,4 +108,4 @@ def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
         for batch in file.iter_batches(batch_size=_BATCH):
             for row in batch.to_pylist():
                 number += 1
-                yield f"{name}, row {number}", {key: value for key, value in plain(row).items() if value is not None}
+                yield f"{name}, row {number}", _filled(plain(row))

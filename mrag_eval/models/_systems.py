@@ -33,7 +33,7 @@ from mrag_eval.platform import (
     refuse_error,
     shared_store,
 )
-from mrag_eval.systems import Ask, Shape, ask_with, plain, reply_of, shape_of_reply
+from mrag_eval.systems import Ask, Reading, ask_with, plain, reading_of_reply, reply_of
 
 _HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
 
@@ -57,7 +57,7 @@ class RagSystem(AuxModel):
         self.code, self._file = code_beside(file), file
         self._system_spec = spec
         self._template = spec.body.with_variables(f"system '{name}'")
-        self._shape: Shape | None = shape_of_reply(spec.paths) if spec.paths else None
+        self._reading: Reading | None = reading_of_reply(spec.paths) if spec.paths else None
         self._ask_it: Ask | None = None if system is None else ask_with(system, spec.input)
         made = ModelSpec(
             model=RAG,
@@ -114,7 +114,7 @@ class RagSystem(AuxModel):
 
     def _read(self, value: Any) -> Reply:
         try:
-            found = reply_of(value, self._shape)
+            found = reply_of(value, self._reading)
         except DataError as fault:
             with suppress(DataError):  # one without an end tells no error
                 refuse_error(plain(value))

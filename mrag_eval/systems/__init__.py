@@ -7,19 +7,18 @@ from mrag_eval.platform import lazy_door
 if TYPE_CHECKING:
     from mrag_eval.systems._adapters import Ask, ask_with
     from mrag_eval.systems._contexts import check_passages, hits_of, text_hash, told_languages
-    from mrag_eval.systems._reply import SystemReply, plain, reply_of
-    from mrag_eval.systems._shapes import (
-        ASKED,
-        OWN,
-        PLAIN,
-        SHAPES,
-        Shape,
-        completion_in,
-        holds,
-        in_own_terms,
-        recognised,
-        shape_of_columns,
-        shape_of_reply,
+    from mrag_eval.systems._parts import (
+        FIELDS,
+        OWN_KEYS,
+        PASSAGE,
+        Columns,
+        Reading,
+        names_of,
+        reading_of,
+        reading_of_reply,
     )
+    from mrag_eval.systems._places import decoded, lists_in, value_at
+    from mrag_eval.systems._reply import SystemReply, plain, reply_of
+    from mrag_eval.systems._terms import add_grade, completion_in, grades_in, holds, in_own_terms
 else:
     __getattr__, __dir__ = lazy_door(__name__)

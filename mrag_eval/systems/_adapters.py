@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mrag_eval.platform import ConfigError
-from mrag_eval.systems._shapes import QUESTIONS
+from mrag_eval.systems._parts import QUESTIONS
 
 # Takes a question and its language (BCP 47); returns what the system does, or an awaitable of it.
 Ask = Callable[[str, str], Any]

@@ -11,17 +11,9 @@ from typing import Any
 
 from mrag_eval.platform import DEEPEST, LONGEST_ANSWER, DataError
 from mrag_eval.systems._contexts import check_passages
-from mrag_eval.systems._shapes import (
-    PASSAGE,
-    QUESTIONS,
-    REPLY,
-    Shape,
-    completion_in,
-    in_own_terms,
-    path_in,
-    recognised,
-    value_at,
-)
+from mrag_eval.systems._parts import PASSAGE, Reading, reading_of
+from mrag_eval.systems._places import path_in, value_at
+from mrag_eval.systems._terms import completion_in, in_own_terms
 
 _PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/systems.md)"
 # What objects call their own dictionary.
@@ -52,17 +44,17 @@ class SystemReply:
 _PLACED = sum(not part.kw_only for part in fields(SystemReply))
 
 
-def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
+def reply_of(value: Any, reading: Reading | None = None) -> SystemReply:
     """Return a reply with its contexts as dictionaries (``text``, ``id``, ``lang``, ``title``, ``score``, ``doc_id``).
 
     Args:
-        value: a text, a tuple or record of :class:`SystemReply`'s parts, a row of one of the shapes of logs, an answer
-            and contexts under names of different shapes, or an object that has one of these as its dictionary.
-        shape: where the parts are, if the user says so; then each path must be there.
+        value: a text, a tuple or record of :class:`SystemReply`'s parts, a row as logs have them, or an object that
+            has one of these as its dictionary.
+        reading: where the parts are, if the user says so; then each path must be there.
 
     Raises:
-        DataError: naming the path, the keys of a reply of no known shape, or those under which it has texts where no
-            shape keeps contexts, if it has no others.
+        DataError: naming the path, the keys of a reply without an answer, or those under which it has texts where
+            nothing keeps contexts, if it has no others.
     """
     if isinstance(value, str):
         return SystemReply(_bounded(value))
@@ -74,25 +66,20 @@ def reply_of(value: Any, shape: Shape | None = None) -> SystemReply:
     if not isinstance(row, Mapping):
         raise DataError(f"the reply is neither a text nor has keys, found {type(value).__name__}", _PATHS)
     keys = ", ".join(map(str, row))[:200] or "none"
-    told = shape is not None
-    if shape is None:
-        # a log repeats the question, a reply need not
-        shape = recognised(row) or recognised({**dict.fromkeys(QUESTIONS, ""), **row})
-        shape = shape or (REPLY if REPLY.fits(row) else None)
-    if shape is None:
-        raise DataError(f"the reply has no shape that is known; its keys: {keys}", _PATHS)
-    completion = completion_in(row, shape)
+    told = reading is not None
+    if reading is None:
+        reading = replace(reading_of([row]), own=False)
+    completion = completion_in(row, reading)
     if not told:
-        # its answer and its contexts may have the names of different shapes
-        names = [name for name in ("answer", "contexts") if shape.found(row, name)[1] is None]
-        shape = replace(shape, paths={**shape.paths, **{name: REPLY.paths[name] for name in names}})
-        texts = [key for key in shape.unread(row) if completion is None and _holds_texts(row[key])]
-        if texts and shape.found(row, "contexts")[1] is None:
+        if not {"answer", "contexts", "context_ids"} & reading.paths.keys() and completion is None:
+            raise DataError(f"the reply has no part that is known; its keys: {keys}", _PATHS)
+        texts = [key for key in reading.unread(row) if completion is None and _holds_texts(row[key])]
+        if texts and not {"contexts", "context_ids"} & reading.paths.keys():
             raise DataError(f"the reply has texts, but no contexts that are known, under {', '.join(texts)}", _PATHS)
-    for path in shape.needs if completion is None and (shape.passage or shape.encoded) else ():
-        if not path_in(row, path):
-            raise DataError(f"the reply has nothing at '{path}'; its keys: {keys}", _PATHS)
-    found = in_own_terms(row, shape, "the reply")
+    for part in ("answer", "contexts") if told and completion is None else ():
+        if any(not path_in(row, path) for path in reading.paths.get(part, ())):
+            raise DataError(f"the reply has nothing at '{reading.paths[part][0]}'; its keys: {keys}", _PATHS)
+    found = in_own_terms(row, reading, "the reply")
     if "reply" not in found and completion is None:
         raise DataError(f"the reply has no answer; its keys: {keys}", _PATHS)
     listed = found.get("passages")

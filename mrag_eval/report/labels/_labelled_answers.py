@@ -10,7 +10,7 @@ from mrag_eval.core import Span
 from mrag_eval.datasets import log_rows
 from mrag_eval.platform import DataError
 from mrag_eval.scoring import LabelledAnswer, LabelledSentence
-from mrag_eval.systems import Shape, in_own_terms, recognised
+from mrag_eval.systems import in_own_terms, reading_of
 
 _ENDINGS = (".jsonl", ".json", ".parquet", ".pq")
 # Labels of sentences: supported, not supported, or neither.
@@ -38,20 +38,21 @@ def read_labelled_answers(paths: Sequence[Path]) -> dict[str, tuple[str, Labelle
     twice.
     """
     found: dict[str, tuple[str, LabelledAnswer]] = {}
-    first: Shape | None = None
+    first = ""
     for path in paths:
         before = len(found)
         for where, row in log_rows(path, str(path)):
-            shape = recognised(row) if isinstance(row, Mapping) else None
-            if shape is None or shape.name not in _READERS:
+            layout = next(
+                (name for name, keys in _KEYS.items() if isinstance(row, Mapping) and {*keys} <= row.keys()), ""
+            )
+            if not layout:
                 keys = ", ".join(map(str, row))[:200] if isinstance(row, Mapping) else type(row).__name__
                 raise DataError(f"{where}: neither MEMERAG's columns nor PsiloQA's: {keys or 'none'}", _FIX)
-            first = first or shape
-            if shape is not first:
-                what = f"the columns of {shape.name}, after those of {first.name}"
-                raise DataError(f"{where}: {what}", "name files of one layout")
+            first = first or layout
+            if layout != first:
+                raise DataError(f"{where}: the columns of {layout}, after those of {first}", "name files of one layout")
             try:
-                own = in_own_terms(row, shape, where)
+                own = in_own_terms(row, reading_of([row]), where)
             except DataError as error:
                 raise DataError(error.message, _FIX) from None
             key = str(own.get("id", ""))
@@ -59,7 +60,7 @@ def read_labelled_answers(paths: Sequence[Path]) -> dict[str, tuple[str, Labelle
                 raise DataError(f"{where}: it has no {'answer' if key else 'id'}", _FIX)
             if key in found:
                 raise DataError(f"{where}: the id '{key}' comes a second time", "keep one row for every id")
-            found[key] = where, _READERS[shape.name](row, own["reply"], where)
+            found[key] = where, _READERS[layout](row, own["reply"], where)
         if len(found) == before:
             raise DataError(f"{path} holds no labels", _FIX)
     return found
@@ -96,3 +97,4 @@ def _spans(row: Mapping[str, Any], text: str, where: str) -> LabelledAnswer:
 
 
 _READERS = {"MEMERAG": _sentences, "PsiloQA": _spans}
+_KEYS = {"MEMERAG": ("query", "context", "answer"), "PsiloQA": ("question", "wiki_passage", "llm_answer")}

@@ -1,0 +1,320 @@
+"""Parts of logs by the names of their columns, in every combination: read, or refused with both readings."""
+
+from __future__ import annotations
+
+import json
+import logging
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrag_eval import MragError, score
+from mrag_eval._front import Log, log_lines, read_log
+from mrag_eval.platform import DataError
+from mrag_eval.systems import names_of
+from tests.front.test_score import found
+from tests.worlds.logs import write_log
+
+# Of each part the names that people give it most; a name that may be another part's comes last.
+NAMES = {
+    "question": ["question", "query", "user_input", "userQuery", "input", "prompt"],
+    "answer": [
+        "response",
+        "prediction",
+        "generated_answer",
+        "Model Output",
+        "result",
+        "actualOutput",
+        "output",
+        "answer",
+    ],
+    "contexts": ["contexts", "retrieved_contexts", "context", "documents", "source_documents", "chunks", "passages"],
+    "reference": [
+        "reference",
+        "ground_truth",
+        "gold-answer",
+        "expected_answer",
+        "target",
+        "answers",
+        "label",
+        "answer",
+    ],
+}
+ASKED, SAID, RIGHT, SHOWN = (
+    "Wann wurde die Mühle gebaut?",
+    "Sie wurde 1764 gebaut.",
+    "1764",
+    ["Die Mühle ist von 1764."],
+)
+
+
+def parts_of(log: Log) -> dict[str, Any]:
+    ((_, row),) = log.rows()
+    texts = [item["text"] for item in row.get("passages", ())]
+    return {
+        "question": row.get("query"),
+        "answer": row.get("reply"),
+        "reference": row.get("answers"),
+        "contexts": texts,
+    }
+
+
+def test_no_combination_of_names_loses_a_part() -> None:
+    tried = 0
+    for question, answer, contexts, reference in product(*NAMES.values()):
+        if answer != reference:
+            row = {reference: RIGHT, contexts: SHOWN, answer: SAID, question: ASKED}
+            log = Log.of([row])
+            wanted = {"question": ASKED, "answer": SAID, "reference": [RIGHT], "contexts": SHOWN}
+            assert parts_of(log) == wanted, row
+            assert log.unread == []
+            tried += 1
+    assert tried > 2_000
+
+
+@pytest.mark.parametrize("part", ["question", "answer", "reference", "contexts", "context_ids", "relevant_ids"])
+def test_every_name_of_the_table_is_read(part: str) -> None:
+    value: Any = {"question": ASKED, "answer": SAID, "reference": RIGHT}.get(part, SHOWN)
+    others = {"question": "question", "answer": "response", "reference": "gold_answer", "contexts": "contexts"}
+    for name in names_of(part):
+        row = {
+            other: {"question": ASKED, "answer": SAID, "reference": RIGHT}.get(key, SHOWN)
+            for key, other in others.items()
+        }
+        row.pop(others.get(part, ""), None)
+        row.pop("contexts" if part == "context_ids" else "", None)
+        assert Log.of([row | {name: value}]).mapping[part] == name
+
+
+@pytest.mark.parametrize("part", ["question", "answer", "reference", "contexts"])
+def test_two_columns_for_one_part_are_one_if_they_say_the_same_and_refused_if_not(part: str) -> None:
+    said: dict[str, Any] = {"question": ASKED, "answer": SAID, "reference": RIGHT, "contexts": SHOWN}
+    usual = {"question": "question", "answer": "response", "reference": "reference", "contexts": "retrieved_contexts"}
+    sure = [name for name in NAMES[part] if names_of(part)[name.lower().translate({32: None, 45: None, 95: None})]]
+    for one, other in combinations(sure, 2):
+        row = {usual[key]: value for key, value in said.items() if key != part}
+        same = [said[part]] if part != "contexts" else [{"text": text} for text in SHOWN]
+        log = Log.of([row | {one: said[part], other: same}])
+        assert log.reading.paths[part] in ((one, other), (other, one))
+        wrong = ["Something else."] if part == "contexts" else "Something else."
+        if (one, other) == ("context", "source_documents"):
+            # a chain of LangChain shows the text that it made of its documents
+            assert parts_of(Log.of([row | {one: wrong, other: SHOWN}]))["contexts"] == SHOWN
+            continue
+        with pytest.raises(
+            DataError, match=rf"rows\[1\]: {one} or {other} may be the {part}, and they differ"
+        ) as caught:
+            list(Log.of([row | {one: said[part]}, row | {one: said[part], other: wrong}]).rows())
+        step = str(caught.value.next_step)
+        for name in (one, other):
+            assert f"--columns {part}={name}" in step
+            chosen = Log.of([row | {one: said[part], other: said[part]}], columns={part: name})
+            assert parts_of(chosen) == said | {"reference": [RIGHT]}
+
+
+@pytest.mark.parametrize("name", ["response", "prediction", "generated_answer", "llm_response", "Bot Reply"])
+@pytest.mark.parametrize("gold", ["answer", "label"])
+def test_a_name_that_can_only_be_a_reply_wins_over_one_that_may_be_gold(name: str, gold: str) -> None:
+    rows = [
+        {"question": ASKED, "contexts": SHOWN, gold: "1764", name: "Sie wurde 1902 gebaut."},
+        {"question": "¿Qué molino es el más antiguo?", "contexts": SHOWN, gold: "Tarn", name: "El molino de Tarn."},
+    ]
+    survey = read_log(rows)
+    assert f"{name} → answer, {gold} → reference" in log_lines(survey, ["match"], asked=True)[0]
+    assert [row["values"]["match"] for row in found(score(rows, "match")).values()] == [0.0, 1.0]
+
+
+def test_what_is_a_verdict_or_a_number_is_no_reference() -> None:
+    for label in (3, True, "correct", "hallucinated", ["faithful"]):
+        assert Log.of([{"question": ASKED, "answer": SAID, "label": label}]).unread == ["label"]
+
+
+@pytest.mark.parametrize("holder", ["inputs", "vars", "example"])
+@pytest.mark.parametrize("flat", [".", "/", None])
+def test_parts_lie_within_objects_and_in_the_columns_of_tables_made_of_them(holder: str, flat: str | None) -> None:
+    nested = {
+        holder: {"question": ASKED, "contexts": SHOWN},
+        "outputs": {"answer": SAID},
+        "reference_outputs": {"answer": RIGHT},
+    }
+    row: dict[str, Any] = nested
+    if flat is not None:
+        row = {f"{outer}{flat}{key}": value for outer, inner in nested.items() for key, value in inner.items()}
+    assert parts_of(Log.of([row])) == {"question": ASKED, "answer": SAID, "reference": [RIGHT], "contexts": SHOWN}
+
+
+def test_one_part_is_named_alone_and_the_others_are_found() -> None:
+    row = {"question": ASKED, "answer": SAID, "contexts": SHOWN, "soll": RIGHT}
+    log = Log.of([row], columns={"reference": "soll"})
+    assert parts_of(log) == {"question": ASKED, "answer": SAID, "reference": [RIGHT], "contexts": SHOWN}
+    assert log.unread == []
+    # a column that the user names is no other part
+    assert parts_of(Log.of([row], columns={"reference": "answer"}))["answer"] is None
+
+
+def test_python_says_what_was_not_read(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        score([{"question": ASKED, "answer": SAID, "faithfulness": 0.5, "latency": 3}], "refused")
+    assert "rows: not read faithfulness, latency" in caplog.text
+
+
+# ------------------------------------------------------------ rows that cannot be read
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
+def test_a_missing_value_is_missing_in_every_format(ending: str, tmp_path: Path) -> None:
+    rows = [
+        {"question": ASKED, "answer": SAID, "ground_truth": RIGHT, "faithfulness": float("nan")},
+        {"question": ASKED, "answer": SAID, "ground_truth": float("nan"), "faithfulness": 0.5},
+    ]
+    path = tmp_path / f"log.{ending}"
+    if ending == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    elif ending == "json":
+        path.write_text(json.dumps(rows), "utf-8")
+    else:
+        import pandas as pd
+
+        frame = pd.DataFrame(rows)
+        frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    scored = found(score(path, "match"))
+    assert [row["values"].get("match") for row in scored.values()] == [1.0, None]
+
+
+BAD: dict[str, str] = {
+    "cut": '{"question": "Wann?", "ans',
+    "a list": '["Wann?"]',
+    "no question": '{"answer": "1764"}',
+    "a language": '{"question": "Wann?", "answer": "1764", "lang": "nonsense"}',
+    "a score": '{"question": "Wann?", "answer": "1764", "contexts": [{"text": "a", "score": "high"}]}',
+    "a context": '{"question": "Wann?", "answer": "1764", "contexts": [3]}',
+    "a reply": '{"question": "Wann?", "answer": {"a": 1}}',
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_row_is_unscored_with_its_reason_and_many_are_refused(kind: str, tmp_path: Path) -> None:
+    good = [json.dumps({"question": f"{ASKED[:-1]} {n}?", "answer": SAID, "reference": RIGHT}) for n in range(20)]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join([*good[:7], BAD[kind], *good[7:]]), "utf-8")
+    survey = read_log(path)
+    assert "21 rows, 1 of them not read" in log_lines(survey, ["match"], asked=True)[0]
+    results = score(path, ["match", "refused"])
+    scored = found(results)
+    assert len(scored) == 21
+    (bad,) = (row for row in scored.values() if not row["values"])
+    assert bad["unscored"]["refused"] == "search failed (row not read)"
+    whole = results.frame[(results.frame.dimension == "") & (results.frame.metric == "match")].iloc[0]
+    assert (whole.n, whole.unscored_rows) == (20, 1)
+    with pytest.raises(MragError, match=r"log\.jsonl, line 8"):
+        read_log(path, max_unread=0)
+    path.write_text("\n".join([*good, *[BAD[kind]] * 11]), "utf-8")
+    with pytest.raises(MragError, match=r"11 of 31 rows cannot be read, the first: .*line 21") as caught:
+        read_log(path)
+    assert "--max-unread 11" in str(caught.value.next_step)
+    assert len(read_log(path, max_unread=11).unread) == 11
+
+
+def test_a_hundredth_of_many_rows_may_be_bad(tmp_path: Path) -> None:
+    rows = [{"question": "Wann?", "answer": "1764", "lang": "de"} for _ in range(1_500)]
+    bad = [{"question": "Wann?", "answer": "1764", "lang": "nonsense"}]
+    assert len(read_log([*rows, *bad * 15]).unread) == 15
+    with pytest.raises(MragError, match="16 of 1,516 rows"):
+        read_log([*rows, *bad * 16])
+
+
+# ------------------------------------------------------------------- places
+
+
+def test_rows_lie_at_a_path(tmp_path: Path) -> None:
+    rows = [{"question": ASKED, "answer": SAID}, {"question": "Wo?", "answer": "In Tarn."}]
+    wrapped = {"config": {"name": "mill"}, "results": [{"output": row, "seconds": 3} for row in rows]}
+    (tmp_path / "log.json").write_text(json.dumps({"run": wrapped}), "utf-8")
+    assert len(read_log(tmp_path / "log.json", at="run.results.*.output").docs) == 2
+    with pytest.raises(MragError, match=r"nothing at 'run\.result'; its lists of rows: run\.results"):
+        read_log(tmp_path / "log.json", at="run.result")
+    write_log(tmp_path / "log.jsonl", [{"batch": [rows[0]]}, {"batch": [rows[1]]}])
+    assert [doc.query for doc in read_log(tmp_path / "log.jsonl", at="batch").docs.values()] == [ASKED, "Wo?"]
+    # the only list of rows with questions is found by itself
+    deep = {
+        "version": 3,
+        "results": {"stats": [{"n": 1}], "results": [{"vars": {"question": ASKED}, "response": {"output": SAID}}]},
+    }
+    (tmp_path / "deep.json").write_text(json.dumps(deep), "utf-8")
+    assert parts_of(Log.of(tmp_path / "deep.json"))["answer"] == SAID
+
+
+def test_a_path_counts_from_the_end() -> None:
+    turns = [{"kind": "frage", "text": ASKED}, {"kind": "antwort", "text": SAID}]
+    rows = [{"id": n, "verlauf": [*turns[:1] * n, *turns]} for n in range(3)]
+    columns = {"question": "verlauf.-2.text", "answer": "verlauf.-1.text"}
+    assert [(row["query"], row["reply"]) for _, row in Log.of(rows, columns).rows()] == [(ASKED, SAID)] * 3
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_the_separator_of_a_table_is_found(mark: str, tmp_path: Path) -> None:
+    text = "\ufeff" + "\n".join(
+        mark.join(f'"{cell}"' for cell in row)
+        for row in [("question", "answer", "reference"), ("Wann, und wo?", "1764; in Tarn | am Fluss.", "1764")]
+    )
+    (tmp_path / "log.csv").write_text(text, "utf-8")
+    assert parts_of(Log.of(tmp_path / "log.csv"))["answer"] == "1764; in Tarn | am Fluss."
+
+
+def test_lines_of_one_question_are_joined_by_its_column(tmp_path: Path) -> None:
+    keys = ("query_id", "query", "passage_id", "passage", "generated_answer")
+    rows = [
+        ("q1", ASKED, "p1", "Die Mühle ist von 1764.", SAID),
+        ("q1", ASKED, "p2", "Der Hafen ist von 1902.", ""),
+        ("q2", "¿Dónde está?", "p2", "Der Hafen ist von 1902.", "Allí."),
+    ]
+    lines = [dict(zip(keys, row, strict=True)) for row in rows]
+    path = write_log(tmp_path / "log.csv", lines)
+    with pytest.raises(MragError, match="two rows have the id 'q1'") as caught:
+        read_log(path)
+    assert "--join query_id" in str(caught.value.next_step)
+    survey = read_log(path, join="query_id")
+    rows = [
+        (row.doc.id, row.reply, [hit.id for hit in row.passages or ()]) for chunk in survey.given() for row in chunk
+    ]
+    assert rows == [("q1", SAID, ["p1", "p2"]), ("q2", "Allí.", ["p2"])]
+
+
+# -------------------------------------------------------------------- turns
+
+
+@pytest.mark.parametrize("keys", [("role", "content"), ("speaker", "text"), ("from", "value"), ("type", "content")])
+@pytest.mark.parametrize("name", ["input", "messages", "question", "conversation"])
+def test_the_last_turn_of_the_user_is_the_question(keys: tuple[str, str], name: str) -> None:
+    said = [("user", "Who built the mill of Tarn?"), ("assistant", "Two brothers."), ("user", "Und in welchem Jahr?")]
+    turns = [dict(zip(keys, turn, strict=True)) for turn in said]
+    row = {name: turns, "contexts": SHOWN, "prediction": SAID}
+    survey = read_log([row])
+    (doc,) = survey.docs.values()
+    assert (doc.query, doc.query_lang) == ("Und in welchem Jahr?", "de")
+    assert [turn["content"] for turn in doc.extra["history"]] == [text for _, text in said[:2]]
+    # what the assistant said last is the reply, if nothing else is
+    ((_, own),) = Log.of([{name: [*turns, dict(zip(keys, ("assistant", SAID), strict=True))]}]).rows()
+    assert (own["query"], own["reply"]) == ("Und in welchem Jahr?", SAID)
+    # beside a question of its own the turns are those before it
+    ((_, own),) = Log.of([{"query": ASKED, "chat_history": turns[:2], "response": SAID}]).rows()
+    assert (own["query"], len(own["history"])) == (ASKED, 2)
+
+
+def test_sentences_with_citations_are_one_text_and_their_ids() -> None:
+    parts = [
+        {"text": "Sie wurde 1764 gebaut.", "citations": [0]},
+        {"text": "Heute gehört sie zwei Brüdern.", "citations": [1, 0]},
+    ]
+    row = {"topic_id": "t1", "query": ASKED, "references": ["d1", "d9"], "answer": parts}
+    ((_, own),) = Log.of([row]).rows()
+    assert own["reply"] == "Sie wurde 1764 gebaut. Heute gehört sie zwei Brüdern."
+    assert own["citations"] == [["d1"], ["d9", "d1"]]
+    assert [item["id"] for item in own["passages"]] == ["d1", "d9"]
+    assert Log.of([row]).unread == []
+    # the ids may stand in the citations themselves
+    named = [{"text": "Sie wurde 1764 gebaut.", "citations": {"d3": 0.5}}]
+    ((_, own),) = Log.of([{"topic_id": "t1", "query": ASKED, "responses": named}]).rows()
+    assert (own["citations"], own["passages"]) == ([["d3"]], [{"id": "d3"}])
