@@ -47,8 +47,8 @@ def ranking_metrics(
     possible order. mrr, ndcg and map also exist without a cut-off. A document is relevant at a grade of 1 or more; the
     grade is the gain.
 
-    Documents are ordered before any measure by score descending, then id ascending, so that a constant scorer gains
-    nothing from the input order. (trec_eval orders ties by id descending and compares scores in single precision.)
+    Documents are ordered before any measure as trec_eval orders them: by score, then id, both descending, so that a
+    constant scorer gains nothing from the input order. (trec_eval compares scores in single precision.)
 
     Args:
         qrels: query id -> {document id: integer grade}, or a collection of the relevant document ids.
@@ -80,9 +80,9 @@ def ranking_metrics(
 
 
 def rank_documents(ranking: Ranking) -> list[str]:
-    """Return document ids from best to worst: score descending, then id ascending; a list of ids is unchanged."""
+    """Return document ids from best to worst: score, then id, both descending; a list of ids is unchanged."""
     if isinstance(ranking, Mapping):
-        return sorted(ranking, key=lambda document: (-ranking[document], document))
+        return sorted(ranking, key=lambda document: (ranking[document], document), reverse=True)
     return list(ranking)
 
 

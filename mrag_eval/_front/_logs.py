@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.platform import DataError, HttpFault, json_from
+from mrag_eval.platform import DataError, HttpFault
 from mrag_eval.systems import (
     OWN_KEYS,
     Columns,
@@ -280,46 +280,3 @@ def with_rankings(
             listed = run.get(str(row["id"]), ())
             row = {**row, "passages": [{"id": line.passage, "score": line.score} for line in listed]}
         yield where, row
-
-
-def read_qrels(path: str | Path) -> dict[str, list[str]]:
-    """Return query id -> the ids of relevant documents, of TREC's, BEIR's or BERGEN's judgements.
-
-    Four columns are TREC's (query, iteration, document, grade), three BEIR's (query-id, corpus-id, score), with or
-    without their head; JSON is BERGEN's, query -> document -> grade. Grades above 0 are relevant. Raises DataError
-    naming the line.
-    """
-    from mrag_eval.datasets import decode, read_bytes
-
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise DataError(f"{path}: no such file", "name a file of judgements: --qrels FILE")
-    text = decode(read_bytes(file), str(path))
-    found: dict[str, list[str]] = {}
-    if text.lstrip().startswith("{"):
-        for query, grades in json_from(text, str(path)).items():
-            if not isinstance(grades, Mapping):
-                # BERGEN's file also names its dataset
-                continue
-            if not all(isinstance(grade, int | float) for grade in grades.values()):
-                raise DataError(f"{path}, query '{query}': a grade is no number", 'e.g. {"q1": {"d1": 1, "d2": 0}}')
-            found[str(query)] = [str(name) for name, grade in grades.items() if grade > 0]
-        return found
-    for number, line in enumerate(text.splitlines(), 1):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if not cells or (number == 1 and not _is_number(cells[-1])):
-            continue
-        if len(cells) not in (3, 4) or not _is_number(cells[-1]):
-            what = f"{len(cells)} columns, judgements have three or four, the last a number"
-            raise DataError(f"{path}, line {number}: {what}", "correct that line, or leave it out")
-        if float(cells[-1]) > 0:
-            found.setdefault(cells[0], []).append(cells[-2])
-    return found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

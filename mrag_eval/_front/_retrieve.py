@@ -53,8 +53,9 @@ class RetrievedRun:
         return DataFrame([place for row, doc in self.docs.items() for place in _places(doc, self.rows[row])])
 
     def qrels(self) -> dict[str, dict[str, int]]:
-        """Return query id -> {document id: 1} for the rows whose relevant documents are known."""
-        return {row: dict.fromkeys(doc.relevant_ids, 1) for row, doc in self.docs.items() if doc.relevant_ids}
+        """Return query id -> {document id: grade} for the rows whose relevant documents are known."""
+        known = ((row, doc) for row, doc in self.docs.items() if doc.relevant_ids)
+        return {row: dict.fromkeys(doc.relevant_ids, 1) | dict(doc.grades) for row, doc in known}
 
 
 def _places(doc: RagDoc, found: Retrieved) -> Iterator[dict[str, Any]]:

@@ -84,6 +84,7 @@ def score(
     at: str = "",
     join: str = "",
     max_unread: int | None = None,
+    relevant_from: int = 1,
 ) -> Results:
     """Score replies and rankings that are there already; no model is run but what tells support, if that is named.
 
@@ -105,11 +106,12 @@ def score(
             that are not found by their names, or that two columns may be.
         at: the path of the rows in the file, such as ``results.*.output``. join: the column of what lines share that
             are one row, such as a question with a line for each passage. max_unread: how many rows may be unscored as
-            they cannot be read; by default a hundredth, and at least ten.
+            they cannot be read; by default a hundredth, and at least ten. relevant_from: the lowest grade of a relevant
+            document; the gain of ndcg is the grade itself.
         benchmark: the benchmark whose rows were answered, by name or as a ``data`` block: their questions, references
             and relevant ids are joined by id, in the language in which the row asks.
         lang: the language of the questions that name none; by default it is detected.
-        qrels: a file of relevant ids by question (TREC, BEIR, BERGEN). run: a TREC run, for rows without contexts.
+        qrels: a file of judgements (TREC, BEIR, MTEB, BERGEN). run: a TREC run, for rows without contexts.
         breakdowns: columns, or paths, by which scores are broken down as well.
         hash_texts: write hashes in place of all texts of the rows.
         grounded: what tells whether contexts support the answers: a classifier, by hub name or folder, ``panel`` for
@@ -139,6 +141,7 @@ def score(
             at=at,
             join=join,
             max_unread=max_unread,
+            relevant_from=relevant_from,
         )
         for head, text in unread_lines(found):
             log.warning("%s: %s %s", found.log.name, head, text)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
-from mrag_eval._front._logs import UNREAD, Log, read_qrels, with_rankings
+from mrag_eval._front._logs import UNREAD, Log, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, RagDoc, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, uncollected
@@ -65,6 +65,7 @@ class Survey:
         first: the place of the first row.
         unread: the rows that cannot be read, by id, with the error.
         max_unread: how many there may be; None: a hundredth of all, and at least ten.
+        relevant_from: the lowest grade of a relevant document.
     """
 
     log: Log
@@ -72,7 +73,7 @@ class Survey:
     benchmark: str | None = None
     known: dict[str, list[RagDoc]] = field(default_factory=dict, repr=False)
     breakdowns: tuple[str, ...] = ()
-    qrels: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    qrels: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     run: Mapping[str, Sequence[Any]] = field(default_factory=dict, repr=False)
     docs: dict[str, RagDoc] = field(default_factory=dict, repr=False)
     counts: Counter[str] = field(default_factory=Counter)
@@ -81,6 +82,7 @@ class Survey:
     first: str = ""
     unread: dict[str, DataError] = field(default_factory=dict, repr=False)
     max_unread: int | None = None
+    relevant_from: int = 1
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield place and content of each row, with its id."""
@@ -143,6 +145,7 @@ def read_log(
     at: str = "",
     join: str = "",
     max_unread: int | None = None,
+    relevant_from: int = 1,
 ) -> Survey:
     """Return what a log holds; every row is read once, and what is wrong with one is said before anything is scored.
 
@@ -152,6 +155,7 @@ def read_log(
         DataError: naming the file, the row and the key.
         ConfigError: for wrong columns, and for an unknown benchmark or language.
     """
+    from mrag_eval.datasets import read_judgements
     from mrag_eval.retrieval import read_run
 
     log = Log.of(rows, columns, breakdowns, asked=asked, at=at, join=join)
@@ -164,7 +168,8 @@ def read_log(
     ):
         # rankings are measured by ids alone
         log.check_question()
-    found.qrels = {} if qrels is None else read_qrels(qrels)
+    found.qrels = {} if qrels is None else read_judgements(qrels)
+    found.relevant_from = relevant_from
     found.run = {} if run is None else read_run(run).lists
     with Wait(f"reading {log.name}", unit="rows") as wait:
         for chunk in found.chunks():
@@ -262,7 +267,7 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
 
 def _doc(found: Survey, name: str, row: Mapping[str, Any], where: str, told: tuple[str, str | None] | None) -> RagDoc:
     """Return the question of a row; ``told`` is its detected language. Raises DataError for what is wrong with it."""
-    from mrag_eval.datasets import as_question
+    from mrag_eval.datasets import as_question, with_grades
 
     reply = row.get("reply")
     if reply is not None and not isinstance(reply, str):
@@ -279,14 +284,20 @@ def _doc(found: Survey, name: str, row: Mapping[str, Any], where: str, told: tup
     except ConfigError as error:
         raise DataError(f"{where}: 'lang': {error.message}", error.next_step) from None
     if doc is None:
+        is_ranked = row.get("passages") is not None or bool(found.run)
+        bare = question.get("query") is None and is_ranked and (bool(row.get("relevant_ids")) or name in found.qrels)
+        if bare:
+            # rankings are measured by ids alone
+            question |= {"query": "?", "lang": question.get("lang") or found.lang or "en"}
+            question[UNSURE_LANGUAGE] = "the log has no question"
         if question.get("query") is None:
             step = "the benchmark: --benchmark NAME" if found.benchmark is None else "its language: --lang CODE"
             raise DataError(f"{where}: it has no question", f"name its column, or {step}")
         found.counts["detected"] += is_told and found.lang is None
         doc = as_question(question, where)
-    if (listed := found.qrels.get(name)) is not None:
-        doc = replace(doc, relevant_ids=tuple(listed))
-    return doc
+        doc = replace(doc, query="") if bare else doc
+    grades = found.qrels.get(name, doc.grades or None)
+    return doc if grades is None else with_grades(doc, grades, found.relevant_from)
 
 
 def _of_benchmark(found: Survey, name: str, question: Mapping[str, Any]) -> RagDoc | None:

@@ -59,8 +59,12 @@ def score(
         str | None, typer.Option(help="The language of questions that name none, instead of detecting.")
     ] = None,
     qrels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Relevant ids by question: a file of TREC, BEIR or BERGEN.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Relevant ids by question, with grades: TREC, BEIR, MTEB, ..."),
     ] = None,
+    relevant_from: Annotated[
+        int, typer.Option("--relevant-from", min=1, help="The lowest grade of a relevant document; ndcg has gains.")
+    ] = 1,
     run: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A TREC run with the rankings of rows without contexts.")
     ] = None,
@@ -121,6 +125,7 @@ def score(
         at=rows,
         join=join,
         max_unread=max_unread,
+        relevant_from=relevant_from,
     )
     asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
     names = _front.measured_names(found, asked, _front.grounded_judge(grounded))

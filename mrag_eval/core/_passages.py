@@ -128,7 +128,8 @@ class RagDoc:
 
     ``id`` is unique in the benchmark and pairs runs. ``answers`` may be empty (then lexical metrics leave the row
     unscored). ``gold_choice`` indexes ``choices``. ``relevant_ids`` are the document (or passage) ids known to answer
-    the question; with ``relevant_documents`` they are document ids only, and a passage with the same id does not match.
+    the question, from a stated grade on; ``grades`` are those of all judged to be of some use, if they differ.
+    With ``relevant_documents`` relevant ids are document ids only, and a passage with the same id does not match.
     ``absent_ids`` are those that the searched corpus does not hold, as far as is known.
     ``group_id`` links versions of one question (languages, territories): intervals resample groups, not rows. ``extra``
     holds fields that only this benchmark has; a ``question_id`` there links the versions of one question if the group
@@ -146,6 +147,7 @@ class RagDoc:
     culture_lang: str | None = None
     relevant_langs: tuple[str, ...] = ()
     relevant_ids: tuple[str, ...] = ()
+    grades: Mapping[str, int] = field(default_factory=dict)
     relevant_documents: bool = False
     absent_ids: tuple[str, ...] = ()
     group_id: str | None = None
@@ -172,6 +174,8 @@ class RagDoc:
         for name in ("relevant_langs", "relevant_ids", "absent_ids"):
             if getattr(self, name):
                 row[name] = list(getattr(self, name))
+        if self.grades:
+            row["grades"] = dict(self.grades)
         if self.extra:
             row["extra"] = dict(self.extra)
         return row

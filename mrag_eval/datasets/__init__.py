@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         published_rows,
         validate_data,
     )
-    from mrag_eval.datasets._relevant import Held, holder, with_absent
+    from mrag_eval.datasets._relevant import Held, holder, read_judgements, with_absent, with_grades
     from mrag_eval.datasets._reload import Reloaded, reload
     from mrag_eval.datasets._share import shared
     from mrag_eval.datasets._user_files import read_lines, read_table
@@ -99,6 +99,7 @@ __all__ = [
     "published_rows",
     "query_id",
     "read_bytes",
+    "read_judgements",
     "read_lines",
     "read_locally",
     "read_passages",
@@ -115,4 +116,5 @@ __all__ = [
     "subjects",
     "validate_data",
     "with_absent",
+    "with_grades",
 ]

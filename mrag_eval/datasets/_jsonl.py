@@ -4,7 +4,7 @@ A question is an object with ``id``, ``query`` and ``lang``, and further keys de
 
 - ``answers`` (text or list of texts), for lexical metrics and judges;
 - ``choices`` (list) with ``gold_choice`` (position from 0, letter, or the text itself), for accuracy;
-- ``relevant_ids`` (list of document or passage ids), for ranking measures;
+- ``relevant_ids`` (list of document or passage ids, or id -> grade), for ranking measures;
 - ``gold_doc_lang``, ``culture_lang``, ``relevant_langs``, for the modes that need them;
 - ``given_passages`` (list of objects with ``text`` and ``lang``, optionally ``id``, ``title``, ``date``,
   ``is_gold``), for the mode ``given``;
@@ -31,9 +31,10 @@ from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._relevant import Held, refuse_absent
+from mrag_eval.datasets._relevant import Held, refuse_absent, with_grades
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
 from mrag_eval.platform import ConfigError, DataError, close_match, number_of, suggesting
+from mrag_eval.systems import grades_in
 
 BENCHMARK = Declaration(
     name="jsonl",
@@ -157,9 +158,12 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
     if choices is not None and gold is not None and not answers:
         answers = (choices[gold],)
     extra = {key: value for key, value in row.items() if key not in QUESTION_KEYS}
+    listed, judged = row.get("relevant_ids") or [], None
+    if isinstance(listed, Mapping) or (isinstance(listed, list) and any(isinstance(one, Mapping) for one in listed)):
+        judged, listed = grades_in(listed, f"{where}, relevant_ids"), []
     if choices is not None:
         extra |= option_facts(choices)
-    return RagDoc(
+    doc = RagDoc(
         id=_id(row["id"], where),
         query=require_text(row["query"], where, "query").strip(),
         query_lang=_lang(row["lang"], where, "lang"),
@@ -173,10 +177,11 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
             _lang(code, where, "relevant_langs")
             for code in _texts(row.get("relevant_langs") or [], where, "relevant_langs")
         ),
-        relevant_ids=_texts(row.get("relevant_ids") or [], where, "relevant_ids"),
+        relevant_ids=_texts(listed, where, "relevant_ids"),
         group_id=None if row.get("group_id") is None else str(row["group_id"]),
         extra=extra,
     )
+    return doc if judged is None else with_grades(doc, judged)
 
 
 def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:

@@ -30,6 +30,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
 )
 from mrag_eval.datasets._origin import Origin
+from mrag_eval.datasets._relevant import read_judgements
 from mrag_eval.datasets._share import shared
 from mrag_eval.platform import DataError, number_of
 
@@ -88,9 +89,11 @@ def load(block: NomiraclBlock) -> Benchmark:
         name = f"{block.split}.{subset}.tsv"
         questions = {cells[0]: cells[1] for cells in read(folder / "topics" / name, 2)}
         judged: dict[str, dict[str, bool]] = {question: {} for question in questions}
-        for question, _, passage, grade in read(folder / "qrels" / name, 4):
+        qrels = folder / "qrels" / name
+        hashes[qrels.relative_to(folder).as_posix()] = sha256_file(qrels)
+        for question, grades in read_judgements(qrels).items():
             if question in judged:
-                judged[question][passage] = grade != "0"
+                judged[question] = {passage: grade > 0 for passage, grade in grades.items()}
         rows += [_doc(block, subset, questions[name], name, grades, folder) for name, grades in judged.items()]
     corpus = file_in(folder, ("corpus.jsonl.gz", "corpus.jsonl"), f"nomiracl: {folder}", f"copy it from {HUB.id}")
     hashes[corpus.name] = sha256_file(corpus)

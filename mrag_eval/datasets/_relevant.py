@@ -1,14 +1,18 @@
-"""Relevant ids against a corpus: those that it does not hold, and the refusal if it holds none."""
+"""Relevant ids: read with their grades from any file of judgements, and looked up in a corpus."""
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from mrag_eval.core import Hit, Passage, RagDoc, same_language
-from mrag_eval.platform import DataError
+from mrag_eval.datasets._files import decode, read_bytes
+from mrag_eval.platform import DataError, json_from
+from mrag_eval.systems import add_grade
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -104,3 +108,79 @@ def refuse_absent(docs: Sequence[RagDoc], held: Held, where: str) -> None:
         for name in doc.relevant_ids:
             if not held.holds(doc, name):
                 raise DataError(f"{where}: question '{doc.id}': relevant id '{name}' is not in {held.corpus}", _NEXT)
+
+
+# Columns of judgements, by the names that programs give them.
+_JUDGED = {
+    "query": ("query-id", "query_id", "qid", "q_id", "query", "topic", "topic_id", "question_id"),
+    "document": ("corpus-id", "corpus_id", "docid", "doc_id", "document_id", "passage_id", "pid", "docno", "id", "_id"),
+    "grade": ("score", "grade", "relevance", "rel", "label", "judgement", "judgment"),
+}
+_ONE_GRADE = "a line has query, iteration, document and grade (TREC), or query, document and grade (BEIR)"
+
+
+def read_judgements(path: str | Path) -> dict[str, dict[str, int]]:
+    """Return query id -> document id -> grade, of any file of judgements.
+
+    Lines of four columns are TREC's (query, iteration, document, grade), those of three BEIR's (query-id, corpus-id,
+    score), with or without their head, apart by white space, tabs or commas. JSON is query -> document -> grade, as
+    BERGEN and evaluation packages write it; JSON Lines and Parquet have a row for each pair, as MTEB's do. Raises
+    DataError naming the line, also for two grades of one pair.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataError(f"{path}: no such file", "name a file of judgements: --qrels FILE")
+    ending = file.name.removesuffix(".gz").rpartition(".")[2].lower()
+    found: dict[str, dict[str, int]] = {}
+    for where, query, document, grade in _of_rows(file) if ending in ("jsonl", "parquet") else _of_text(file):
+        add_grade(found.setdefault(query, {}), document, grade, f"{where}, query '{query}'")
+    return found
+
+
+def _of_rows(file: Path) -> Iterator[tuple[str, str, str, Any]]:
+    from mrag_eval.datasets._log_files import log_rows
+
+    for where, row in log_rows(file, str(file)):
+        parts = {part: next((row[key] for key in keys if key in row), None) for part, keys in _JUDGED.items()}
+        if parts["query"] is None or parts["document"] is None:
+            raise DataError(f"{where}: no judgement; its keys: {', '.join(map(str, row))}", _ONE_GRADE)
+        yield where, str(parts["query"]), str(parts["document"]), 1 if parts["grade"] is None else parts["grade"]
+
+
+def _of_text(file: Path) -> Iterator[tuple[str, str, str, Any]]:
+    text = decode(read_bytes(file), str(file))
+    if text.lstrip().startswith("{"):
+        for query, grades in json_from(text, str(file)).items():
+            # BERGEN's file also names its dataset
+            if isinstance(grades, Mapping):
+                if not all(isinstance(grade, int | float) for grade in grades.values()):
+                    what = f"{file}, query '{query}': a grade is no number"
+                    raise DataError(what, 'e.g. {"q1": {"d1": 1, "d2": 0}}')
+                yield from ((str(file), str(query), str(name), grade) for name, grade in grades.items())
+        return
+    first = text.partition("\n")[0]
+    mark = "\t" if "\t" in first else "," if file.suffix == ".csv" else None
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = [cell.strip().strip('"') for cell in line.split(mark)] if line.strip() else []
+        is_number = bool(cells) and _is_number(cells[-1])
+        if not cells or (number == 1 and not is_number):
+            continue
+        if len(cells) not in (3, 4) or not is_number:
+            what = f"{file}, line {number}: {len(cells)} columns, judgements have three or four, the last a number"
+            raise DataError(what, "correct that line, or leave it out")
+        yield f"{file}, line {number}", cells[0], cells[-2], cells[-1]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def with_grades(doc: RagDoc, grades: Mapping[str, int], relevant_from: int = 1) -> RagDoc:
+    """Return a row with judgements: relevant is what has a grade of ``relevant_from`` or more; grades are gains."""
+    some = {name: grade for name, grade in grades.items() if grade > 0}
+    kept = some if relevant_from != 1 or any(grade != 1 for grade in some.values()) else {}
+    return replace(doc, relevant_ids=tuple(name for name in some if some[name] >= relevant_from), grades=kept)

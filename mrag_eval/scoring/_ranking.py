@@ -93,12 +93,18 @@ def _measured(
 
     judged = [_judgements(row) for row in rows]
     qrels = {str(i): grades for i, grades in enumerate(judged) if not isinstance(grades, str)}
+    gains = {i: {**grades, **({} if rows[int(i)].labels else rows[int(i)].doc.grades)} for i, grades in qrels.items()}
     # each id once, at the rank of its best passage
     run = {
         i: list(dict.fromkeys(judged_ids(rows[int(i)].doc, rankings[int(i)], set(grades))))
-        for i, grades in qrels.items()
+        for i, grades in gains.items()
     }
-    values = ranking_metrics(qrels, run, measures=tuple(measures)) if qrels else {}
+    values: dict[str, dict[str, float]] = {i: {} for i in qrels}
+    for graded, grades_of in ((False, qrels), (True, gains)):
+        # gains are those of the grades; what is relevant is so from a grade on
+        named = tuple(measure for measure in measures if measure.startswith("ndcg") == graded)
+        for i, found in (ranking_metrics(grades_of, run, measures=named) if qrels and named else {}).items():
+            values[i] |= found
     return {
         measure: [grades if isinstance(grades, str) else values[str(i)][measure] for i, grades in enumerate(judged)]
         for measure in measures

@@ -19,16 +19,19 @@ _COLUMNS = "query, Q0, passage, rank, score, run"
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One passage of a query's list, and its line number."""
+    """One passage of a query's list, its line number, and its rank in the file."""
 
     passage: str
     score: float
     line: int
+    rank: int = 0
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """A run: per query its passages, best first (score descending, then id ascending; the rank column is ignored).
+    """A run: per query its passages, best first, in the order of trec_eval: score, then id, both descending.
+
+    What is shown of passages of one score goes by their ranks in the file (:meth:`shown`).
 
     ``reordered`` counts queries whose ranks disagree with that order, and ``first_reordered`` is the line of the first
     one. ``tag`` is the run's name in the last column; None if its lines disagree.
@@ -40,6 +43,10 @@ class RunFile:
     reordered: int = 0
     first_reordered: int | None = None
     tag: str | None = None
+
+    def shown(self, query: str, k: int) -> list[RunLine]:
+        """Return the ``k`` passages that are shown for a query: score descending, then by the file's ranks."""
+        return sorted(self.lists.get(query, ()), key=lambda line: (-line.score, line.rank))[:k]
 
 
 def read_run(path: str | Path) -> RunFile:
@@ -75,13 +82,13 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
                 f"{path}, line {number}: query '{query}' has rank {rank} on line {places[rank]} already",
                 "give the hits of a query different ranks",
             )
-        own[passage] = RunLine(passage, score, number)
+        own[passage] = RunLine(passage, score, number, rank)
         places[rank] = number
     if not passages:
         raise DataError(f"{path}: the run is empty", f"its lines should have six columns: {_COLUMNS}")
     lists, wrong = {}, []
     for query, own in passages.items():
-        lists[query] = tuple(sorted(own.values(), key=lambda line: (-line.score, line.passage)))
+        lists[query] = tuple(sorted(own.values(), key=lambda line: (line.score, line.passage), reverse=True))
         by_line = {line.line: line.score for line in own.values()}
         in_order = [ranks[query][rank] for rank in sorted(ranks[query])]
         # ties may be in any order

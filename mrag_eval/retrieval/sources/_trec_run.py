@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import Passage, RagDoc, Searched
+from mrag_eval.core import Kept, Passage, RagDoc, Searched
 from mrag_eval.datasets import Held, read_passages
 from mrag_eval.platform import CorpusError, DataError, number_of
 from mrag_eval.retrieval._corpora import held_by_index, no_passages, open_index, own_passages
@@ -54,9 +55,12 @@ class TrecRun(Lists):
         run = read_run(str(self._retrieval.run))
         lists = [run.lists.get(doc.id, ())[:depth] for doc in docs]
         _log_coverage(run, docs, depth)
-        held = _passages(run, lists, texts, self._retrieval.corpus)
+        shown = [run.shown(doc.id, self._retrieval.k) for doc in docs]
+        held = _passages(run, [*lists, *shown], texts, self._retrieval.corpus)
         found = (((held[line.passage], line.score) for line in lines) for lines in lists)
-        return [self._searched(hits, texts.counts) for hits in found], texts
+        searched = [self._searched(hits, texts.counts) for hits in found]
+        kept = (tuple(Kept(line.passage, line.score) for line in lines) for lines in shown)
+        return [replace(one, kept=own) for one, own in zip(searched, kept, strict=True)], texts
 
     def identity(self) -> dict[str, Any]:
         """Return the run and its corpus, by their content."""
