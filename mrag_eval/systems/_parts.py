@@ -225,7 +225,7 @@ class Columns:
         free = {
             path: parts[part]
             for path, parts in self._seen.items()
-            if part in parts and not any(_overlap(path, other) for other in taken)
+            if part in parts and not any(path == other if part == "turns" else _overlap(path, other) for other in taken)
         }
         if part in ("context_scores", "context_langs"):
             # one value is that of one context
