@@ -81,6 +81,9 @@ def in_own_terms(
     talk = _conversation(row, reading)
     for name in ("question", "answer"):
         path, value = reading.found(row, name)
+        if _is_plain(value):
+            out[OWN_KEYS[name]] = value
+            continue
         text = value
         if turns_in(value) is None or name == "answer":
             text = text_of(value, _INSIDE[name], encoded=reading.spans or name in reading.named)
@@ -108,8 +111,9 @@ def in_own_terms(
     beside = {
         part: flat(reading.found(row, name)[1])
         for part, name in (("id", "context_ids"), ("score", "context_scores"), ("lang", "context_langs"))
+        if name in reading.paths
     }
-    if contexts is None and reading.found(row, "context_ids")[1] is not None:
+    if contexts is None and "id" in beside and reading.found(row, "context_ids")[1] is not None:
         contexts = [{"id": name} for name in beside.pop("id")]
     if contexts is not None:
         out["passages"] = _passages(contexts, reading, f"{where}, {path}", beside)
@@ -120,9 +124,16 @@ def in_own_terms(
     return out | more
 
 
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a text that is not the JSON of anything."""
+    return isinstance(value, str) and value[:1] not in ("[", "{")
+
+
 def _conversation(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     """Return what the turns of a row hold: the last question and what came before it, its answer and its contexts."""
     asked = reading.found(row, "question")[1]
+    if _is_plain(asked) and "turns" not in reading.paths:
+        return {}
     turns = turns_in(asked) or turns_in(reading.found(row, "turns")[1])
     if not turns:
         return {}
@@ -204,6 +215,8 @@ def add_grade(grades: dict[str, int], name: str, grade: Any, where: str) -> None
 def _citations(row: Mapping[str, Any], reading: Reading, ids: Sequence[Any]) -> list[list[str]]:
     """Return the ids that each sentence of an answer cites, by their places in a list of ids or by name."""
     value = reading.found(row, "answer")[1]
+    if _is_plain(value):
+        return []
     value = decoded(value) if isinstance(value, str) and value[:1] == "[" else value
     if not isinstance(value, list) or not any(isinstance(one, Mapping) and one.get("citations") for one in value):
         return []
@@ -232,7 +245,7 @@ def _passages(
 ) -> list[dict[str, Any]]:
     found = []
     for number, item in enumerate(_items(value, reading.parted_by)):
-        told = {part: listed[number] for part, listed in (beside or {}).items() if number < len(listed)}
+        told = {part: listed[number] for part, listed in beside.items() if number < len(listed)} if beside else {}
         passage = _passage(item, reading, {part: one for part, one in told.items() if one not in (None, "")})
         if passage is None:
             raise DataError(f"{place}[{number}]: expected a text, or a dictionary with 'id' or 'text'", _PASSAGE)
