@@ -212,6 +212,14 @@ def _of_one_id(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str
         name = f"row {number}" if row.get("id") is None else str(row["id"])
         _, whole = known.setdefault(name, (where, {}))
         shown = [*whole.get("passages", ()), *row.pop("passages", ())]
+        other = next((key for key in ("query", "reply") if row.get(key) and whole.get(key, row[key]) != row[key]), None)
+        if other is not None:
+            what = (
+                f"{where}: it has another {'question' if other == 'query' else 'answer'} than the first row of '{name}'"
+            )
+            raise DataError(what, "join rows of one question by another column: --join COLUMN")
+        if all(isinstance(item, Mapping) and "score" in item for item in shown):
+            shown.sort(key=lambda item: -float(item["score"]))
         whole |= {key: value for key, value in row.items() if key not in whole and value not in (None, "")}
         whole |= {"passages": _distinct(shown)} if shown else {}
     yield from known.values()

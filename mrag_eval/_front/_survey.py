@@ -388,7 +388,7 @@ def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Ju
 
     if metrics is None:
         names, _ = found.default_metrics()
-        if not names:
+        if not found.counts["answer"] and SHOWN not in names:
             raise DataError(f"{found.first}: 'reply' is missing", "name the answers' column: --columns answer=COLUMN")
         return [*names, *GROUNDED[:1]] if judge is not None and judge.grounded is not None else names
     names = [metrics] if isinstance(metrics, str) else list(metrics)

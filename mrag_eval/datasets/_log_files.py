@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def log_rows(path: Path, name: str, *, at: str = "", tolerant: bool = False) -> 
     rows: Iterator[tuple[str, Any]]
     if ending in ("csv", "tsv"):
         table = iter_table(path, (), "\t" if ending == "tsv" else None)
-        rows = ((f"{name}, row {number}", _filled(row)) for number, row in table)
+        rows = ((f"{name}, row {number}", _filled(row, _NO_VALUE)) for number, row in table)
     elif ending in ("parquet", "pq"):
         rows = _of_parquet(path, name)
     elif ending == "json" and (found := _of_json(path, name, at)) is not None:
@@ -42,8 +42,14 @@ def log_rows(path: Path, name: str, *, at: str = "", tolerant: bool = False) -> 
         yield from ((f"{where}, entry {number}" if at else where, one) for number, one in enumerate(listed, 1))
 
 
-def _filled(row: Any) -> Any:
-    return {key: value for key, value in row.items() if value not in ("", None)} if isinstance(row, Mapping) else row
+# What programs write into a cell of a table without a value.
+_NO_VALUE = ("", None, "NaN", "nan", "null", "None", "<NA>")
+
+
+def _filled(row: Any, missing: Sequence[Any] = ("", None)) -> Any:
+    if not isinstance(row, Mapping):
+        return row
+    return {key: value for key, value in row.items() if not isinstance(value, str | type(None)) or value not in missing}
 
 
 def _at(value: Any, path: str) -> list[Any]:
@@ -80,15 +86,32 @@ def _rows_in(value: Any) -> list[Any]:
     """Return the rows that a value holds: its items, its longest list, its only one further down, or its columns."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, list) else [value]
+    columns = [found for found in value.values() if isinstance(found, list)]
+    apart = len(columns) == len(value) > 1 and len({len(found) for found in columns}) == 1
+    if apart and not any(isinstance(item, Mapping) for found in columns for item in found):
+        return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
     if _is_row(value):
         return [value]
+    if (asked := _of_squad(value)) is not None:
+        return asked
     lists = {key: found for key, found in value.items() if isinstance(found, list)}
     if lists and all(isinstance(row, Mapping) for found in lists.values() for row in found):
         return max(lists.values(), key=len)
-    if lists and len(lists) == len(value) and len({len(found) for found in lists.values()}) == 1:
-        return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     nested = [rows for rows in lists_in(value).values() if _is_row(rows[0])]
     return nested[0] if len(nested) == 1 else [value]
+
+
+def _of_squad(value: Mapping[str, Any]) -> list[Any] | None:
+    """Return the questions of a file in the shape of SQuAD, each with its paragraph; None for another."""
+    articles = value.get("data")
+    if not isinstance(articles, list) or not all(isinstance(one, Mapping) and "paragraphs" in one for one in articles):
+        return None
+    return [
+        {**question, "title": article.get("title", ""), "contexts": [paragraph["context"]]}
+        for article in articles
+        for paragraph in article["paragraphs"]
+        for question in paragraph["qas"]
+    ]
 
 
 def _is_row(value: Any) -> bool:

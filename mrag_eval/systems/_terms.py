@@ -218,7 +218,7 @@ def _citations(row: Mapping[str, Any], reading: Reading, ids: Sequence[Any]) -> 
     if _is_plain(value):
         return []
     value = decoded(value) if isinstance(value, str) and value[:1] == "[" else value
-    if not isinstance(value, list) or not any(isinstance(one, Mapping) and one.get("citations") for one in value):
+    if not isinstance(value, list) or not any(isinstance(one, Mapping) and "citations" in one for one in value):
         return []
     out = []
     for one in value:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mrag_eval.platform import DataError, lines_of
+from mrag_eval.platform import DataError, json_from, lines_of
 
 _COLUMNS = "query, Q0, passage, rank, score, run"
 
@@ -68,8 +68,7 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
     ranks: dict[str, dict[int, int]] = {}
     tags: set[str] = set()
     digest = hashlib.sha256()
-    for number, text in _lines(path, digest):
-        query, passage, rank, score, tag = _parsed(path, number, text)
+    for number, (query, passage, rank, score, tag) in _places(path, digest):
         tags.add(tag)
         own, places = passages.setdefault(query, {}), ranks.setdefault(query, {})
         if passage in own:
@@ -103,6 +102,24 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
         min(wrong, default=None),
         tags.pop() or None if len(tags) == 1 else None,
     )
+
+
+def _places(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, tuple[str, str, int, float, str]]]:
+    """Yield the number and the content of each line; JSON has query -> passage -> score, as packages write it."""
+    lines = _lines(path, digest)
+    first = next(lines, None)
+    if first is not None and first[1].lstrip().startswith("{"):
+        value, number = json_from("\n".join([first[1], *(text for _, text in lines)]), str(path)), 0
+        for query, scores in value.items():
+            if not isinstance(scores, Mapping) or not all(type(score) in (int, float) for score in scores.values()):
+                what = f"{path}, query '{query}': a score is no number"
+                raise DataError(what, 'a run in JSON is {"q1": {"d1": 2.5}}')
+            for rank, passage in enumerate(sorted(scores, key=lambda name: -scores[name]), 1):
+                number += 1
+                yield number, (str(query), str(passage), rank, float(scores[passage]), "")
+        return
+    for number, text in itertools.chain([] if first is None else [first], lines):
+        yield number, _parsed(path, number, text)
 
 
 def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
