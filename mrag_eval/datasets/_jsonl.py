@@ -19,7 +19,7 @@ by the versions of one document in several languages). Its text is searched and 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,14 @@ from mrag_eval.core import GivenPassage, Passage, RagDoc, check_id, normalize_la
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
-from mrag_eval.datasets._files import iter_jsonl, require_columns, require_path, require_text, sha256_file
+from mrag_eval.datasets._files import (
+    iter_jsonl,
+    read_squad,
+    require_columns,
+    require_path,
+    require_text,
+    sha256_file,
+)
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, refuse_absent, with_grades
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
@@ -66,7 +73,10 @@ _ALIASES = {"question": "query", "language": "lang", "query_lang": "lang", "answ
 
 
 class JsonlBlock(DataBlock):
-    """``path`` is the file of questions, ``corpus`` that of documents; ``language`` filters the questions."""
+    """``path`` is the file of questions, ``corpus`` that of documents; ``language`` filters the questions.
+
+    It is also the language of questions and documents that name none, as those of BEIR and SQuAD do.
+    """
 
     corpus: AbsolutePath | None = None
     language: str | None = None
@@ -78,14 +88,13 @@ def load(block: JsonlBlock) -> Benchmark:
         raise ConfigError("data (benchmark 'jsonl'): 'path' is missing", "path: the JSON Lines file of your questions")
     path = _file(block.path, "path")
     language = None if block.language is None else normalize_language(block.language)
-    seen: dict[str, int] = {}
+    seen: dict[str, str] = {}
     docs = []
-    for number, row in iter_jsonl(path):
-        where = f"{path}, line {number}"
+    for where, row in _questions(path, block.language):
         doc = as_question(row, where)
         if doc.id in seen:
-            raise DataError(f"{where}: id '{doc.id}' was used before, on line {seen[doc.id]}")
-        seen[doc.id] = number
+            raise DataError(f"{where}: id '{doc.id}' was used before, on {seen[doc.id].rpartition(', ')[2]}")
+        seen[doc.id] = where
         if language is None or same_language(doc.query_lang, language):
             docs.append(doc)
     if not docs:
@@ -97,7 +106,7 @@ def load(block: JsonlBlock) -> Benchmark:
     corpus, parallel = None, []
     if block.corpus is not None:
         corpus_file = _file(block.corpus, "corpus")
-        corpus, versions = _corpus(corpus_file)
+        corpus, versions = _corpus(corpus_file, block.language)
         parallel = parallel_texts(versions)
         beside["corpus"] = {"path": str(corpus_file), "sha256": sha256_file(corpus_file)}
         spoken = number_of(len({passage.lang for passage in corpus}), "language")
@@ -209,13 +218,36 @@ def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:
     return passages
 
 
-def _corpus(path: Path) -> tuple[list[Passage], list[Version]]:
+def _questions(path: Path, language: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the questions of a file, each with its place: JSON Lines of ours or of BEIR, or SQuAD's JSON."""
+    if path.name.endswith((".json", ".json.gz")):
+        rows, _ = read_squad(path)
+        for number, row in enumerate(rows, 1):
+            named = {"id": row["id"], "query": row["question"], "answers": row["answers"]["text"]}
+            yield f"{path}, question {number}", _in_our_keys(named, {}, language)
+        return
+    for number, row in iter_jsonl(path):
+        yield f"{path}, line {number}", _in_our_keys(row, {"id": ("_id", "qid"), "query": ("text",)}, language)
+
+
+def _in_our_keys(row: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], language: str | None) -> dict[str, Any]:
+    """Return a row with our keys for those of the field's own layouts, and the language of all where it names none."""
+    found = {
+        key: next((name for name in others if name in row), None) for key, others in names.items() if key not in row
+    }
+    ours = {name: key for key, name in found.items() if name is not None}
+    told = {"lang": language} if language is not None and "lang" not in row else {}
+    return {**told, **{ours.get(key, key): value for key, value in row.items()}}
+
+
+def _corpus(path: Path, language: str | None = None) -> tuple[list[Passage], list[Version]]:
     """Return the passages and, aligned with them, the document that each is a version of."""
     passages: list[Passage] = []
     versions: list[Version] = []
     seen: dict[str, int] = {}
-    for number, row in iter_jsonl(path):
+    for number, record in iter_jsonl(path):
         where = f"{path}, line {number}"
+        row = _in_our_keys(record, {"id": ("_id", "docid")}, language)
         _check_characters(row, where)
         require_columns(row, ("id", "lang", "text"), where)
         name = _id(row["id"], where)

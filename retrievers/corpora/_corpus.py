@@ -32,7 +32,7 @@ class Document:
 
 # Keys of each field, tried in this order unless `keys` names another.
 DEFAULT_KEYS: dict[str, tuple[str, ...]] = {
-    "id": ("id", "doc_id", "_id"),
+    "id": ("id", "doc_id", "_id", "docid"),
     "text": ("text", "content", "contents"),
     "title": ("title",),
     "lang": ("lang", "language"),

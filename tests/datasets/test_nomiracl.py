@@ -57,7 +57,7 @@ def test_a_sample_is_part_of_a_larger_one_and_keeps_the_subsets_apart(tmp_path: 
     [
         ("qrels/test.relevant.tsv", "1#0\tQ0\t10#0\t0\n", "question '1#0' is not relevant by its judgements"),
         ("qrels/test.non_relevant.tsv", "3#0\tQ0\t10#0\t1\n", "question '3#0' is not non_relevant by its"),
-        ("qrels/test.relevant.tsv", "1#0\t10#0\n", "line 1: 4 columns expected, found 2"),
+        ("qrels/test.relevant.tsv", "1#0\t10#0\n", "line 1: 2 columns, judgements have three or four"),
         ("topics/test.relevant.tsv", "1#0\t \n", "'query' is empty"),
     ],
 )

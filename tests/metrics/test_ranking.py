@@ -51,11 +51,15 @@ def test_the_order_of_a_list_is_its_rank() -> None:
     assert ranking_metrics({"q": ["c"]}, {"q": ["a", "b", "c"]}, ["mrr"]) == {"q": {"mrr": 1 / 3}}
 
 
-def test_a_constant_scorer_gains_nothing() -> None:
-    # trec_eval orders ties by id descending: d3 would come first and score 1
-    constant = {"q": {"d1": 1.0, "d2": 1.0, "d3": 1.0}}
-    scores = ranking_metrics({"q": {"d3": 1}}, constant, ("mrr@20", "hit@1"))
+@pytest.mark.parametrize("order", [("d1", "d2", "d3"), ("d3", "d1", "d2")])
+def test_a_constant_scorer_gains_nothing_from_the_order_of_the_input(order: tuple[str, ...]) -> None:
+    # as trec_eval orders ties: by id descending
+    constant = {"q": dict.fromkeys(order, 1.0)}
+    scores = ranking_metrics({"q": {"d1": 1}}, constant, ("mrr@20", "hit@1"))
     assert scores == {"q": {"mrr@20": pytest.approx(1 / 3, abs=1e-15), "hit@1": 0.0}}
+    assert pytrec_eval.RelevanceEvaluator({"q": {"d1": 1}}, {"recip_rank"}).evaluate(constant)["q"] == {
+        "recip_rank": pytest.approx(1 / 3, abs=1e-7)
+    }
 
 
 def test_scores_that_differ_beyond_single_precision_do_not_tie() -> None:
