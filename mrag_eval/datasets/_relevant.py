@@ -163,7 +163,7 @@ def _of_text(file: Path) -> Iterator[tuple[str, str, str, Any]]:
     for number, line in enumerate(text.splitlines(), 1):
         cells = [cell.strip().strip('"') for cell in line.split(mark)] if line.strip() else []
         is_number = bool(cells) and _is_number(cells[-1])
-        if not cells or (number == 1 and not is_number):
+        if not cells or (number == 1 and not is_number and len(cells) in (3, 4)):
             continue
         if len(cells) not in (3, 4) or not is_number:
             what = f"{file}, line {number}: {len(cells)} columns, judgements have three or four, the last a number"

@@ -150,6 +150,9 @@ class Columns:
         below: set[str] = set()
         for path, part, sure in plan:
             value = row[path] if path in row else value_at(row, path)
+            if sure == _PLACE and value is None and path_in(row, path):
+                # a completion may have a refusal in the place of its text
+                self._note(path, part, sure)
             if value is None or value == "" or path in below:
                 continue
             if part == "":
@@ -318,7 +321,7 @@ def _inner(path: str, value: Any) -> Iterator[tuple[str, str, int]]:
 
 def _fit(path: str, part: str, value: Any) -> str | None:
     """Return the part that a value under a name can be; None if it is none."""
-    if part == "turns":
+    if part == "turns" or (part == "question" and isinstance(value, list)):
         return part if turns_in(value) else None
     if plain_name(path) in _WORDY:
         words = [text_of(item) for item in (value if isinstance(value, list) else [value])]

@@ -182,7 +182,10 @@ def test_hub_failure_is_one_line(monkeypatch: pytest.MonkeyPatch, kind: type[Exc
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ('{"lang": "en", "text": "t"}', r"line 2: no 'id' or 'doc_id' or '_id' or 'docid' \(keys present: lang, text\)"),
+        (
+            '{"lang": "en", "text": "t"}',
+            r"line 2: no 'id' or 'doc_id' or '_id' or 'docid' \(keys present: lang, text\)",
+        ),
         ('{"id": "2", "lang": "en"}', "line 2: no 'text' or 'content' or 'contents'"),
         ('{"id": "2", "text": "t"}', "line 2: no 'lang' or 'language'"),
         ('{"id": "2", "lang": "xx", "text": "t"}', "line 2: unknown language 'xx'"),

@@ -49,7 +49,7 @@ def test_a_reply_is_read_in_every_shape_of_a_log_without_its_question(name: str)
 NAMES = {part: sorted(names_of(part)) for part in ("answer", "contexts")}
 
 
-@pytest.mark.parametrize("answer", NAMES["answer"])
+@pytest.mark.parametrize("answer", NAMES["answer"][::12])
 @pytest.mark.parametrize("start", range(7))
 def test_answer_and_contexts_may_have_the_names_of_different_programs(answer: str, start: int) -> None:
     for contexts in NAMES["contexts"][start::7]:
