@@ -264,7 +264,7 @@ BAD: Mapping[str, tuple[Sequence[Any], str]] = {
     "no label of several": ([changed(_M, 0, factuality=[])], r"line 1, answer\[0\]: factuality is \[\]"),
     "an empty label": ([changed(_M, 0, factuality="")], r"line 1, answer\[0\]: factuality is ''"),
     "sentences as text": ([{**_M, "answer": json.dumps(_M["answer"])}], "line 1: 'answer' is no list of"),
-    "a sentence as text": ([{**_M, "answer": [_M["answer"][0], '{"sentence": "a"}']}], "line 1: 'answer' holds no text"),
+    "a sentence as text": ([{**_M, "answer": [_M["answer"][0], '{"sentence": "a"}']}], "'answer' holds no text"),
     "no spans": ([{key: value for key, value in _P.items() if key != "labels"}], "line 1: 'labels' is None, no list"),
     "spans as text": ([{**_P, "labels": "3-9"}], "line 1: 'labels' is '3-9', no list of spans"),
     "half a span": ([{**_P, "labels": [[3]]}], r"line 1: a span of 'labels' is \[3\]"),
