@@ -192,7 +192,7 @@ async def exits_later(question: str) -> str:
         (exits, "raised: SystemExit: 3"),
         (lambda question: time.sleep(5), "timeout: no answer within 0.5 s"),
         (lambda question: None, "shape: the reply is neither a text nor has keys, found NoneType"),
-        (lambda question: {"said": 1}, "shape: the reply has no shape that is known; its keys: said"),
+        (lambda question: {"said": 1}, "shape: the reply has no part that is known; its keys: said"),
     ],
 )
 def test_what_a_system_does_instead_of_replying_is_a_failure_of_its_row(system: Any, error: str) -> None:
