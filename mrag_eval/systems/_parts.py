@@ -150,7 +150,7 @@ class Columns:
         below: set[str] = set()
         for path, part, sure in plan:
             value = row[path] if path in row else value_at(row, path)
-            if sure == _PLACE and value is None and path_in(row, path):
+            if sure == _PLACE and value in (None, "") and path_in(row, path):
                 # a completion may have a refusal in the place of its text
                 self._note(path, part, sure)
             if value is None or value == "" or path in below:
