@@ -402,7 +402,7 @@ def _is_the_only_name(key: str, found: Collection[str]) -> bool:
 
 def _compared(key: str, value: Any) -> Any:
     """Return what is compared of a value: all of it, but for the address of an embedder whose model is named."""
-    if key.rpartition(".")[2] in _ADDRESSES and isinstance(value, str):
+    if (key.rpartition(".")[2] in _ADDRESSES or key.startswith(f"{_EMBEDDER}.")) and isinstance(value, str):
         return bare_address(value)
     if key == _EMBEDDER and isinstance(value, str):
         model, at, _ = value.partition("@http")
