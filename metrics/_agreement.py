@@ -271,7 +271,7 @@ def _f1(predicted: NDArray[np.bool_], human: NDArray[np.bool_], confidence: floa
     takes.
     """
     share = wilson(int((predicted & human).sum()), int((predicted | human).sum()), confidence)
-    value, low, high = (2 * end / (1 + end) for end in (share.value or 0.0, share.low or 0.0, share.high or 0.0))
+    value, low, high = (2 * end / (1 + end) for end in (share.or_else(0.0), share.low or 0.0, share.high or 0.0))
     return Estimate(value, low, high, len(human), "Wilson")
 
 

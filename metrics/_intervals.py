@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from mrag_eval.metrics._clusters import cluster_limits
 from mrag_eval.metrics._resampling import Array, Limits, Statistic
 from mrag_eval.platform import OPTIONAL, MetricError, did_you_mean
 
+T = TypeVar("T")
 Kind = Literal["auto", "wilson", "bootstrap", "cluster"]
 # with fewer units a bootstrap is too narrow for skewed scores: see benchmarks/coverage.py
 _SMALL = 20
@@ -42,6 +43,10 @@ class Estimate:
     reason: str | None = field(default=None, metadata=OPTIONAL)
     groups: int | None = field(default=None, metadata=OPTIONAL)
     design_effect: float | None = field(default=None, metadata=OPTIONAL)
+
+    def or_else(self, missing: T) -> float | T:
+        """Return the value, or what a missing one becomes."""
+        return missing if self.value is None else self.value
 
     def within(self, bounds: tuple[float, float] | None) -> Estimate:
         """Return the estimate with its limits clipped to the range ``bounds`` of the statistic; None: unchanged.

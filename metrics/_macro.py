@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -207,7 +208,7 @@ def worst_cell(
     if not scored:
         raise MetricError("no row is scored, so no cell is the worst")
     pick = max if lower_is_better else min
-    worst = pick(scored, key=lambda cell: float(scored[cell].value or 0.0))
+    worst = pick(scored, key=lambda cell: scored[cell].or_else(math.nan))
     score = replace(scored[worst], method=f"worst of {len(scored)}: {scored[worst].method}")
     lows, highs = ([part[cell] for cell in scored] for part in ((found, alone) if lower_is_better else (alone, found)))
     low, high = [one.low for one in lows if one.low is not None], [one.high for one in highs if one.high is not None]

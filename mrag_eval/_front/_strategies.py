@@ -209,7 +209,7 @@ class _Study:
         names = [name for name in self.tasks if name not in refused]
         left = most - sum(self.calls(name) for name in names) * len(rows)
         found = self.on_common(self.scores(names, rows), {})[0]
-        values = {name: scores.metrics[self.metric].value or 0.0 for name, scores in found.items()}
+        values = {name: scores.metrics[self.metric].or_else(0.0) for name, scores in found.items()}
         default, *others = names
         for name in (default, *sorted(others, key=lambda name: -values.get(name, 0.0))):
             if rest[name] <= left:

@@ -54,7 +54,7 @@ class Measured:
 
     @property
     def value(self) -> float:
-        return self.quality.value or 0.0
+        return self.quality.or_else(0.0)
 
 
 def ranked(measured: Sequence[Measured]) -> list[Measured]:

@@ -8,6 +8,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from mrag_eval.cli._first import First
 from mrag_eval.cli._flags import check_flags, check_for_tasks, check_given_once, check_model, pairs_of, samples_of
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
@@ -236,3 +238,8 @@ def _evaluate(
         return
     print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
     print(score_table(results))
+    lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()
+            if getattr(task, "lost_headline", None) is not None]  # fmt: skip
+    if lost:
+        typer.echo("\n".join(lost), err=True)
+        raise typer.Exit(1)

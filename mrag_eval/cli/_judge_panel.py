@@ -161,16 +161,17 @@ def _judge(
 ) -> None:
     """Judge each file and print its metrics, and the panel's table.
 
-    Exit with 1 if a judge gave no vote.
+    Exit with 1 if a judge gave no vote, or no row of a file has the metric that is judged.
     """
     from mrag_eval.report import sample_files
-    from mrag_eval.scoring import panel_of
+    from mrag_eval.scoring import lost_headline, panel_of
 
     files = sample_files(samples, judged=False)
     if output is not None and len(files) > 1:
         raise typer.BadParameter("can only be used with a single sample file", param_hint="--output")
     names = names_in(panel)
     silent: dict[str, None] = {}
+    lost: list[str] = []
     for path in files:
         done = judge(path, output, dry_run=dry_run, panel=names, **settings)
         if dry_run:
@@ -183,8 +184,12 @@ def _judge(
         else:
             show(path, done)
         silent |= dict.fromkeys(done.silent)
+        if (metric := lost_headline(done.scores, done.metrics, None)) is not None:
+            lost.append(f"{path.name}: no row has its main metric, {metric}")
     if silent:
-        typer.echo(f"no vote was given by {', '.join(silent)}; judge again when they answer", err=True)
+        lost.append(f"no vote was given by {', '.join(silent)}; judge again when they answer")
+    if lost:
+        typer.echo("\n".join(lost), err=True)
         raise typer.Exit(1)
 
 

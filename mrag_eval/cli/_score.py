@@ -146,11 +146,15 @@ def score(
         grounded=grounded,
     )
     typer.echo("\n".join(_front.score_lines(results)))
-    for leaf in read_results([results.path])[0].leaves.values():
+    leaves = read_results([results.path])[0].leaves.values()
+    for leaf in leaves:
         for what, table in leaf.scores.panels.items():
             typer.echo("\n".join([panel_line(table, what), *table_lines(table, says_what(table.scale))]))
     typer.echo(f"results         {results.path}")
-    if _front.all_cut(results):
+    lost = [f"{leaf.task}: no row has its main metric, {leaf.lost_headline}" for leaf in leaves if leaf.lost_headline]
+    if lost:
+        typer.echo("\n".join(lost), err=True)
+    if lost or _front.all_cut(results):
         raise typer.Exit(1)
     typer.echo(f"next            mrag-eval report {output} -o report.html")
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from mrag_eval.datasets._user_files import read_lines, read_table
     from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
     from mrag_eval.datasets._xlcost_corpus import CUT_KEY, read_xlcost_passages
+    from mrag_eval.datasets._xor_tydi import answers_of_the_file
 else:
     __getattr__, __dir__ = lazy_door(__name__)
 
@@ -80,6 +81,7 @@ __all__ = [
     "PublishedRows",
     "Reloaded",
     "WebFile",
+    "answers_of_the_file",
     "as_question",
     "data_of_config",
     "declaration_of",

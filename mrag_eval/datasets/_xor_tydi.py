@@ -6,7 +6,7 @@ the file has the English word; as in RAG in multilingual settings, the words of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -127,6 +127,13 @@ def _doc(row: dict[str, Any], language: str, where: str) -> RagDoc | None:
         query_lang=language,
         answers=tuple(kept | added),
     )
+
+
+def answers_of_the_file(answers: Sequence[str], language: str) -> list[str]:
+    """Return a question's answers without the words in its language that were added for yes and no."""
+    words = YES_NO.get(language, {})
+    added = {word for answer in answers for word in words.get(answer.casefold(), ())}
+    return [answer for answer in answers if answer not in added]
 
 
 def published(block: XorTydiBlock) -> Mapping[str, int]:

@@ -157,6 +157,8 @@ _NOTHING = frozenset({"none", "no passage", "no passages", "empty", "nothing"})
 _TOKEN = re.compile(r"\d+|[^\W\d_]+|[^\s\w]|_")
 _FILLING = frozenset({"passage", "passages", "document", "documents", "doc", "docs", "and", "&", ",", ";", "#", "."})
 # The words that may come before a list that is alone on its line.
+# The end of a sentence behind a list, or a line's.
+_SENTENCE_END = re.compile(r"[*_`\"')]*(?:[ \t]*[.;!。；！।]|[ \t]*\n)")
 _LEAD = re.compile(
     r"(?i)(?:\W|\b(?:the|final|relevant|supporting|passages?|documents?|docs?|numbers?|list|answers?|result|is|are)\b)*"
 )
@@ -167,8 +169,10 @@ _MOST_LISTS = 200
 def parse_list(text: str, n: int | None = None, quoted: Quoted = no_quotation) -> Parsed[list[int]]:
     """Return a list of numbers from 1 (``[1, 3]``, ``[1], [3]``, ``Passages: 1 and 3``, ``none``), sorted and distinct.
 
-    A bracketed list alone on its line counts, otherwise the last one in a sentence; without brackets the last line must
-    be nothing but the list. Quoted lists are ignored, and two different ones, each alone on its line, are a fault.
+    A bracketed list alone on its line counts, then one that opens the reply as a sentence of its own, then the last
+    one, if the reply ends on it; without brackets the last line must be nothing but the list. Quoted lists are ignored.
+    Two different ones, each alone on its line, are a fault, as is a reply that goes on after its list and names others:
+    it may reject those.
     ``n`` is the highest valid number.
     """
     text = text[-LONGEST_REPLY:].strip()
@@ -178,10 +182,25 @@ def parse_list(text: str, n: int | None = None, quoted: Quoted = no_quotation) -
     if len({frozenset(numbers) for numbers in alone}) > 1:
         return Parsed(None, "the reply gives two different lists")
     if numbered:
-        return _within(alone[-1] if alone else numbered[-1].value, n)
+        chosen = alone[-1] if alone else _in_sentences(text, numbered)
+        if chosen is None:
+            return Parsed(None, "the reply goes on after its list, and names other passages")
+        return _within(chosen, n)
     if runs:
         return Parsed(None, "the list holds something other than numbers")
     return _bare_list(text, n, quoted)
+
+
+def _in_sentences(text: str, lists: Sequence[FoundValue[list[int]]]) -> list[int] | None:
+    """Return the list that a reply gives within its sentences; None if it cannot be told from those that it rejects."""
+    first, last = lists[0], lists[-1]
+    if len({frozenset(one.value) for one in lists}) == 1:
+        return last.value
+    if _LEAD.fullmatch(text, 0, first.start) and _SENTENCE_END.match(text, first.end):
+        return first.value
+    before = text[lists[-2].end : last.start]
+    ends = not re.search(r"\w", text[last.end :])
+    return last.value if ends and re.search(r"[.:!?。！？؟।\n]", before) else None
 
 
 def _runs(text: str) -> list[FoundValue[list[str]]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         bounds_with,
         failed_for_good,
         failure_line,
+        lost_headline,
         tell_failures,
         unfound_line,
         vote_lines,

@@ -89,7 +89,7 @@ def loop_line(table: LoopTable) -> str:
     ends = ", ".join(f"{count} {reason}" for reason, count in table.stopped.items())
     rounds = ", ".join(f"{count} in {rounds}" for rounds, count in table.rounds.items())
     done = table.without_documents.n
-    bare = round((table.without_documents.value or 0.0) * done)
+    bare = round(table.without_documents.or_else(0.0) * done)
     parts = [f"rounds: {rounds}", f"ended: {ends}", f"{bare} of {done} without documents"]
     if table.fallback.value:
         parts.append(f"{round(table.fallback.value * done)} with documents none of which is valid")

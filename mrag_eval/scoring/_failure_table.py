@@ -12,7 +12,7 @@ from mrag_eval.config import relevance_measures
 from mrag_eval.core import BEFORE, CUT_OFF, failed_in, way_to
 from mrag_eval.models import LASTING, may_pass
 from mrag_eval.scoring._metrics import needs_of, scale_of
-from mrag_eval.scoring._reasons import UNDEFINED
+from mrag_eval.scoring._reasons import BY_RULE, UNDEFINED
 from mrag_eval.scoring._row_records import RowRecord
 from mrag_eval.scoring._score_records import FailureCounts, LanguageFailures, TaskScores
 
@@ -36,6 +36,23 @@ def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
         for language, own in sorted(languages.items())
     }
     return {"failures": failures, "outcomes": outcomes, "by_language": by_language, **cut_off}
+
+
+def lost_headline(scores: TaskScores, metrics: Sequence[str], declared: str | None) -> str | None:
+    """Return the main metric of a task if no row has it; None if some row does, or a rule leaves all of them out.
+
+    It is ``declared``, that of the benchmark, if the task measures it, else the first of its ``metrics`` that it does.
+    """
+    measured = {**scores.metrics, **scores.unscored}
+    whole = scores.concurrence
+    if declared is not None and declared.partition(".")[0] == "concurrence" in metrics:
+        own = {} if whole is None else {**whole.intervals, **whole.rates}
+        found = own.get(declared.partition(".")[2])
+        return declared if scores.rows and (found is None or found.value is None) else None
+    name = declared if declared in measured else next((name for name in metrics if name in measured), None)
+    if name is None or ((score := scores.metrics.get(name)) is not None and score.value is not None):
+        return None
+    return None if {*scores.unscored.get(name, ())} <= BY_RULE else name
 
 
 def _failures(rows: Iterable[RowRecord]) -> FailureCounts:
@@ -86,7 +103,7 @@ def failure_line(scores: TaskScores) -> str:
         f"{step} of {sum(reasons.values()):,} ({', '.join(f'{n:,} {reason}' for reason, n in reasons.items())})"
         for step, reasons in scores.failures.items()
     ]
-    marked = [f"{language} {share.value or 0:.0%}" for language, share in scores.marked_languages.items()]
+    marked = [f"{language} {share.or_else(0.0):.0%}" for language, share in scores.marked_languages.items()]
     return "; ".join([*steps, *([f"languages with many: {', '.join(marked)}"] if marked else [])])
 
 

@@ -281,7 +281,7 @@ class PanelTable:
         seats = {"panel": self.no_verdict, **{seat: judge.no_verdict for seat, judge in self.judges.items()}}
         for seat, shares in seats.items():
             for language, share in shares.items():
-                if (share.value or 0.0) > MOST_FAILED_IN_LANGUAGE:
+                if share.or_else(0.0) > MOST_FAILED_IN_LANGUAGE:
                     found.setdefault(language, {})[seat] = share
         return dict(sorted(found.items()))
 
@@ -316,7 +316,7 @@ class LanguageFailures:
     @property
     def marked(self) -> bool:
         """Return whether enough rows failed for the language's scores to be marked."""
-        return (self.failed.value or 0.0) > MOST_FAILED_IN_LANGUAGE
+        return self.failed.or_else(0.0) > MOST_FAILED_IN_LANGUAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,8 @@ def _metric(
         **{part.name: getattr(whole, part.name) for part in fields(whole)},
         by=by,
         failed=failed,
-        bounds=bounds_with((whole.value or 0.0) * whole.n, whole.n, failed, name),
+        # without a scored row the failed ones alone are between its ends
+        bounds=bounds_with(whole.or_else(0.0) * whole.n, whole.n, failed, name),
         unread=unread_bounds(rows, name),
     )
     paired = [r for r in rows if "doc_lang" in r.cell]

@@ -53,6 +53,15 @@ def test_scores_are_shown_with_their_n_and_what_they_leave_out(command: Run, tmp
     assert len(list((tmp_path / "out").iterdir())) == 2
 
 
+def test_a_log_of_which_no_row_has_its_main_metric_fails(command: Run, tmp_path: Path) -> None:
+    """No row has a reference answer, so no row has the metric that was asked for."""
+    rows = [{"question": "Who?", "answer": "Ada."}, {"question": "When?", "answer": "1843."}]
+    write_log(tmp_path / "bare.jsonl", rows)
+    code, _, err = command("bare.jsonl", "--metrics", "char3gram_recall", "--output_path", "out")
+    assert code == 1
+    assert "no row has its main metric, char3gram_recall" in err
+
+
 def test_the_defaults_score_what_python_scores(command: Run, tmp_path: Path) -> None:
     row = {"user_input": "When was it built?", "response": "In 1841.", "retrieved_contexts": ["one"]}
     row |= {"retrieved_context_ids": ["p1"], "reference_context_ids": ["p1"]}

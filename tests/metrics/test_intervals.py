@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -368,3 +370,22 @@ def test_wilson_is_that_of_scipy(n: int, confidence: float) -> None:
         theirs = binomtest(successes, n).proportion_ci(confidence, method="wilson")
         ours = wilson(successes, n, confidence)
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12, abs=1e-15)
+
+
+def test_a_missing_value_is_what_its_reader_says() -> None:
+    assert (Estimate(0.5).or_else(0.0), Estimate(0.0).or_else(1.0), Estimate(None).or_else(0.0)) == (0.5, 0.0, 0.0)
+    assert Estimate(None).or_else("none") == "none"
+
+
+def test_no_code_takes_a_missing_value_for_a_number() -> None:
+    """``estimate.value or 0`` turns what is not known into a score, and a score of 0 into what is not known."""
+    root = Path(__file__).parents[2]
+    found = []
+    for path in (
+        path for room in ("mrag_eval", "metrics", "retrievers") for path in sorted((root / room).rglob("*.py"))
+    ):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            first = node.values[0] if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) else None
+            if isinstance(first, ast.Attribute) and first.attr == "value":
+                found.append(f"{path.relative_to(root)}:{node.lineno}")
+    assert found == []

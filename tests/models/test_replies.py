@@ -211,6 +211,11 @@ def test_words_of_a_verdict(value: Any, verdict: bool | None) -> None:
         ("[1][2]", [1, 2]),
         ("Passage [2] is about rivers.\nAnswer: [1, 3]", [1, 3]),
         ("[1, 2] as in [the second]", [1, 2]),
+        # it goes on after its list
+        ("[1, 3]. Passage [2] is about another river.", [1, 3]),
+        ("Relevant: [1, 3]; not relevant: [2]", [1, 3]),
+        ("[1, 3]\nI rejected [2] and [4], which only mention it.", [1, 3]),
+        ("Passage [2] is off topic. The answer is in [1, 3].", [1, 3]),
         ("```python\n[2, 5]\n```", [2, 5]),
         ("['1', \"Passage 2\"]", [1, 2]),
         ("1, 3", [1, 3]),
@@ -237,6 +242,14 @@ def test_list(text: str, numbers: list[int]) -> None:
         ("[6]", "6 is not the number of a passage, they end at 5"),
         ("[-1]", "the list holds something other than numbers"),
         ("[1.5]", "the list holds something other than numbers"),
+        *(
+            (text, "the reply goes on after its list, and names other passages")
+            for text in (
+                "The answer is in [1, 3], while [2] is about another river.",
+                "[1, 3] fit, not [2]",
+                "I take [1, 3]. Passage [2] is about another river.",
+            )
+        ),
         ("[[1, 2], [3]", None),
     ],
 )

@@ -41,7 +41,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
                 "rows": n,
                 "rounds": {"1": n - 1, "3": 1},
                 "per_question": {"calls": calls, "tokens": 100 * calls, "valid": 1.0},
-                "without_documents": {"value": 1 / n},
+                "without_documents": {"value": 1 / n, "n": n},
                 "languages": {"ko": {"chosen": {"ko": n, "en": 1}, "used": {"ko": 3}}},
             }
         lines = [

@@ -318,3 +318,30 @@ def test_lengths_of_questions_and_answers_are_those_of_the_samples(tmp_path: Pat
     (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")
     (table,) = [t for t in layout_tables("mrag", [tmp_path]) if t.id == "4 (MKQA)"]
     assert table.rows[-1].source == "this run, other settings: rows=3 of 2,827, not all"
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "task", "median"),
+    [("xor_tydi", "xor_tydi_en_only_ar", 12.0), ("mkqa", "mkqa_en_only_ar", 4.0)],
+)
+def test_lengths_leave_out_words_that_the_loader_adds(benchmark: str, task: str, median: float, tmp_path: Path) -> None:
+    """The file of XOR-TyDi QA has answers of 3, 12 and 14 characters, whose median is 12; to yes, three words are added.
+
+    MKQA's words are its own: of 3, 4, 4, 4, 12 and 14 characters the median is 4.
+    """
+    made = leaf(0.5, "short_in_ul_ul")
+    made["data"] |= {"language": "ar", "benchmark": benchmark}
+    write(tmp_path / "results_1.json", {task: made}, 1.0)
+    added = ["نعم", "أجل", "بلى"] if benchmark == "xor_tydi" else ["نعم.", "أجل.", "بلى."]
+    lines = [
+        {
+            "doc": {"id": str(i), "query": "من؟", "query_lang": "ar", "answers": answers},
+            "rows": {"row": str(i), "cell": {"query_lang": "ar"}, "values": {}},
+        }
+        for i, answers in enumerate((["yes", *added], ["ا" * 12], ["ب" * 14]))
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / f"samples_{task}_1.jsonl").write_text(text, "utf-8")
+    name = {"xor_tydi": "4 (XOR-TyDi QA)", "mkqa": "4 (MKQA)"}[benchmark]
+    (table,) = [t for t in layout_tables("mrag", [tmp_path]) if t.id == name]
+    assert table.rows[-1].cells[2].value == median

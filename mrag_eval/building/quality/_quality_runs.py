@@ -230,10 +230,10 @@ def _language_cells(run: _Run, metric: str) -> Iterator[tuple[str, Cell]]:
 
 def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Sequence[str], metric: str) -> Cell:
     """Return the unweighted mean if every cell is present, with an interval from the sample files of the runs."""
+    values = [value for name in columns if name in cells and (value := cells[name].value) is not None]
     missing = [name for name in columns if name not in cells or cells[name].value is None]
     if missing or not columns:
         return Cell(None, f"a mean needs all of its cells ({', '.join(missing) or 'there are no cells'})")
-    values = [float(cells[name].value or 0.0) for name in columns]
     n = sum(cells[name].n or 0 for name in columns) or None
     mean = sum(values) / len(values)
     rows = [(name, *row) for name in columns for row in _sampled(runs[name], name, metric)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import differences, dotted, harmless, shown
-from mrag_eval.datasets import declaration_of, default_split
+from mrag_eval.datasets import default_split
 from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import DataError, did_you_mean
@@ -291,7 +291,7 @@ def _run(file: ResultFile, scores: Sequence[Score], metrics: Sequence[str]) -> R
     tasks: dict[str, list[Score]] = {}
     for score in scores:
         tasks.setdefault(score.name, []).append(score)
-    main = {name: metrics[0] if metrics else _declared_main(file.leaves[name].config) for name in tasks}
+    main = {name: metrics[0] if metrics else file.leaves[name].declared_metric for name in tasks}
     for name, own in tasks.items():
         tasks[name] = _ordered(own, metrics or [*filter(None, [main[name]]), *file.leaves[name].config.metrics])
     groups: list[list[Score]] = []
@@ -305,12 +305,6 @@ def _run(file: ResultFile, scores: Sequence[Score], metrics: Sequence[str]) -> R
     kept = ([s for s in own if not metrics or s.metric in metrics] for own in (*groups, *tasks.values()))
     found = (ExportedTask(file, own, own[0].name, own[0].task, main[own[0].name]) for own in kept if own)
     return Run(file, tuple(found))
-
-
-def _declared_main(config: TaskConfig) -> str | None:
-    """Return the main metric of the task's benchmark; None for a user's own rows."""
-    declared = declaration_of(config.data)
-    return None if declared is None or declared.is_own(config.data) else declared.main_metric
 
 
 def _ordered(scores: Sequence[Score], metrics: Iterable[str]) -> list[Score]:

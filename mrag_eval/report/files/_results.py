@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mrag_eval.config import JUDGES, Measurement
-from mrag_eval.datasets import sha256_file
+from mrag_eval.datasets import declaration_of, sha256_file
 from mrag_eval.metrics import Estimate
 from mrag_eval.models import CUT
 from mrag_eval.platform import (
@@ -36,7 +36,7 @@ from mrag_eval.platform import (
 )
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import MOST_FAILED, MetricScore, TaskScores, bounds_with
+from mrag_eval.scoring import MOST_FAILED, MetricScore, TaskScores, bounds_with, lost_headline
 
 log = logging.getLogger(f"lm_eval.{__name__}")
 # Model arguments from which the harness takes a model's name, the first that is given.
@@ -87,6 +87,17 @@ class LeafResult:
         """Return why a score is no headline and has no rank: an upper bound, or many failures; else None."""
         score = self.metrics.get(metric)
         return self.config.upper_bound_of(metric) or (None if score is None else score.no_headline)
+
+    @property
+    def declared_metric(self) -> str | None:
+        """Return the main metric of the task's benchmark; None for a user's own rows."""
+        declared = declaration_of(self.config.data)
+        return None if declared is None or declared.is_own(self.config.data) else declared.main_metric
+
+    @property
+    def lost_headline(self) -> str | None:
+        """Return the main metric of the task if no row has it; None otherwise."""
+        return lost_headline(self.scores, self.config.metrics, self.declared_metric)
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:

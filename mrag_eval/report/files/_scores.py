@@ -216,8 +216,8 @@ def _cases(columns: Mapping[str, Any], unscored: int) -> dict[str, Any]:
     value, n = columns.get("value"), columns.get("n")
     if not unscored or columns.get("dimension"):
         return {}
-    total = (value or 0.0) * (n or 0)
-    rows = (n or 0) + unscored
+    total, scored = (0.0, 0) if value is None or not n else (value * n, n)
+    rows = scored + unscored
     return {"worst_case": total / rows, "best_case": (total + unscored) / rows}
 
 

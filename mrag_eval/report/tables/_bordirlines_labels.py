@@ -121,9 +121,10 @@ def _weighted(counts: Sequence[Mapping[str, int]]) -> list[Cell]:
     """Return the F1 of all languages weighted by what people found (TP + FN), with summed counts."""
     sums = [Cell(float(sum(found[name] for found in counts)), digits=0) for name in _COUNTS]
     weights = [found["true_positive"] + found["false_negative"] for found in counts]
-    scores = [_f1_cells(found)[-1].value or 0.0 for found in counts]
     total = sum(weights)
-    mean = sum(w * f for w, f in zip(weights, scores, strict=True)) / total if total else None
+    # one of which neither found anything weighs nothing
+    scores = [(w, _f1_cells(found)[-1].value) for w, found in zip(weights, counts, strict=True)]
+    mean = sum(w * f1 for w, f1 in scores if f1 is not None) / total if total else None
     return [*sums, Cell(None, ""), Cell(None, ""), Cell(mean, None if total else "people labelled nothing so")]
 
 

@@ -149,7 +149,10 @@ def _distribution(files: Sequence[ResultFile]) -> list[ModeRow]:
         runs = {mode: run for (of, mode), run in found.items() if of == model}
         tables: dict[str, Mapping[str, LanguageCitations]] = {m: _inline(run).by_language for m, run in runs.items()}
         languages = sorted({lang for table in tables.values() for lang in table})
-        for lang in sorted(languages, key=lambda code: -max(_pooled(t, code).value or 0 for t in tables.values())):
+        most = dict.fromkeys(languages, 0.0)
+        for code, share in ((code, _pooled(t, code).value) for t in tables.values() for code in languages):
+            most[code] = max(most[code], 0.0 if share is None else share)
+        for lang in sorted(languages, key=lambda code: -most[code]):
             cells = [_pooled(tables[mode], lang) if mode in tables else Cell(None, "not run") for mode in _CITING]
             out.append(_row(f"{_name(lang)} ({model})", cells, *lines, runs=runs.values()))
     return out

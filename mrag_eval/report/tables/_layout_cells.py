@@ -80,7 +80,7 @@ def _over_tasks(cells: Sequence[Cell], column: Column) -> Cell:
             return Cell(None, reasons[0], digits=column.digits)
         what = f"{len(missing)} of its {len(cells)} tasks without a score ({'; '.join(reasons)})"
         return Cell(None, f"{_NO_MEAN}: {what}", digits=column.digits)
-    values = [float(cell.value or 0) for cell in cells]
+    values = [cell.value for cell in cells if cell.value is not None]
     counts = [cell.n or 0 for cell in cells]
     if column.weight == "tasks":
         mean = sum(values) / len(values)
@@ -102,10 +102,8 @@ def _over_seeds(latest: Cell, values: Sequence[float]) -> Cell:
 
 
 def _mean(cells: Sequence[Cell]) -> Cell:
-    blank = sum(cell.value is None for cell in cells)
-    if blank or not cells:
-        return Cell(None, _NO_MEAN)
-    return Cell(sum(float(cell.value or 0) for cell in cells) / len(cells))
+    values = [cell.value for cell in cells if cell.value is not None]
+    return Cell(sum(values) / len(values)) if values and len(values) == len(cells) else Cell(None, _NO_MEAN)
 
 
 def _shown(metrics: Sequence[str], task: str, leaf: LeafResult, times: float) -> Cell:

@@ -123,12 +123,12 @@ def _own_row(table: LayoutTable, layout: Layout, row: OwnRow, own: TableRuns) ->
 
 
 def _not_run(table: LayoutTable, layout: Layout, own: TableRuns, runs: Sequence[TaskRun]) -> list[str]:
-    """Return a line for each model (and retriever) with the rows that it did not run with the table's settings."""
+    """Return a line for each model (and retriever) with the rows that it did not run at all."""
     if not any(slots(table, layout)):
         return []
     whose = {label: label if layout.apart == "retriever" else run.file.model for run in runs for label in run.labels}
     found: dict[str, set[str]] = {}
-    for row in own.fitting:
+    for row in own.rows:
         found.setdefault(whose[row.label], set()).add(row.name)
     out = []
     for name in dict.fromkeys(reversed(whose.values())):
@@ -190,8 +190,9 @@ def _remarks(cell: Cell, leaf: LeafResult, layout: Layout) -> list[str]:
         out.append(f"{leaf.task}: {sum(reasons.values())} rows without {metric}: {counts}")
     if (why := leaf.no_headline(metric)) is not None:
         out.append(f"{leaf.task}: no headline for {metric}: {why}")
-    if layout.translated_by and (translator := model_of(leaf, "translator")):
-        out.append(f"translated by {translator} (the paper: {layout.translated_by})")
+    if translator := model_of(leaf, "translator"):
+        of_the_paper = f" (the paper: {layout.translated_by})" if layout.translated_by else ""
+        out.append(f"translated by {translator}{of_the_paper}")
     scores = leaf.scores
     if scores.relevance is not None and _rests_on_relevance(metric):
         out.append(_labelled_by(scores.relevance, layout.judged_by))

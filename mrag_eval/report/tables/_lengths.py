@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
 from mrag_eval.core import is_language, language_name
+from mrag_eval.datasets import answers_of_the_file
 from mrag_eval.report._table import Cell, Row
 from mrag_eval.report.files._passage_lengths import PassageLengths, read_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile
@@ -38,7 +39,9 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
     for (table, lang), run in sorted(nearest_runs(files, place, OF_A_RUN)[0].items()):
         path = run.file.samples(run.leaf.task)
         if path is not None:
-            cells = _cells([*read_samples(path)], run.leaf.task)
+            # the loader adds words for yes and no in the question's language, which are not in the file
+            own = answers_of_the_file if run.leaf.config.benchmark == "xor_tydi" else None
+            cells = _cells([*read_samples(path)], run.leaf.task, own)
             row = Row((language_name(lang) if is_language(lang) else lang,), source_of_runs([run]), cells)
             out.setdefault(table, []).append(ModeRow(row, ()))
     measured = [row for found in read_lengths(paths) for row in _passages(found)]
@@ -59,9 +62,13 @@ def _passages(found: PassageLengths) -> Iterator[ModeRow]:
         yield ModeRow(Row((name,), source_of(differs, f"index '{found.index}'"), (cell,)), ())
 
 
-def _cells(samples: Sequence[Sample], task: str) -> tuple[Cell, ...]:
+def _cells(
+    samples: Sequence[Sample], task: str, own: Callable[[Sequence[str], str], Sequence[str]] | None
+) -> tuple[Cell, ...]:
     questions = [len(sample.doc.query) for sample in samples]
-    answers = [len(answer) for sample in samples for answer in sample.doc.answers]
+    docs = [sample.doc for sample in samples]
+    listed = (doc.answers if own is None else own(doc.answers, doc.query_lang) for doc in docs)
+    answers = [len(answer) for answers in listed for answer in answers]
     return (
         Cell(len(questions), task=task, digits=0),
         Cell(median(questions) if questions else None, None if questions else "no question", task=task),

@@ -117,7 +117,7 @@ def cost_table(results: Sequence[Path]) -> Table | None:
         leaves = [*loop.tasks.values()]
         source = source_of(loop.differs, leaves=leaves)
         rows.append(Row((loop.model, loop.benchmark, name), source, _costs(leaves)))
-    rows.sort(key=lambda row: (row.labels[1], row.labels[0], row.cells[1].value or 0.0))
+    rows.sort(key=lambda row: (row.labels[1], row.labels[0], row.cells[1].value is None, row.cells[1].value))
     columns = ("accuracy", "calls a question", "tokens a question", "rounds", "without documents")
     notes = ("calls and tokens are those of planner and critic, replies from the cache among them", *left_out)
     title = "Accuracy against the cost of the loop"
@@ -133,13 +133,15 @@ def _costs(leaves: Sequence[LeafResult]) -> tuple[Cell, ...]:
         return float(sum(of(loop) * loop.rows for loop in loops) / n)
 
     rounds = sum(int(number) * count for loop in loops for number, count in loop.rounds.items()) / n
-    bare = sum((loop.without_documents.value or 0.0) * loop.rows for loop in loops) / n
+    known = [(value, loop.without_documents.n) for loop in loops if (value := loop.without_documents.value) is not None]
+    done = sum(n for _, n in known)
+    bare = sum(value * n for value, n in known) / done if done else None
     return (
         _accuracy(leaves),
         Cell(mean(lambda loop: loop.per_question.calls)),
         Cell(mean(lambda loop: loop.per_question.tokens), digits=0),
         Cell(rounds, digits=2),
-        Cell(_PERCENT * bare, n=n),
+        Cell(None, "a call failed in every row") if bare is None else Cell(_PERCENT * bare, n=done),
     )
 
 

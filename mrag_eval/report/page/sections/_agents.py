@@ -33,7 +33,7 @@ def _loop_row(leaf: Leaf) -> list[Point]:
             "valid": round(loop.per_question.valid, 2),
             "calls": round(loop.per_question.calls, 1),
             "tokens": round(loop.per_question.tokens),
-            "without": round(100 * (loop.without_documents.value or 0.0), 1),
+            "without": None if (bare := loop.without_documents.value) is None else round(100 * bare, 1),
             "stopped": ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in loop.stopped.items()),
             "faults": ", ".join(f"{fault} {n:,}" for fault, n in loop.faults.items()) or "none",
         }
