@@ -325,7 +325,7 @@ def test_lengths_of_questions_and_answers_are_those_of_the_samples(tmp_path: Pat
     [("xor_tydi", "xor_tydi_en_only_ar", 12.0), ("mkqa", "mkqa_en_only_ar", 4.0)],
 )
 def test_lengths_leave_out_words_that_the_loader_adds(benchmark: str, task: str, median: float, tmp_path: Path) -> None:
-    """The file of XOR-TyDi QA has answers of 3, 12 and 14 characters, whose median is 12; to yes, three words are added.
+    """The file of XOR-TyDi QA has answers of 3, 12 and 14 characters: 12. Three words are added to yes.
 
     MKQA's words are its own: of 3, 4, 4, 4, 12 and 14 characters the median is 4.
     """
