@@ -19,6 +19,9 @@ from mrag_eval.scoring._score_records import FailureCounts, LanguageFailures, Ta
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
 
+# Metrics that short replies have no value of.
+_OF_LANGUAGE = ("correct_language", "language_mix")
+
 
 def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
     """Return the counts of failures, outcomes and replies that were cut off, by the field of the task's scores."""
@@ -41,7 +44,8 @@ def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
 def lost_headline(scores: TaskScores, metrics: Sequence[str], declared: str | None) -> str | None:
     """Return the main metric of a task if no row has it; None if some row does, or a rule leaves all of them out.
 
-    It is ``declared``, that of the benchmark, if the task measures it, else the first of its ``metrics`` that it does.
+    It is ``declared``, that of the benchmark, if the task measures it, else the first of its ``metrics`` that it does:
+    one of the reply's language, which short replies do not tell, only if there is no other.
     """
     measured = {**scores.metrics, **scores.unscored}
     whole = scores.concurrence
@@ -49,7 +53,8 @@ def lost_headline(scores: TaskScores, metrics: Sequence[str], declared: str | No
         own = {} if whole is None else {**whole.intervals, **whole.rates}
         found = own.get(declared.partition(".")[2])
         return declared if scores.rows and (found is None or found.value is None) else None
-    name = declared if declared in measured else next((name for name in metrics if name in measured), None)
+    listed = sorted((name for name in metrics if name in measured), key=_OF_LANGUAGE.__contains__)
+    name = declared if declared in measured else next(iter(listed), None)
     if name is None or ((score := scores.metrics.get(name)) is not None and score.value is not None):
         return None
     return None if {*scores.unscored.get(name, ())} <= BY_RULE else name

@@ -60,6 +60,10 @@ def test_a_log_of_which_no_row_has_its_main_metric_fails(command: Run, tmp_path:
     code, _, err = command("bare.jsonl", "--metrics", "char3gram_recall", "--output_path", "out")
     assert code == 1
     assert "no row has its main metric, char3gram_recall" in err
+    # too short to tell its language, and right
+    write_log(tmp_path / "short.jsonl", [{"question": "Who?", "answer": "Ada.", "reference": "Ada"}])
+    code, _, err = command("short.jsonl", "--lang", "en", "--output_path", "short")
+    assert (code, err) == (0, "")
 
 
 def test_the_defaults_score_what_python_scores(command: Run, tmp_path: Path) -> None:
