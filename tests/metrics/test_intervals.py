@@ -385,7 +385,10 @@ def test_no_code_takes_a_missing_value_for_a_number() -> None:
         path for room in ("mrag_eval", "metrics", "retrievers") for path in sorted((root / room).rglob("*.py"))
     ):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            first = node.values[0] if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) else None
-            if isinstance(first, ast.Attribute) and first.attr == "value":
+            if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or):
+                continue
+            first, last = node.values[0], node.values[-1]
+            number = isinstance(last, ast.Constant) and isinstance(last.value, int | float)
+            if number and isinstance(first, ast.Attribute) and first.attr == "value":
                 found.append(f"{path.relative_to(root)}:{node.lineno}")
     assert found == []
