@@ -150,8 +150,12 @@ class Columns:
         below: set[str] = set()
         for path, part, sure in plan:
             value = row[path] if path in row else value_at(row, path)
-            if sure == _PLACE and value in (None, "") and path_in(row, path):
-                # a completion may have a refusal in the place of its text
+            if (
+                path.endswith(".message.content")
+                and value in (None, "")
+                and path_in(row, path.removesuffix(".content"))
+            ):
+                # a completion may have a refusal, or an error, in the place of its text
                 self._note(path, part, sure)
             if value is None or value == "" or path in below:
                 continue
