@@ -19,7 +19,7 @@ from mrag_eval.config import SHOWN
 from mrag_eval.core import plain_name
 from mrag_eval.platform import replaced, write_whole
 from mrag_eval.report.exports._export import Export, Options, Sender, Written
-from mrag_eval.report.exports._instances import instances
+from mrag_eval.report.exports._instances import instances, model_id
 from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import RESAMPLES, direction_lines
@@ -54,10 +54,9 @@ EXPORT = Export(
 
 def _written(run: Run, folder: Path, options: Options) -> Written:
     sender, command, model = options.sender, options.command_of(run.file.path), run.file.model
-    developer, name = _developer(model), model.rpartition("/")[2]
     stamp = str(int(time.time()))
-    key = f"{COLLECTION}/{model}/{stamp}"
-    home = Path("data") / COLLECTION / _safe(developer) / _safe(name)
+    key = f"{COLLECTION}/{model_id(model)}/{stamp}"
+    home = Path("data", COLLECTION, model_id(model))
     digest = hashlib.sha256(f"{model} {run.file.time.isoformat()}".encode()).digest()
     name = str(UUID(bytes=digest[:16], version=4))
     (folder / home).mkdir(parents=True, exist_ok=True)
@@ -133,10 +132,6 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
     return Written((path, *files), tuple(notes))
 
 
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name) or "unknown"
-
-
 def _model(run: Run, sender: Sender) -> dict[str, Any]:
     kind = run.file.model_type or "unknown"
     own, hosted = kind.startswith(_OWN_WEIGHTS), kind.startswith(_HOSTED)
@@ -154,7 +149,7 @@ def _model(run: Run, sender: Sender) -> dict[str, Any]:
 
 def _named(model: str) -> dict[str, str]:
     """Return a model by its name, with a developer: the datastore files records by it."""
-    return {"name": model, "id": model, "developer": _developer(model)}
+    return {"name": model, "id": model_id(model), "developer": _developer(model)}
 
 
 def _developer(model: str) -> str:

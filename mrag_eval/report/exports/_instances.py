@@ -25,7 +25,7 @@ def instances(task: ExportedTask, schema: str, evaluation_id: str, *, include_te
         return
     shareable = include_text or task.source.shareable
     prompt = include_text or passages_shareable(task.config)
-    kept = {score.metric for score in task.overall if score.value is not None}
+    kept = {score.metric: score.lower_is_better for score in task.overall if score.value is not None}
     for sample in read_samples(task.samples):
         record = sample.record
         shown = _texts(sample, shareable, prompt)
@@ -35,14 +35,24 @@ def instances(task: ExportedTask, schema: str, evaluation_id: str, *, include_te
             yield {
                 "schema_version": schema,
                 "evaluation_id": evaluation_id,
-                "model_id": task.file.model,
+                "model_id": model_id(task.file.model),
                 "evaluation_name": task.label,
                 "evaluation_result_id": f"{task.label}:{metric}",
                 "sample_id": record.row,
                 **shown,
-                "evaluation": {"score": value, "is_correct": value >= 1.0},
+                "evaluation": {
+                    "score": value,
+                    "is_correct": value >= 1.0 if kept[metric] is False else value <= 0.0 and bool(kept[metric]),
+                },
                 "metadata": _metadata(record, shareable, task.source.licence),
             }
+
+
+def model_id(model: str) -> str:
+    """Return the id of a model, by which its record is filed: developer and name, as parts of a path."""
+    developer, _, name = model.rpartition("/")
+    parts = developer or "unknown", name
+    return "/".join("".join(c if c.isalnum() or c in "-_." else "_" for c in part) or "unknown" for part in parts)
 
 
 def _texts(sample: Sample, shareable: bool, prompt: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -83,7 +84,9 @@ class Sample:
         value: Any = self.line.get("arguments")
         for key in ("gen_args_0", "arg_0"):
             value = value.get(key) if isinstance(value, Mapping) else None
-        return None if value is None else str(value)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     @property
     def votes(self) -> Mapping[str, Mapping[str, Any]]:

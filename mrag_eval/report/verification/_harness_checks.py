@@ -149,15 +149,16 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
     for group, members in file.groups.items():
         found, rule = file.reported(group), rules.get(group)
         wanted = made.get(group, found)
-        if rule is None:
+        listed = [child for child in (rule or {}).get("task") or () if isinstance(child, str)]
+        other = bool(listed) and [*members] != listed
+        if other:
+            yield Finding(group, "deviation", "its tasks are not those of the group as shipped", "groups")
+        if rule is None or other:
             yield from _either_mean(file, group, _leaves(file, group))
         else:
             for key, one, other in differing(found, wanted):
                 text = f"{key.partition(',')[0]} is {value_text(one)}, {value_text(other)} by its tasks"
                 yield Finding(group, "fault", text)
-            listed = [child for child in rule.get("task") or () if isinstance(child, str)]
-            if listed and [*members] != listed:
-                yield Finding(group, "deviation", "its tasks are not those of the group's file")
         aggregated = any("," in key for key in wanted)
         shown = (file.content.get("groups") or {}).get(group)
         if shown != (found if aggregated or (rule or {}).get("aggregate_metric_list") else None):
