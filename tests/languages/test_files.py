@@ -225,19 +225,19 @@ def test_a_relative_folder_starts_at_the_working_folder(tmp_path: Path, monkeypa
 def test_replies_are_read_in_the_words_of_the_users_file(folder: Write) -> None:
     from mrag_eval.metrics import declines, extract_choice, read_yes_no
 
-    reply, sorry = "A அல்ல. சரியான விடை B என்று நினைக்கிறேன்.", "எனக்குத் தெரியாது."
-    assert (extract_choice(reply, 4, None, "ta"), declines(sorry, "ta"), read_yes_no("ஆம்.", "ta")) == (
+    reply, sorry = "A కాదు. సరైన సమాధానం B అని అనుకుంటున్నాను.", "నాకు తెలియదు."
+    assert (extract_choice(reply, 4, None, "te"), declines(sorry, "te"), read_yes_no("అవును.", "te")) == (
         None,
         False,
         None,
     )
-    folder(ta=(
-        "name: Tamil\nwritten_by: a test\nwords:\n  answer: சரியான விடை\n  wrong: அல்ல\n"
-        "  refuses: தெரியாது\n  yes: ஆம்\n"
+    folder(te=(
+        "name: Telugu\nwritten_by: a test\nwords:\n  answer: సరైన సమాధానం\n  wrong: కాదు\n"
+        "  refuses: తెలియదు\n  yes: అవును\n"
     ))  # fmt: skip
     _files.cache_clear()
-    assert (extract_choice(reply, 4, None, "ta"), declines(sorry, "ta"), read_yes_no("ஆம்.", "ta")) == (1, True, True)
-    assert extract_choice("The answer is B.", 4, None, "ta") == 1
+    assert (extract_choice(reply, 4, None, "te"), declines(sorry, "te"), read_yes_no("అవును.", "te")) == (1, True, True)
+    assert extract_choice("The answer is B.", 4, None, "te") == 1
 
 
 def test_a_language_without_words_is_read_by_position(folder: Write) -> None:
