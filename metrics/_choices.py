@@ -46,7 +46,12 @@ _MARKED_LINE: Final = re.compile("^[^\\n✅✔☑✓❌✗✘✖]*[✅✔☑✓�
 
 
 def extract_choice(
-    response: str, n_choices: int, options: Sequence[str] | None = None, lang: str | None = None
+    response: str,
+    n_choices: int,
+    options: Sequence[str] | None = None,
+    lang: str | None = None,
+    *,
+    cut_off: bool = False,
 ) -> int | None:
     """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
@@ -60,7 +65,8 @@ def extract_choice(
     count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,
     C, ..., the letters of the language (가 나 다, أ ب ج, ক খ গ, ...), and numbers if announced or set off. Thinking
     (:func:`~mrag_eval.core.split_thinking`) is ignored. Texts of options are compared after NFKC and in
-    lower case, punctuation aside; they may take endings.
+    lower case, punctuation aside; they may take endings. Of a reply that was cut off, what it announces or opens with
+    counts alone: an option that it names may not be the one it was about to choose.
 
     Args:
         response: the model's answer.
@@ -68,6 +74,7 @@ def extract_choice(
         options: their texts in order; without them only labels are found.
         lang: the reply's language (BCP 47). Its words and those of English count; those of English alone, beside what
             needs no words, for None and for a language without a file.
+        cut_off: whether the reply ended at its length.
 
     Raises:
         MetricError: ``response`` is not a string, ``n_choices`` is out of range or differs from ``len(options)``.
@@ -76,7 +83,7 @@ def extract_choice(
     _check(response, n_choices, options)
     text = _prepared(response)
     texts = [plain_text(option) for option in options] if options is not None else []
-    for found in _readings(text, n_choices, texts, lexicon(lang)):
+    for found in _readings(text, n_choices, texts, lexicon(lang), cut_off):
         if found is not None:
             return found if 0 <= found < n_choices else None
     return None
@@ -136,7 +143,7 @@ def _check(response: str, n_choices: int, options: Sequence[str] | None) -> None
         raise MetricError(f"{len(options)} option texts for {n_choices} choices")
 
 
-def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterator[int | None]:
+def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon, cut_off: bool) -> Iterator[int | None]:
     """Yield what each kind of evidence says, the strongest first; None where it says nothing."""
     text, structured = _structured(text, n, texts, words)
     if not structured:
@@ -154,11 +161,15 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon) -> Iterat
     if not sentences or not words.known:
         return
     mentions = [mention for sentence in sentences for mention in sentence.mentions]
+    if cut_off and len({mention.index for mention in mentions}) > 1:
+        return
     yield _marked(text, mentions, n)
     if _recites(text, mentions, n):
         return
     leading = _leading(text, mentions)
     yield SEVERAL if leading is not None and len(sentences) > 1 and sentences[-1].ends_on_other(leading) else leading
+    if cut_off:
+        return
     yield _eliminated(sentences, mentions, n)
     if not _refuses(reply, mentions):
         yield _by_place(sentences, mentions, n)

@@ -45,7 +45,7 @@ class Scored:
     translation was not requested. ``failures`` are those of all stages so far, in the order of the pipeline.
     ``grounding`` are the answer's claims beside the passages, None if no classifier read them.
     ``elsewhere`` are the quotes that passages of other rows hold; with None, the rows that are scored together are all
-    there are.
+    there are. ``cut_off`` is whether the reply ended at its length.
     """
 
     doc: RagDoc
@@ -66,6 +66,7 @@ class Scored:
     passages: tuple[Hit, ...] = ()
     elsewhere: frozenset[str] | None = None
     grounding: Grounding | None = None
+    cut_off: bool = False
 
 
 @dataclass

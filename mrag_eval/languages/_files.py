@@ -17,7 +17,7 @@ ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
-READING_VERSION: Final = 7
+READING_VERSION: Final = 8
 
 
 @dataclass(frozen=True, slots=True)

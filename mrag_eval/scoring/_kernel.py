@@ -160,6 +160,7 @@ def read(given: Given, rules: Rules) -> Read:
         failures=failures,
         passages=found.passages,
         elsewhere=rules.elsewhere,
+        cut_off=reply is not None and reply.cut_off,
     )
     return Read(given, row, record, outcome)
 

@@ -62,7 +62,7 @@ def _options(row: Scored) -> tuple[int | None, int] | None:
     # Equal options count as one: the second's text is never looked for, its letter counts as the first.
     first = [next(j for j, other in enumerate(choices) if other.strip() == text.strip()) for text in choices]
     options = [text if first[i] == i else f"\0{i}" for i, text in enumerate(choices)]
-    picked = metrics.extract_choice(row.answer, len(choices), options, row.doc.query_lang)
+    picked = metrics.extract_choice(row.answer, len(choices), options, row.doc.query_lang, cut_off=row.cut_off)
     return None if picked is None else first[picked], first[gold]
 
 

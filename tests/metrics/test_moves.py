@@ -68,6 +68,17 @@ def test_a_move_is_read_alike_in_every_language(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", _known())
+def test_of_a_reply_that_was_cut_off_only_what_it_announces_is_read(code: str) -> None:
+    known = language(code)
+    assert known is not None
+    announced = known.sentence.replace("{answer}", "D")
+    assert extract_choice(f"{announced} Xyz abc", 4, OPTIONS, code, cut_off=True) == D
+    assert extract_choice("D) Roma. Xyz abc", 4, OPTIONS, code, cut_off=True) == D
+    for reply in ("Xyz abc A xyz", "Oslo xyz abc, xyz", "A) Oslo xyz. B) Praha xyz", "Xyz Oslo abc. Xyz Praha abc"):
+        assert extract_choice(reply, 4, OPTIONS, code, cut_off=True) is None, reply
+
+
+@pytest.mark.parametrize("code", _known())
 def test_yes_no_and_neither_are_read_alike_in_every_language(code: str) -> None:
     known = language(code)
     assert known is not None

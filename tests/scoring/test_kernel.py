@@ -160,6 +160,19 @@ def test_values_that_cannot_be_computed_here_are_left_to_the_caller() -> None:
     assert (scores.values, scores.unscored) == ({"match": 1.0}, {})
 
 
+def test_a_choice_is_read_from_a_reply_that_was_cut_off_only_if_it_is_announced() -> None:
+    doc = RagDoc("r", "?", "de", choices=("Kiel", "Rom"), gold_choice=0)
+    for text, cut, whole in (("Die Antwort ist A, weil", 1.0, 1.0), ("Kiel liegt an der", 0.0, 1.0)):
+        for cut_off, parsed in ((True, cut), (False, whole)):
+            reply = ModelReply(text)
+            reply.cut_off = cut_off
+            rules = Rules(("acc", "choice_parsed"))
+            one = read(Given(doc, reply=reply), rules)
+            (record,) = records([one], [one.row], rules)
+            assert record.values == {"acc": parsed, "choice_parsed": parsed}
+            assert record.fate == ("cut off" if cut_off else "replied")
+
+
 def test_the_first_of_equally_likely_options_is_chosen() -> None:
     doc = RagDoc("r", "?", "de", ("Kiel",), CHOICES, 1)
     one = read(Given(doc, reply=ModelReply(""), likelihoods=(-2.0, -1.0, -1.0)), Rules())

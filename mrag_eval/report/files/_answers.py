@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mrag_eval.config import Measurement, mode_named
-from mrag_eval.core import failed_in
+from mrag_eval.core import CUT_OFF, failed_in
 from mrag_eval.metrics import UNKNOWN_CONTROLLER
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
@@ -94,7 +94,8 @@ def _answer(sample: Sample) -> tuple[str | None, str, bool | None]:
     if choices:
         from mrag_eval.metrics import extract_choice
 
-        picked = extract_choice(text, len(choices), choices, sample.record.query_lang)
+        cut_off = sample.record.fate == CUT_OFF
+        picked = extract_choice(text, len(choices), choices, sample.record.query_lang, cut_off=cut_off)
         return (None, "(none)", correct) if picked is None else (str(picked), choices[picked], correct)
     from mrag_eval.metrics import normalize_answer
 
