@@ -14,7 +14,7 @@ from mrag_eval.platform import DataError, HttpFault
 from mrag_eval.systems import (
     OWN_KEYS,
     Columns,
-    Reading,
+    LogReading,
     completion_in,
     holds,
     in_own_terms,
@@ -95,7 +95,7 @@ class Log:
         return found
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> LogReading:
         """Return where the parts are.
 
         Raises DataError if there is no row, and if two columns may be one part.
@@ -132,7 +132,7 @@ class Log:
         rows = self._own(reading, also)
         yield from _of_one_id(rows) if self.join else rows
 
-    def _own(self, reading: Reading, also: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _own(self, reading: LogReading, also: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         for where, row in self._raw():
             if UNREAD in row:
                 yield where, dict(row)
@@ -239,7 +239,7 @@ def _reply(completion: Row) -> ModelReply:
 
 
 def _joined(
-    rows: Iterable[tuple[str, Row]], reading: Reading, kept: Sequence[str]
+    rows: Iterable[tuple[str, Row]], reading: LogReading, kept: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield one row for those that share an id: question and answer of the outermost, contexts of all.
 

@@ -44,7 +44,7 @@ from mrag_eval.config import (
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved
 from mrag_eval.platform import ConfigError, DataError, RunFiles, Wait, content_key, uncollected
-from mrag_eval.systems import Reading, hits_of, in_own_terms, text_hash
+from mrag_eval.systems import LogReading, hits_of, in_own_terms, text_hash
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -443,7 +443,7 @@ def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
 
 
 # Passages under any names, not our own alone.
-_OF_ANY = Reading({"contexts": ("passages",)}, named={"contexts": "passages"})
+_OF_ANY = LogReading({"contexts": ("passages",)}, named={"contexts": "passages"})
 
 
 def _named_in(path: Path) -> Iterator[Hit]:

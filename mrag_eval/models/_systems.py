@@ -33,7 +33,7 @@ from mrag_eval.platform import (
     refuse_error,
     shared_store,
 )
-from mrag_eval.systems import Ask, Reading, ask_with, plain, reading_of_reply, reply_of
+from mrag_eval.systems import Ask, LogReading, ask_with, plain, reading_of_reply, reply_of
 
 _HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
 
@@ -57,7 +57,7 @@ class RagSystem(AuxModel):
         self.code, self._file = code_beside(file), file
         self._system_spec = spec
         self._template = spec.body.with_variables(f"system '{name}'")
-        self._reading: Reading | None = reading_of_reply(spec.paths) if spec.paths else None
+        self._reading: LogReading | None = reading_of_reply(spec.paths) if spec.paths else None
         self._ask_it: Ask | None = None if system is None else ask_with(system, spec.input)
         made = ModelSpec(
             model=RAG,

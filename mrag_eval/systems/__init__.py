@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         OWN_KEYS,
         PASSAGE,
         Columns,
-        Reading,
+        LogReading,
         names_of,
         reading_of,
         reading_of_reply,

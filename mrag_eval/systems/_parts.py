@@ -69,7 +69,7 @@ def names_of(part: str) -> dict[str, bool]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class LogReading:
     """Where the rows of a log keep their parts.
 
     Attributes:
@@ -134,6 +134,8 @@ class Columns:
         self._twice: dict[str, str] = {}
         self._spans = self._cites = False
         self._lists: set[str] = set()
+        # columns of replies that are empty in every row so far
+        self._empty: dict[str, None] = {}
         self.keys: dict[str, None] = {}
         self.rows = 0
 
@@ -157,6 +159,8 @@ class Columns:
             ):
                 # a completion may have a refusal, or an error, in the place of its text
                 self._note(path, part, sure)
+            if part == "answer" and value == "":
+                self._empty[path] = None
             if value is None or value == "" or path in below:
                 continue
             if part == "":
@@ -196,7 +200,7 @@ class Columns:
         """Return the columns of ids that have one twice, with that id."""
         return self._twice
 
-    def reading(self, name: str) -> Reading:
+    def reading(self, name: str) -> LogReading:
         """Return where the parts are.
 
         Raises DataError, naming the log ``name``, if two columns may be one part and neither their values nor their
@@ -210,7 +214,7 @@ class Columns:
         }
         if self._spans and "question" not in fields:
             parts = {part: tuple(_SPANS[part]) for part in FIELDS if part in _SPANS}
-            return Reading(parts | fields, passage, self._named, tuple(_SPANS["joined_by"]), spans=True)
+            return LogReading(parts | fields, passage, self._named, tuple(_SPANS["joined_by"]), spans=True)
         paths = dict(fields)
         for part in (part for part in _ORDER if part not in fields and not (part == "answer" and self._asked)):
             if chosen := self._chosen(name, part, paths):
@@ -220,7 +224,7 @@ class Columns:
         by = next((parted[plain_name(path)] for path in paths.get("contexts", ()) if plain_name(path) in parted), "")
         named = ((part, path) for part, listed in paths.items() for path in listed)
         own = not self._named and all(path == OWN_KEYS.get(part, part) for part, path in named)
-        return Reading(paths, passage, self._named, parted_by=by, own=own)
+        return LogReading(paths, passage, self._named, parted_by=by, own=own)
 
     def _chosen(self, name: str, part: str, paths: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         taken = [path for other, listed in paths.items() if other != part for path in listed]
@@ -239,7 +243,7 @@ class Columns:
             of = {path for other in ("contexts", "context_ids") for path in paths.get(other, ())}
             free = {path: sure for path, sure in free.items() if of and (path in self._lists or not of & self._lists)}
         if not free:
-            return ()
+            return tuple(path for path in self._empty if path not in taken)[:1] if part == "answer" else ()
         if part in _FIRST:
             rank = {path: (free[path], path in self._twice, place) for place, path in enumerate(_in_order(part, free))}
             return tuple(sorted(free, key=rank.__getitem__))[: None if part != "id" else 1]
@@ -353,7 +357,7 @@ def _essence(value: Any) -> Any:
 
 def reading_of(
     rows: Sequence[Mapping[str, Any]], named: Mapping[str, str] | None = None, *, asked: bool = False
-) -> Reading:
+) -> LogReading:
     """Return where rows in memory keep their parts; see :class:`Columns`."""
     columns = Columns(named, asked=asked)
     for number, row in enumerate(rows):
@@ -361,7 +365,7 @@ def reading_of(
     return columns.reading("rows")
 
 
-def reading_of_reply(named: Mapping[str, str]) -> Reading:
+def reading_of_reply(named: Mapping[str, str]) -> LogReading:
     """Return the reading of a reply that a user describes; what is not named is not read."""
     return replace(
         Columns(named).reading("the reply"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.platform import DEEPEST, LONGEST_ANSWER, DataError
 from mrag_eval.systems._contexts import check_passages
-from mrag_eval.systems._parts import PASSAGE, Reading, reading_of
+from mrag_eval.systems._parts import PASSAGE, LogReading, reading_of
 from mrag_eval.systems._places import path_in, value_at
 from mrag_eval.systems._terms import completion_in, in_own_terms
 
@@ -44,7 +44,7 @@ class SystemReply:
 _PLACED = sum(not part.kw_only for part in fields(SystemReply))
 
 
-def reply_of(value: Any, reading: Reading | None = None) -> SystemReply:
+def reply_of(value: Any, reading: LogReading | None = None) -> SystemReply:
     """Return a reply with its contexts as dictionaries (``text``, ``id``, ``lang``, ``title``, ``score``, ``doc_id``).
 
     Args:

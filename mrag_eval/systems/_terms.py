@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.platform import DataError
-from mrag_eval.systems._parts import _INSIDE, OWN_KEYS, PASSAGE, Reading
+from mrag_eval.systems._parts import _INSIDE, OWN_KEYS, PASSAGE, LogReading
 from mrag_eval.systems._places import (
     ANSWERING,
     ASKING,
@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://\S+\s*", re.IGNORECASE)
 _WHOLE = ("message.content", "text")
 
 
-def completion_in(row: Mapping[str, Any], reading: Reading) -> dict[str, Any] | None:
+def completion_in(row: Mapping[str, Any], reading: LogReading) -> dict[str, Any] | None:
     """Return the chat completion, its first choice alone, whose text is a row's answer; None if it is no completion's.
 
     Of an answer that is a part of that text, this part is the text.
@@ -56,7 +56,7 @@ def completion_in(row: Mapping[str, Any], reading: Reading) -> dict[str, Any] | 
 
 def in_own_terms(
     row: Mapping[str, Any],
-    reading: Reading,
+    reading: LogReading,
     where: str,
     kept: Sequence[str] = (),
     *,
@@ -129,7 +129,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str) and value[:1] not in ("[", "{")
 
 
-def _conversation(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+def _conversation(row: Mapping[str, Any], reading: LogReading) -> dict[str, Any]:
     """Return what the turns of a row hold: the last question and what came before it, its answer and its contexts."""
     asked = reading.found(row, "question")[1]
     if _is_plain(asked) and "turns" not in reading.paths:
@@ -212,7 +212,7 @@ def add_grade(grades: dict[str, int], name: str, grade: Any, where: str) -> None
         )
 
 
-def _citations(row: Mapping[str, Any], reading: Reading, ids: Sequence[Any]) -> list[list[str]]:
+def _citations(row: Mapping[str, Any], reading: LogReading, ids: Sequence[Any]) -> list[list[str]]:
     """Return the ids that each sentence of an answer cites, by their places in a list of ids or by name."""
     value = reading.found(row, "answer")[1]
     if _is_plain(value):
@@ -241,7 +241,7 @@ def _items(value: Any, parted_by: str) -> list[Any]:
 
 
 def _passages(
-    value: Any, reading: Reading, place: str, beside: Mapping[str, Sequence[Any]] | None = None
+    value: Any, reading: LogReading, place: str, beside: Mapping[str, Sequence[Any]] | None = None
 ) -> list[dict[str, Any]]:
     found = []
     for number, item in enumerate(_items(value, reading.parted_by)):
@@ -253,7 +253,7 @@ def _passages(
     return found
 
 
-def _passage(item: Any, reading: Reading, told: Mapping[str, Any]) -> dict[str, Any] | None:
+def _passage(item: Any, reading: LogReading, told: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a context, with what a list beside tells of it; {} for one that is empty, None for what is none."""
     found: dict[str, Any] = {}
     if not (item is None or isinstance(item, str | Mapping)):
@@ -284,7 +284,7 @@ def _passage(item: Any, reading: Reading, told: Mapping[str, Any]) -> dict[str, 
     return {} if empty and not any(str(value or "").strip() for value in empty) else None
 
 
-def holds(row: Mapping[str, Any], reading: Reading, part: str, path: str) -> bool:
+def holds(row: Mapping[str, Any], reading: LogReading, part: str, path: str) -> bool:
     """Return whether a row has anything at the path that a user names for a part, None included."""
     items = _items(reading.found(row, "contexts")[1], reading.parted_by) if part.startswith("contexts.") else [row]
     return any(path_in(item, path) for item in items)

@@ -110,8 +110,8 @@ def test_a_passage_is_cited_by_its_name_in_every_language(lang: str) -> None:
 
 @pytest.mark.parametrize("mark", ["[Pramen 1]", "[Dokument 1]", "<sup>1</sup>", "[^1]", "[1-2]"])
 def test_a_citation_without_words_for_it_is_unscored_and_not_0(mark: str) -> None:
-    assert citation_support(f"{LIGHTHOUSE[:42]} {mark}.", PASSAGES, "cs").unread
-    assert not citation_support(f"{LIGHTHOUSE[:42]}.", PASSAGES, "cs").unread
+    assert citation_support(f"{LIGHTHOUSE[:42]} {mark}.", PASSAGES, "sk").unread
+    assert not citation_support(f"{LIGHTHOUSE[:42]}.", PASSAGES, "sk").unread
 
 
 @pytest.mark.parametrize(

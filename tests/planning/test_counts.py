@@ -104,6 +104,8 @@ def reply(body: dict[str, Any], attempt: int) -> Answer:
         return said(json.dumps({"scores": scores, "critique": "so"}))
     if "<passage_1>" in asked(body):
         return said("[1]")
+    if "<same_meaning>" in prompt:
+        return said("<same_meaning>False</same_meaning>")
     label = f'"label_{code[0]}": "not_found"' if code else '"answer": "incorrect"'
     return said(f'{{"justification": "so", {label}}}')
 

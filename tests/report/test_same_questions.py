@@ -70,7 +70,6 @@ def write(
     config = {
         "retrieval": {"mode": "qlang"} | changes.get("retrieval", {}),
         "data": data | changes.get("data", {}),
-        "scored_by": "generation",
         "scores": summarize([RowRecord.from_dict(one["rows"]) for one in lines], 0, None).to_dict(),
     }
     content = {"model_name": model, "date": float(date), "configs": with_records({TASK: config}), "results": {}}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.core import (
+    CUT_OFF,
     SUPPORT,
     Claim,
     Failure,
@@ -120,6 +121,8 @@ def full(number: int) -> RowRecord:
             "claims_panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger, scale=SUPPORT),
             "labelling": LabellingShare("judge", models={"a": "org/a"}, ledger=ledger),
         }
+    if number == 1:
+        parts["fate"] = CUT_OFF
     return replace(record, **parts)
 
 

@@ -100,9 +100,9 @@ class LeafResult:
         return lost_headline(self.scores, self.config.metrics, self.declared_metric)
 
     @cached_property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[OutcomeCount, ...]:
         """Return what came of the run that its label says: each outcome of more than its share of the whole."""
-        found = [(one, Outcome(name, *one.counted(self))) for name, one in OUTCOMES.items()]
+        found = [(one, OutcomeCount(name, *one.counted(self))) for name, one in OUTCOMES.items()]
         return tuple(counts for one, counts in found if counts.had > one.above * counts.of)
 
     def score(self, name: str) -> Estimate | None:
@@ -127,7 +127,7 @@ class LeafResult:
         return found if isinstance(found, Estimate) else None
 
 
-class Outcome(NamedTuple):
+class OutcomeCount(NamedTuple):
     """A count of what came of a run: ``had`` of ``of`` prompts, passages, replies or rows."""
 
     name: str
@@ -154,8 +154,9 @@ def _untranslated(leaf: LeafResult) -> tuple[int, int]:
 
 
 def _replies_cut(leaf: LeafResult) -> tuple[int, int]:
-    ends: Mapping[str, int] = leaf.config.outcome.get("finish_reasons") or {}
-    return sum(n for name, n in ends.items() if name.lower() in CUT), sum(ends.values())
+    ends = leaf.config.outcome.get("finish_reasons")
+    known = {name: n for name, n in ends.items() if isinstance(n, int)} if isinstance(ends, Mapping) else {}
+    return sum(n for name, n in known.items() if str(name).lower() in CUT), sum(known.values())
 
 
 def _rows_unscored(leaf: LeafResult) -> tuple[int, int]:
@@ -177,7 +178,7 @@ _AS_WANTED = ("translated", "cached", "same_language")
 
 def outcomes_text(leaves: Iterable[LeafResult]) -> str:
     """Return the outcomes of several tasks in one text, each counted over those that have it; empty for none."""
-    found: dict[str, list[Outcome]] = {}
+    found: dict[str, list[OutcomeCount]] = {}
     # one task may fill several columns
     once = {id(leaf): leaf for leaf in leaves}
     for outcome in (outcome for leaf in once.values() for outcome in leaf.outcomes):

@@ -54,7 +54,7 @@ class Computed(Block):
     part: str
 
 
-class Condition(Block):
+class LayoutCondition(Block):
     """A row of the paper that is a way to run the task, or a part of its rows.
 
     ``part`` replaces ``{part}`` in the names of tasks, ``at`` replaces ``{at}`` in those of metrics. ``without`` names
@@ -98,7 +98,7 @@ class LayoutTable(Block):
     columns: tuple[Column, ...]
     metrics: tuple[str, ...] = ()
     rows: tuple[PublishedRow, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[LayoutCondition, ...] = ()
     expect: dict[str, Any] = Field(default_factory=dict)
     stub: str = "model"
     errata: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from mrag_eval.config import differences
 from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text
-from mrag_eval.report.tables._layout_schema import Column, Condition, Layout, LayoutTable
+from mrag_eval.report.tables._layout_schema import Column, Layout, LayoutCondition, LayoutTable
 from mrag_eval.report.tables._requirements import model_of, retriever_name
 from mrag_eval.report.tables._row_settings import alike, fit, said, source_of
 
@@ -31,7 +31,7 @@ class TaskRun:
 class Slot:
     """A task's place in a table, and the settings that it states."""
 
-    condition: Condition | None
+    condition: LayoutCondition | None
     column: Column
     task: str
     stated: Mapping[str, Any]
@@ -50,7 +50,7 @@ Picked = dict[tuple[str, str], list[LeafResult]]
 class OwnRow:
     """A row of ours: its results by column and task, and the settings in which they differ from the row's."""
 
-    condition: Condition | None
+    condition: LayoutCondition | None
     label: str
     differs: tuple[str, ...] = ()
     picked: Picked = field(default_factory=dict)

@@ -38,6 +38,9 @@ from mrag_eval.retrieval.saved._manifest import FORMAT, MANIFEST, ManifestEntry,
 from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
 from mrag_eval.retrieval.saved._settings import differing_settings, faults_of
 
+# Fields of a manifest's entry that may hold addresses of models and services.
+_WITH_ADDRESSES = ("settings", "index", "agent", "models")
+
 
 class RunFolder:
     """Open a folder of retrieved rows to read or write. Raise DataError if it is damaged or newer.
@@ -161,7 +164,10 @@ class RunFolder:
             # another process may have added its own tasks in the meantime
             there = self._manifest() if (self.path / MANIFEST).exists() else {}
             self.tasks = {**there, task: entry}
-            body = hidden({"format": FORMAT, "tasks": {name: asdict(one) for name, one in self.tasks.items()}})
+            tasks = {name: asdict(one) for name, one in self.tasks.items()}
+            # data are written as they are: they are read back
+            tasks = {name: one | hidden({key: one[key] for key in _WITH_ADDRESSES}) for name, one in tasks.items()}
+            body = {"format": FORMAT, "tasks": tasks}
             text = json.dumps(body, indent=1, ensure_ascii=False)
             write_whole(self.path / MANIFEST, text, errors="surrogatepass")
 

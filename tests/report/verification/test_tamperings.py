@@ -301,7 +301,8 @@ def test_data_that_are_not_here_are_named_and_a_copy_is_compared(forged: Forged)
     assert [finding for finding in found.of("fault") if finding.task == "wide"] == []
     assert {finding.text for finding in found.of("open")} == {
         "the data of jsonl are not on this machine (data.path=/gone/questions.jsonl is not on this machine), so "
-        "questions and reference answers were not compared: verify --data PATH reads a copy"
+        "questions and reference answers were not compared: verify --data PATH reads a copy",
+        "the corpus is not on this machine, so that the texts of passages were not compared",
     }
     assert "questions, reference answers, and which rows there are" in found.unchecked
     (found,) = verify([run.path], run.tasks, [copy])
