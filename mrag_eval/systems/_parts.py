@@ -134,8 +134,8 @@ class Columns:
         self._twice: dict[str, str] = {}
         self._spans = self._cites = False
         self._lists: set[str] = set()
-        # columns of replies that are empty in every row so far
-        self._empty: dict[str, None] = {}
+        # columns of questions and replies that are empty in a row
+        self._empty: dict[str, str] = {}
         self.keys: dict[str, None] = {}
         self.rows = 0
 
@@ -159,8 +159,8 @@ class Columns:
             ):
                 # a completion may have a refusal, or an error, in the place of its text
                 self._note(path, part, sure)
-            if part == "answer" and value == "":
-                self._empty[path] = None
+            if part in ("question", "answer") and value == "":
+                self._empty[path] = part
             if value is None or value == "" or path in below:
                 continue
             if part == "":
@@ -243,7 +243,7 @@ class Columns:
             of = {path for other in ("contexts", "context_ids") for path in paths.get(other, ())}
             free = {path: sure for path, sure in free.items() if of and (path in self._lists or not of & self._lists)}
         if not free:
-            return tuple(path for path in self._empty if path not in taken)[:1] if part == "answer" else ()
+            return tuple(path for path, own in self._empty.items() if own == part and path not in taken)[:1]
         if part in _FIRST:
             rank = {path: (free[path], path in self._twice, place) for place, path in enumerate(_in_order(part, free))}
             return tuple(sorted(free, key=rank.__getitem__))[: None if part != "id" else 1]

@@ -105,12 +105,12 @@ def _line(base: dict[str, Any], keys: dict[str, Any]) -> str:
 
 # Keys of a row of a log, in ragas' names -> words of the message.
 LOG_ROWS: list[tuple[dict[str, Any], list[str]]] = [
-    ({"user_input": None}, ["line 1", "no shape", "retrieved_contexts"]),
+    ({"user_input": None}, ["no column is the question", "retrieved_contexts"]),
     ({"user_input": ""}, ["line 1", "'query'", "empty"]),
     ({"user_input": 5.5, "lang": "klingonese"}, ["line 1", "'lang'", "klingonese"]),
     ({"user_input": {"a": 1}}, ["line 1", "'user_input'", "dict"]),
     ({"user_input": "\ud800"}, ["line 1", "surrogate"]),
-    ({"response": None}, ["line 1", "no shape", "retrieved_contexts"]),
+    ({"response": None}, ["line 1", "'reply'", "--columns answer="]),
     ({"response": {"a": 1}}, ["line 1", "'response'", "dict"]),
     ({"response": True}, ["line 1", "'response'", "bool"]),
     ({"retrieved_contexts": [5]}, ["line 1", "retrieved_contexts[0]"]),
@@ -181,9 +181,9 @@ CASES = [
     Case(_SCORE, ["line 2", "'1'"], {"wrong.jsonl": _line(_LOG_ROW, {"id": "1"}) * 2}, title="a log's id twice"),
     Case(
         _SCORE,
-        ["line 2", "deepeval", "ragas"],
-        {"wrong.jsonl": _line(_LOG_ROW, {}) + '{"input": "Where?", "actual_output": "Here."}\n'},
-        title="a log of two shapes",
+        ["line 1", "prediction", "response", "--columns answer="],
+        {"wrong.jsonl": _line(_LOG_ROW, {"prediction": "It is there."})},
+        title="a log with two replies that differ",
     ),
     *(
         Case(f"score {name} -o new", [name], {name: content}, title=f"log {name}: {what}")
