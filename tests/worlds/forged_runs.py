@@ -58,11 +58,15 @@ class Run:
         return found
 
     def blamed(self) -> list[str]:
-        """Return the faults and deviations that verification finds; one line for files that are refused."""
+        """Return the faults and deviations that verification finds; one line for files that are refused.
+
+        A task's file of another version is one, too: its settings are not known.
+        """
         found = self.verified()
         if found is None:
             return ["refused"]
-        return [f"{one.task}: {one.text}" for kind in ("fault", "deviation") for one in found.of(kind)]
+        other = [one for one in found.of("open") if one.key == "task"]
+        return [f"{one.task}: {one.text}" for one in (*found.of("fault"), *found.of("deviation"), *other)]
 
     def agree(self, task: str) -> bool:
         """Make everything that is computed from the rows of a task agree with them, as a careful forger does.

@@ -142,7 +142,7 @@ class TaskHere:
     def thinking(self) -> Marks | None:
         """Return what opens and closes the model's thinking, beside the marks that are known; None without such."""
         given = self.leaf.config.setting("prompt.thinking")
-        return None if given is None else (str(given[0]), str(given[1]))
+        return (str(given[0]), str(given[1])) if isinstance(given, list | tuple) and len(given) == 2 else None
 
     def languages(self, asked: Sequence[str]) -> set[str]:
         """Return the languages that detectors tell apart; ``asked`` are those of the samples' questions."""
