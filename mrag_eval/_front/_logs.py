@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.platform import DataError, HttpFault
+from mrag_eval.platform import DataError, HttpFault, plain
 from mrag_eval.systems import (
     OWN_KEYS,
     Columns,
@@ -19,7 +19,6 @@ from mrag_eval.systems import (
     holds,
     in_own_terms,
     lists_in,
-    plain,
     value_at,
 )
 

@@ -17,8 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.platform import DataError, check_unique, json_from, lines_of, readable, whole
-from mrag_eval.systems import plain
+from mrag_eval.platform import DataError, check_unique, json_from, lines_of, plain, readable, whole
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20

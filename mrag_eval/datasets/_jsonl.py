@@ -24,6 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from mrag_eval import systems
 from mrag_eval.config import AbsolutePath
 from mrag_eval.core import GivenPassage, Passage, RagDoc, check_id, normalize_language, same_language, titled
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
@@ -41,7 +42,6 @@ from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, refuse_absent, with_grades
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
 from mrag_eval.platform import ConfigError, DataError, close_match, number_of, suggesting
-from mrag_eval.systems import grades_in
 
 BENCHMARK = Declaration(
     name="jsonl",
@@ -169,7 +169,7 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
     extra = {key: value for key, value in row.items() if key not in QUESTION_KEYS}
     listed, judged = row.get("relevant_ids") or [], None
     if isinstance(listed, Mapping) or (isinstance(listed, list) and any(isinstance(one, Mapping) for one in listed)):
-        judged, listed = grades_in(listed, f"{where}, relevant_ids"), []
+        judged, listed = systems.grades_in(listed, f"{where}, relevant_ids"), []
     if choices is not None:
         extra |= option_facts(choices)
     doc = RagDoc(

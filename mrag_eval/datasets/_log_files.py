@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.datasets._files import AS_JSON, decode, iter_lines, iter_table, parquet, read_bytes
-from mrag_eval.platform import DataError, json_from
-from mrag_eval.systems import lists_in, plain, reading_of, value_at
+from mrag_eval.platform import DataError, json_from, plain
+from mrag_eval.systems import lists_in, reading_of, value_at
 
 # Rows of a Parquet file that are in memory together.
 _BATCH = 256

@@ -30,10 +30,11 @@ from mrag_eval.platform import (
     json_body,
     marked,
     own_object,
+    plain,
     refuse_error,
     shared_store,
 )
-from mrag_eval.systems import Ask, LogReading, ask_with, plain, reading_of_reply, reply_of
+from mrag_eval.systems import Ask, LogReading, ask_with, reading_of_reply, reply_of
 
 _HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
 

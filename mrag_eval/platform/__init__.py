@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         json_value,
         nested_too_deeply,
         no_number,
+        plain,
         without_conflict,
     )
     from mrag_eval.platform._keys import (

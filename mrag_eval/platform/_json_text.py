@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from mrag_eval.platform._errors import DataError, MragError
 
 # More levels than any record of ours or of a provider has; deeper values overflow the stack where they are used.
 DEEPEST = 100
+# What objects call their own dictionary.
+_DUMPS = ("to_dict", "model_dump")
+# What pandas has for a cell without a value, beside NaN.
+_MISSING = ("NAType", "NaTType")
 _TOO_DEEP = f"it is nested more than {DEEPEST} levels deep"
 
 
@@ -115,3 +123,33 @@ def no_number(literal: str) -> NoReturn:
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=without_conflict, parse_constant=no_number, parse_float=finite_number)
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON has it: dictionaries and lists in place of objects that have them, None for no number.
+
+    Raises DataError for one that lies deeper in itself than JSON may, as one does that refers to itself.
+    """
+    if depth > DEEPEST:
+        raise DataError(
+            f"the reply is nested in more than {DEEPEST} levels", "return its answer and its contexts alone"
+        )
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner, depth + 1) for inner in value]
+    if isinstance(value, type):
+        return value
+    if type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if callable(listed := getattr(value, "tolist", None)):
+        # numpy's arrays and numbers
+        return plain(listed(), depth + 1)
+    if isinstance(value, date | Decimal):
+        return str(value)
+    dump = next((found for name in _DUMPS if callable(found := getattr(value, name, None))), None)
+    if dump is not None:
+        return plain(dump(), depth + 1)
+    return plain(vars(value), depth + 1) if is_dataclass(value) else value

@@ -6,7 +6,7 @@ from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
     from mrag_eval.systems._adapters import Ask, ask_with
-    from mrag_eval.systems._contexts import check_passages, hits_of, text_hash, told_languages
+    from mrag_eval.systems._contexts import add_grade, check_passages, hits_of, text_hash, told_languages
     from mrag_eval.systems._parts import (
         FIELDS,
         OWN_KEYS,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         reading_of_reply,
     )
     from mrag_eval.systems._places import decoded, lists_in, value_at
-    from mrag_eval.systems._reply import SystemReply, plain, reply_of
-    from mrag_eval.systems._terms import add_grade, completion_in, grades_in, holds, in_own_terms
+    from mrag_eval.systems._reply import SystemReply, reply_of
+    from mrag_eval.systems._terms import completion_in, grades_in, holds, in_own_terms
 else:
     __getattr__, __dir__ = lazy_door(__name__)

@@ -131,3 +131,17 @@ def _hit(item: Mapping[str, Any], rank: int, place: str, told: str = "") -> Hit:
     except ConfigError as error:
         raise DataError(f"{place}: 'lang': {error.message}", error.next_step) from None
     return Hit(name, lang, text, score, rank, title, str(item.get("doc_id") or name))
+
+
+def add_grade(grades: dict[str, int], name: str, grade: Any, where: str) -> None:
+    """Add a document's grade to those of a question; raise DataError for one that is no whole number, or differs."""
+    try:
+        whole = float(grade)
+    except (TypeError, ValueError):
+        whole = 0.5
+    if whole != int(whole) if abs(whole) < 1e9 else True:
+        raise DataError(f"{where}: the grade of '{name}' is {grade!r:.40}, no whole number", 'e.g. {"d1": 1, "d2": 0}')
+    if grades.setdefault(name, int(whole)) != int(whole):
+        raise DataError(
+            f"{where}: '{name}' has the grades {grades[name]} and {int(whole)}", "keep one grade for a document"
+        )

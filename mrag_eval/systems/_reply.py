@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from datetime import date
-from decimal import Decimal
-from math import isnan
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from mrag_eval.platform import DEEPEST, LONGEST_ANSWER, DataError
+from mrag_eval.platform import LONGEST_ANSWER, DataError, plain
 from mrag_eval.systems._contexts import check_passages
 from mrag_eval.systems._parts import PASSAGE, LogReading, reading_of
 from mrag_eval.systems._places import path_in, value_at
 from mrag_eval.systems._terms import completion_in, in_own_terms
 
 _PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/systems.md)"
-# What objects call their own dictionary.
-_DUMPS = ("to_dict", "model_dump")
-# What pandas has for a cell without a value, beside NaN.
-_MISSING = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True)
@@ -116,33 +109,3 @@ def _text(item: Any) -> bool:
 def _stored(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return a context as JSON holds it."""
     return {key: float(part) if key == "score" else str(part) for key, part in item.items() if part is not None}
-
-
-def plain(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON has it: dictionaries and lists in place of objects that have them, None for no number.
-
-    Raises DataError for one that lies deeper in itself than JSON may, as one does that refers to itself.
-    """
-    if depth > DEEPEST:
-        raise DataError(
-            f"the reply is nested in more than {DEEPEST} levels", "return its answer and its contexts alone"
-        )
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner, depth + 1) for inner in value]
-    if isinstance(value, type):
-        return value
-    if type(value).__name__ in _MISSING or (isinstance(value, float) and isnan(value)):
-        return None
-    if callable(listed := getattr(value, "tolist", None)):
-        # numpy's arrays and numbers
-        return plain(listed(), depth + 1)
-    if isinstance(value, date | Decimal):
-        return str(value)
-    dump = next((found for name in _DUMPS if callable(found := getattr(value, name, None))), None)
-    if dump is not None:
-        return plain(dump(), depth + 1)
-    return plain(vars(value), depth + 1) if is_dataclass(value) else value

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrag_eval.platform import DataError
+from mrag_eval.systems._contexts import add_grade
 from mrag_eval.systems._parts import _INSIDE, OWN_KEYS, PASSAGE, LogReading
 from mrag_eval.systems._places import (
     ANSWERING,
@@ -196,20 +197,6 @@ def grades_in(value: Any, where: str) -> dict[str, int]:
     for name, grade in pairs:
         add_grade(found, str(name), 1 if grade is None else grade, where)
     return found
-
-
-def add_grade(grades: dict[str, int], name: str, grade: Any, where: str) -> None:
-    """Add a document's grade to those of a question; raise DataError for one that is no whole number, or differs."""
-    try:
-        whole = float(grade)
-    except (TypeError, ValueError):
-        whole = 0.5
-    if whole != int(whole) if abs(whole) < 1e9 else True:
-        raise DataError(f"{where}: the grade of '{name}' is {grade!r:.40}, no whole number", 'e.g. {"d1": 1, "d2": 0}')
-    if grades.setdefault(name, int(whole)) != int(whole):
-        raise DataError(
-            f"{where}: '{name}' has the grades {grades[name]} and {int(whole)}", "keep one grade for a document"
-        )
 
 
 def _citations(row: Mapping[str, Any], reading: LogReading, ids: Sequence[Any]) -> list[list[str]]:

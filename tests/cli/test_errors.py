@@ -226,7 +226,7 @@ def test_out_of_memory_is_no_fault_to_report(
     ("tasks", "said"),
     [
         # an error of the loader, which nothing looks into beforehand
-        ("mine --metadata data.path=broken.jsonl", ["mrag-eval: task mine: ", "    correct the file"]),
+        ("mine --metadata data.path=broken.jsonl", ["mrag-eval: task mine: ", "    correct it, or leave that row out"]),
         (
             "mine,nodata --metadata retrieval.corpus=nowhere",
             [
