@@ -265,16 +265,15 @@ class _Lines:
         from mrag_eval.scoring import PromptCounts, read, records, with_grounding
 
         reads = [read(self._given(row), rules) for row in given]
-        rows, share, came_back = [one.row for one in reads], None, {}
+        rows, share = [one.row for one in reads], None
         if self.checker is not None:
             rows = with_grounding(rows, self.checker)
         elif self.panel is not None:
             rows, share = judging.claims_judged(rows, self.panel, self.judge)
-            came_back = self.panel.take()
         for one, record in zip(reads, records(reads, rows, rules), strict=True):
-            record = replace(record, controls=self.controls[record.row], claims_panel=share, came_back=came_back)
+            record = replace(record, controls=self.controls[record.row], claims_panel=share)
             # calls to the panel are counted once for the rows that are asked about together
-            share, came_back = None, {}
+            share = None
             if not self.records:
                 counts = PromptCounts(prompts=len(self.found.docs))
                 record = replace(record, prompts=counts, asked=asked_of(self.instrument))
@@ -397,7 +396,7 @@ def _measured(lines: _Lines) -> Measurement:
 
     found = lines.found
     outcome = Answering(lines.model, f"not ours ({lines.model})").as_dict()
-    seats = models.summed(record.came_back for record in lines.records)
+    seats = models.summed(record.seats for record in lines.records)
     docs = {name: replace(doc, absent_ids=()) for name, doc in found.docs.items()}
     ids = sorted(docs)
     return Measurement(

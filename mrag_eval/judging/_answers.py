@@ -123,5 +123,6 @@ def judged(
     asked = [i for i, row in enumerate(rows) if failed_in(row.failures, ANSWERED) is None]
     votes, ledgers = panel.votes(rubric, [case_of(rows[i], block.scale) for i in asked])
     said = dict(zip(asked, votes, strict=True))
-    share = PanelShare(panel.model_names, ledgers, None if check is None else check.note, block.scale)
+    note = None if check is None else check.note
+    share = PanelShare(panel.model_names, ledgers, note, block.scale, panel.take())
     return Recount(block).of(rows, [Decided(answer=said.get(i)) for i in range(len(rows))]), share

@@ -54,7 +54,7 @@ def claims_judged(rows: Sequence[Scored], panel: Panel, block: Judge) -> tuple[l
     checker = _PanelChecker(panel, _rubric(block))
     asked = with_grounding(rows, checker, use_cache=False, at_once=max(1, len(rows)), languages=True)
     out = Recount(block).of(rows, [Decided(claims=row.grounding) for row in asked])
-    return out, PanelShare(panel.model_names, checker.ledgers, scale=SUPPORT)
+    return out, PanelShare(panel.model_names, checker.ledgers, None, SUPPORT, panel.take())
 
 
 def claims_by(panel: Panel, block: Judge) -> dict[str, Any]:

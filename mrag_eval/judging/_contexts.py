@@ -27,7 +27,7 @@ def sufficiency_judged(rows: Sequence[Scored], panel: Panel, block: Judge) -> tu
     votes, ledgers = panel.votes(sufficiency_rubric(settings.prompt), cases)
     said = dict(zip(asked, votes, strict=True))
     out = Recount(block).of(rows, [Decided(passages=said.get(i)) for i in range(len(rows))])
-    return out, PanelShare(panel.model_names, ledgers)
+    return out, PanelShare(panel.model_names, ledgers, came_back=panel.take())
 
 
 def context_case(row: Scored, country: str | None) -> Case | Judgement:

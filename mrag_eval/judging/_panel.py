@@ -22,6 +22,7 @@ from mrag_eval.models import (
     get,
     name_of,
     named_spec,
+    summed,
     total,
 )
 from mrag_eval.platform import ConfigError, at_once
@@ -83,8 +84,8 @@ class Panel:
         return {name: seat.identity for name, (_, seat) in self._seats.items()}
 
     def take(self) -> dict[str, Any]:
-        """Return, for each seat, what came back from it since this was asked last."""
-        return {name: seat.take() for name, (_, seat) in self._seats.items()}
+        """Return, for each seat, what came back from it since this was asked last, if anything did."""
+        return summed([{name: seat.take() for name, (_, seat) in self._seats.items()}])
 
     def check(self) -> None:
         """Raise the ConfigError that would leave a judge without answers (a missing key, for example)."""

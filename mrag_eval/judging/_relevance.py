@@ -122,7 +122,7 @@ def _asked(
         said[i] = Labels(
             "judge", votes={seat: str(v.error) if v.value is None else tuple(v.value) for seat, v in votes.items()}
         )
-    return said, LabellingShare("judge", models=panel.model_names, ledger=found.ledgers)
+    return said, LabellingShare("judge", None, None, panel.model_names, found.ledgers, panel.take())
 
 
 def _case(row: Scored, texts: Mapping[str, Passage]) -> judging.Case:

@@ -90,11 +90,6 @@ class JudgingStage:
         panel = self._panel or (None if self._labeller is None else self._labeller.panel)
         return {} if panel is None else {"judges": panel.identities}
 
-    def take(self) -> dict[str, Any]:
-        """Return what came back from the judges, by seat; of a labeller's own panel, from that."""
-        panel = self._panel or (None if self._labeller is None else self._labeller.panel)
-        return {} if panel is None else panel.take()
-
     def support(self) -> dict[str, Any] | None:
         """Return what decides the panel's verdicts on claims; None if it gives none."""
         return judging.claims_by(self._panel, self._judge) if self._panel is not None and self._on_claims else None

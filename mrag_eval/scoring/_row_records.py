@@ -21,10 +21,12 @@ from mrag_eval.core import (
     not_finite,
 )
 from mrag_eval.metrics import Outcome
-from mrag_eval.models import Ledger
+from mrag_eval.models import Ledger, summed
 from mrag_eval.platform import OPTIONAL, check_version, from_json, optional_beside, with_version
 from mrag_eval.scoring._answers import Answer
 
+# What came back from models: the role or the judge's seat -> counts, and counts by name.
+_CameBack = Mapping[str, Mapping[str, int | Mapping[str, int]]]
 _FIX = "run again with --log_samples --output_path FOLDER"
 
 
@@ -204,23 +206,28 @@ class PromptCounts:
 
 @dataclass(frozen=True, slots=True)
 class PanelShare:
-    """One rank's part of a panel's table: seat -> model, model -> ledger, the check of languages, and the scale."""
+    """One rank's part of a panel's table: seat -> model, model -> ledger, the check of languages, and the scale.
+
+    ``came_back`` holds what came back from each seat.
+    """
 
     models: Mapping[str, str]
     ledger: Mapping[str, Ledger]
     language_check: str | None = field(default=None, metadata=OPTIONAL)
     scale: VerdictScale = field(default=YES_NO, metadata=OPTIONAL)
+    came_back: _CameBack = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
 class LabellingShare:
-    """One rank's part of the table of labels: the labeller, and the panel's ledgers or the proxy's threshold."""
+    """One rank's part of the table of labels: the labeller, and the panel's part or the proxy's threshold."""
 
     by: str
     threshold: float | None = field(default=None, metadata=OPTIONAL)
     n: int | None = field(default=None, metadata=OPTIONAL)
     models: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     ledger: Mapping[str, Ledger] = field(default_factory=dict, metadata=OPTIONAL)
+    came_back: _CameBack = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +264,8 @@ class RowRecord:
     scores of replies that need no model, ``grounding`` what a classifier or a panel found of its claims.
 
     The last nine, from ``prompts``, are in one record of every rank: they are summed when the ranks are gathered.
-    ``asked`` is the hash of each model and tool that it measured with, which no sum needs.
+    ``came_back`` is what came back from models that are no judges; ``asked`` is the hash of each model and tool that
+    it measured with, which no sum needs.
     """
 
     row: str
@@ -294,8 +302,19 @@ class RowRecord:
     sufficiency_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     claims_panel: PanelShare | None = field(default=None, metadata=OPTIONAL)
     labelling: LabellingShare | None = field(default=None, metadata=OPTIONAL)
-    came_back: Mapping[str, Mapping[str, int | Mapping[str, int]]] = field(default_factory=dict, metadata=OPTIONAL)
+    came_back: _CameBack = field(default_factory=dict, metadata=OPTIONAL)
     asked: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+
+    @property
+    def shares(self) -> tuple[PanelShare | LabellingShare, ...]:
+        """Return the parts of the judges' tables that the record carries for its rank."""
+        found = (self.panel, self.sufficiency_panel, self.claims_panel, self.labelling)
+        return tuple(share for share in found if share is not None)
+
+    @property
+    def seats(self) -> dict[str, Any]:
+        """Return what came back from each seat that the record counts for its rank, judges among them."""
+        return summed([self.came_back, *(share.came_back for share in self.shares)])
 
     @property
     def right(self) -> bool | None:

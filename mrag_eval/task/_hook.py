@@ -372,7 +372,7 @@ class RagTask(HarnessTask):
             "prompts": PromptCounts(limit, self._budget.source, rows, shortened),
             "skipped": skipped_territories(self.blocks.metrics, self._supply.skipped),
             "translation": self._supply.translation(),
-            "came_back": {**models.summed([before, self._supply.take()]), **self._verdicts.take()},
+            "came_back": models.summed([before, self._supply.take()]),
             "asked": asked_of((self._measured or self._decides()).instrument),
             **self._verdicts.shares(),
         }
@@ -391,7 +391,7 @@ class RagTask(HarnessTask):
         self._summary = scores
         self._by_territory = territory_values(rows)
         self._ran = list(dict.fromkeys(row.row for row in rows))
-        self._came_back = models.summed(row.came_back for row in rows)
+        self._came_back = models.summed(row.seats for row in rows)
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
         for what, table in scores.panels.items():

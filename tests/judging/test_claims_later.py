@@ -120,6 +120,14 @@ def test_claims_judged_later_are_those_of_a_run_that_asks_for_them(tasks: Path, 
     assert {one.metric for one in compared.differences} == {*one.scores.metrics}
     assert compared.differs == {}
     assert verify([later], tasks)[0].findings == ()
+    # as in the run, and again where all replies are kept; of claims that were judged before, the last judges count
+    for _ in range(2):
+        assert leaf_of(later).measurement.outcome["seats"] == one.measurement.outcome["seats"]
+        done("claims", later)
+    assert [len(server.requests) for server in servers] == sent
+    path = next(later.rglob("judged_scores_*.json"))
+    path.write_text(path.read_text("utf-8").replace('"stop": ', '"stop": 1'), "utf-8")
+    assert any("outcome.seats.a" in found.text for found in verify([later], tasks)[0].of("fault"))
 
 
 def test_what_came_back_from_a_panel_that_was_asked_about_a_log_is_counted(tasks: Path, judges: Any) -> None:
@@ -131,7 +139,7 @@ def test_what_came_back_from_a_panel_that_was_asked_about_a_log_is_counted(tasks
     mrag_eval.score(log, ["grounded"], output=tasks / "log", grounded="panel")
     claims = sum(len(one.record.grounding.claims) for one in samples_of(tasks / "log"))
     assert leaf_of(tasks / "log").measurement.outcome["seats"]["a"]["ends"] == {"stop": claims}
-    assert [bool(one.record.came_back) for one in samples_of(tasks / "log")] == [True, False, False]
+    assert [bool(one.record.seats) for one in samples_of(tasks / "log")] == [True, False, False]
     assert not verify([tasks / "log"], tasks)[0].of("fault")
     for path in [*(tasks / "log").glob("samples_*"), *(tasks / "log").glob("results_*")]:
         text = path.read_text("utf-8")

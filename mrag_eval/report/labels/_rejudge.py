@@ -33,7 +33,7 @@ from mrag_eval.judging import (
     sufficiency_judged,
     verdict_rubric,
 )
-from mrag_eval.models import NOT_KEPT, total
+from mrag_eval.models import NOT_KEPT, summed, total
 from mrag_eval.platform import DataError, UnwrittenError, content_key
 from mrag_eval.report.files._results import LaterVerdicts, ResultFile
 from mrag_eval.report.files._sample import Sample
@@ -157,7 +157,7 @@ def judge_answers(
         by = _checked_by(measured)
         crossed = {f"{OWN}{name}": {**by, "right": right} for name in names if name in GROUNDED}
         others = _of_other_votes([sample.record for sample in done])
-        _join(run, path, judged_run, _measured(measured, recorded, block, panel, others, crossed))
+        _join(run, path, judged_run, done, _measured(measured, recorded, block, panel, others, crossed))
     return judged_run
 
 
@@ -195,7 +195,7 @@ def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, 
         else:
             measured = measured.adding("instrument", {JUDGES: panel.identities})
         by = support_by([*known, *names], claims_by(panel, block))
-        _join(run, path, judged_run, measured.adding("instrument", by).with_blocks({"judge": told}))
+        _join(run, path, judged_run, done, measured.adding("instrument", by).with_blocks({"judge": told}))
     return judged_run
 
 
@@ -271,8 +271,10 @@ def _run_of(path: Path, out: Path) -> tuple[ResultFile | None, LaterVerdicts | N
     return run, LaterVerdicts.of(run.path, task)
 
 
-def _join(run: ResultFile, path: Path, done: Rejudged, measured: Measurement) -> None:
-    """Make verdicts part of a run."""
+def _join(run: ResultFile, path: Path, done: Rejudged, samples: Sequence[Sample], measured: Measurement) -> None:
+    """Make the verdicts in ``samples`` part of a run, and what came back from the judges who gave them."""
+    if seats := summed(sample.record.seats for sample in samples):
+        measured = measured.adding("outcome", {"seats": seats})
     LaterVerdicts(done.scores, sha256_file(done.path), measured).write(run.path, task_of(path))
 
 

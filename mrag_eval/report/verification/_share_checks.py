@@ -58,7 +58,7 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
 
 def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
     """Compare what came back from each seat with the rows, with who is asked, and with the calls to judges."""
-    found, told = summed(record.came_back for record in records), leaf.measurement.outcome.get("seats") or {}
+    found, told = summed(record.seats for record in records), leaf.measurement.outcome.get("seats") or {}
     # the critic decides whether documents are enough, too
     instrument = leaf.measurement.instrument
     known = {*leaf.seats, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
@@ -68,8 +68,7 @@ def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Fin
             yield Finding(leaf.task, "fault", text)
         if seat in found and seat not in known:
             yield Finding(leaf.task, "fault", f"outcome.seats.{seat}: nobody is asked as that")
-    shares = (one for r in records for one in (r.panel, r.sufficiency_panel, r.claims_panel, r.labelling))
-    for model, ledger in totals([one.ledger for one in shares if one is not None]).items():
+    for model, ledger in totals([share.ledger for record in records for share in record.shares]).items():
         ends = [found[seat].get("ends") or {} for seat in found if seat.partition("#")[0] == model]
         counted, calls = sum(sum(one.values()) for one in ends), ledger.calls + ledger.cached
         if counted > calls:

@@ -20,12 +20,12 @@ from mrag_eval.report.verification._findings import Differing, Finding, Kind, di
 from mrag_eval.report.verification._rebuilt import Rebuilt
 from mrag_eval.report.verification._row_checks import made_again, row_values
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
-from mrag_eval.report.verification._share_checks import rank_shares
+from mrag_eval.report.verification._share_checks import rank_shares, seats_follow
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import EVIDENCE
 
 # What verdicts that were given after a run decide of its record, and of the records of its rows.
-_JUDGED = ("setting.judge", "setting.texts.judge", "setting.contents.judge", f"instrument.{JUDGES}")
+_JUDGED = ("setting.judge", "setting.texts.judge", "setting.contents.judge", f"instrument.{JUDGES}", "outcome.seats")
 _OF_VERDICTS = ("judge", "panel", "claims_panel", "grounding", "failures", "values", "unscored", "asked")
 
 
@@ -140,6 +140,7 @@ def _later(
         yield Finding(task, "deviation", text, JUDGES)
     yield from row_values(here, judged, again)
     yield from rank_shares(here, judged)
+    yield from seats_follow(asked, records)
     yield from votes_read(here, judged, again).findings
     yield from judge_texts(here)
     yield from instruments_follow(here, records)
