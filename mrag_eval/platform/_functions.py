@@ -25,6 +25,9 @@ from mrag_eval.platform._errors import ConfigError, did_you_mean
 
 _FORMS = "name it as !function module.name, as module:name, or by the entry point of an installed package"
 _OWN_PACKAGE = __name__.partition(".")[0]
+# Functions that load a module by its name, and those that load code in another way.
+_BY_NAME = ("import_module", "__import__")
+_LOADERS = (*_BY_NAME, "exec", "run_path", "run_module", "spec_from_file_location", "load_module")
 # The file that the names under way come from; None: they are the user's.
 _READ_BACK: ContextVar[Path | None] = ContextVar("names from a file", default=None)
 
@@ -140,7 +143,8 @@ def code_beside(file: Path | None) -> dict[str, str] | None:
     """Return the hash of each module from a file's folder and the folders below it, by its path there.
 
     These are the loaded ones, and those that they import, though it be only when a function is called. Modules of this
-    package, of Python and of installed packages are left out. None if no file is there, as for what a notebook defines.
+    package, of Python and of installed packages are left out. One that loads code by a name which it computes has the
+    hash ``not fully known`` before its own. None if no file is there, as for what a notebook defines.
     """
     if file is None or not file.is_file():
         return None
@@ -155,27 +159,42 @@ def code_beside(file: Path | None) -> dict[str, str] | None:
             continue
         if path.is_file() and not any(map(path.is_relative_to, installed)):
             text = path.read_bytes()
-            found[path.relative_to(folder).as_posix()] = sha256(text).hexdigest()
-            left += _imported(text, path.parent, folder)
+            named = _imported(text, path.parent, folder)
+            known = "" if None not in named else "not fully known: "
+            found[path.relative_to(folder).as_posix()] = known + sha256(text).hexdigest()
+            left += filter(None, named)
     return dict(sorted(found.items()))
 
 
-def _imported(text: bytes, beside: Path, folder: Path) -> Iterator[Path]:
-    """Yield where the modules that a module names in its imports are, if they are in its folder or in ``folder``."""
-    with suppress(SyntaxError, ValueError):
+def _imported(text: bytes, beside: Path, folder: Path) -> list[Path | None]:
+    """Return where the modules that a module names are, if they are in its folder or in ``folder``.
+
+    They are named in its imports, or as a text in a call of ``import_module``. None is among them if a call loads code
+    by a name that it computes.
+    """
+    found: list[Path | None] = []
+    with suppress(SyntaxError, ValueError, IndexError):
         for node in ast.walk(ast.parse(text)):
+            level = 0
             if isinstance(node, ast.Import):
-                names, starts = [alias.name for alias in node.names], {folder, beside}
+                names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
-                names = [".".join(filter(None, (node.module, alias.name))) for alias in node.names]
-                starts = {[beside, *beside.parents][node.level - 1]} if node.level else {folder, beside}
+                names, level = [".".join(filter(None, (node.module, alias.name))) for alias in node.names], node.level
+            elif isinstance(node, ast.Call) and (by := ast.unparse(node.func).rpartition(".")[2]) in _LOADERS:
+                named = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+                if not isinstance(named, str) or by not in _BY_NAME:
+                    found.append(None)
+                    continue
+                names, level = [named.lstrip(".")], len(named) - len(named.lstrip("."))
             else:
                 continue
+            starts = {[beside, *beside.parents][level - 1]} if level else {folder, beside}
             for parts in (name.split(".") for name in names if name.partition(".")[0] != _OWN_PACKAGE):
                 for start in starts:
                     for end in range(1, len(parts) + 1):
                         place = start.joinpath(*parts[:end])
-                        yield from (place.with_name(f"{place.name}.py"), place / "__init__.py")
+                        found += [place.with_name(f"{place.name}.py"), place / "__init__.py"]
+    return found
 
 
 def _before_name(named: str) -> str:

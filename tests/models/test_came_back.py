@@ -166,10 +166,11 @@ def test_a_row_that_failed_and_is_retrieved_again_is_counted_once(world: Path, m
         monkeypatch.setenv("MRAG_CACHE", str(world / cache))
         task = build(world / "tasks", "ranked")
         retrieve_into(open_folder(world / folder), "ranked", task.supply, task.rows_to_run()[:rows])
-        return RunFolder(world / folder).tasks["ranked"].came_back
+        entry = RunFolder(world / folder).tasks["ranked"]
+        return {**entry.came_back, "texts": (entry.translation or {})["counts"]}
 
     first = into("again", "one", 2)
     failing.clear()
     assert into("again", "one", 2) == first
     assert into("again", "one", 4) == into("whole", "two", 4)
-    assert {*first} == {"translator", "reranker"}
+    assert {*first} == {"translator", "reranker", "texts"}

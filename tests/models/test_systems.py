@@ -121,6 +121,43 @@ def test_what_a_system_imports_while_it_is_asked_is_part_of_it(tmp_path: Path, m
     assert not any(name.startswith("late_parts") for name in sys.modules)
 
 
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("importlib.import_module('by_name.inner')", ["by_name/__init__.py", "by_name/inner.py"]),
+        ("import_module('.named_alone', __package__)", ["named_alone.py"]),
+        ("__import__('named_alone')", ["named_alone.py"]),
+        ("importlib.import_module('json')", []),
+        ("importlib.import_module(name)", None),
+        ("importlib.import_module(f'{q}.inner')", None),
+        ("__import__(name=q)", None),
+        ("runpy.run_path('named_alone.py')", None),
+        ("importlib.util.spec_from_file_location('n', 'named_alone.py')", None),
+        ("exec(open('named_alone.py').read())", None),
+    ],
+)
+def test_what_a_system_imports_by_a_call_is_part_of_it_or_said_to_be_unknown(
+    call: str, found: list[str] | None, tmp_path: Path
+) -> None:
+    for name in ("by_name/__init__.py", "by_name/inner.py", "named_alone.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("", "utf-8")
+    (tmp_path / "calls.py").write_text(f"def ask(q):\n    return {call}\n", "utf-8")
+    code = system_of(system=f"{tmp_path}/calls.py:ask").code or {}
+    assert {*code} == {"calls.py", *(found or [])}
+    assert code["calls.py"].startswith("not fully known: ") is (found is None)
+    digest = sha256((tmp_path / "calls.py").read_bytes()).hexdigest()
+    assert code["calls.py"].endswith(digest)
+
+
+def test_what_was_loaded_by_a_computed_name_is_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "computed_part.py").write_text("A = 'a'\n", "utf-8")
+    text = "import importlib\nPART = importlib.import_module('_'.join(('computed', 'part')))\n"
+    (tmp_path / "computes.py").write_text(text, "utf-8")
+    assert {*(system_of(system=f"{tmp_path}/computes.py:ask").code or {})} == {"computes.py", "computed_part.py"}
+
+
 def test_a_reply_that_was_kept_by_the_one_file_is_still_found(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("def ask(q):\n    return 'a'\n", "utf-8")
     system = system_of(system=f"{tmp_path}/own.py:ask")

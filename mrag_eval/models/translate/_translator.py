@@ -235,6 +235,17 @@ class Translator:
                 " ".join(first.text.split()),
             )
 
+    def asked_again(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
+        """Return :meth:`as_dict` of an earlier process, all of whose failures were asked for again here.
+
+        Its failures are left out of it, and of the counts here what it has counted: all that needed no call.
+        """
+        self.counts = {
+            kind: Counter({o: n for o, n in of.items() if o not in _REGULAR[1:]}) for kind, of in self.counts.items()
+        }
+        left = {kind: {o: n for o, n in of.items() if o in _REGULAR} for kind, of in earlier["counts"].items()}
+        return {**earlier, "counts": left}
+
     def _identity(self) -> dict[str, Any]:
         return {**self._backend.identity(), "check_language": self._check}
 

@@ -62,7 +62,7 @@ def retrieve_into(
         if have:
             log.info("[%s] %d rows are there, %d are retrieved", task, len(have), len(waiting))
         earlier = folder.tasks[task].translation
-        # of rows that failed, what was kept has been counted
+        # of rows that failed, what was kept has been counted, and texts that were not translated are gone
         again = [doc for doc in waiting if doc.id in failed]
         new = [doc for doc in waiting if doc.id not in failed]
         # the steps of a single batch say themselves how long they take
@@ -73,6 +73,8 @@ def retrieve_into(
                 came = supply.take(sent=docs[0].id in failed)
                 changes: dict[str, Any] = {"came_back": summed([folder.tasks[task].came_back, came])}
                 if supply.translator is not None:
+                    if earlier and docs[0].id in failed:
+                        earlier = supply.translator.asked_again(earlier)
                     shares = [supply.translator.as_dict(), *([earlier] if earlier else [])]
                     changes["translation"] = total_counts(shares)
                 folder.note(task, **changes)

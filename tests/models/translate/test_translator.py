@@ -127,6 +127,23 @@ def test_a_second_run_repeats_only_failed_calls(store: Store) -> None:
     assert Translator(Scripted("2"), "s", store=store).translate([LONG], ["de"], "en")[0].outcome == "translated"
 
 
+def test_texts_that_are_asked_for_again_are_counted_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of the failures, and without what was translated before: in sum, what a run without failures counts."""
+    texts, sources = [LONG, "Hund", "Hello there", "neu"], ["de", "de", "en", "de"]
+    first = Translator(Scripted(), "scripted", store=store)
+    first.translate(texts, sources, "en")
+    assert first.as_dict()["counts"] == {"queries": {"translated": 2, "same_language": 1, "failed": 1}}
+    monkeypatch.setitem(WORDS, ("neu", "en"), "new")
+    second = Translator(Scripted(), "scripted", store=store)
+    second.translate(texts, sources, "en")
+    earlier = second.asked_again(first.as_dict())
+    whole = total_counts([second.as_dict(), earlier])
+    assert whole is not None
+    assert whole["counts"] == {"queries": {"translated": 3, "same_language": 1}}
+    second.translate(["unbekannt"], ["de"], "en")
+    assert second.as_dict()["counts"] == {"queries": {"translated": 1, "failed": 1}}
+
+
 def test_a_stopped_run_keeps_its_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mrag_eval.models.translate._translator._COMMIT", 1)
     with pytest.raises(KeyboardInterrupt):
