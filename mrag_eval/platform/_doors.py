@@ -16,7 +16,7 @@ def lazy_door(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
     The door states its imports once, under ``if TYPE_CHECKING:``, for type checkers and for this function, which reads
     them from the source, as ``lazy_loader.attach_stub`` does (Scientific Python, SPEC 1). They are its ``__all__``,
-    unless the door has its own: those that users import from do, for their type checkers.
+    unless the door has its own: what users are promised of a room, for their type checkers.
 
     Args:
         room: the door's ``__name__``
@@ -45,6 +45,6 @@ def lazy_door(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
         return found
 
     def names() -> list[str]:
-        return sorted({*vars(door), *door.__all__})
+        return sorted({*vars(door), *places()})
 
     return imported, names

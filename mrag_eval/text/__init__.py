@@ -19,34 +19,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_door(__name__)
 
-__all__ = [
-    "BETWEEN_CLAUSES",
-    "BETWEEN_WORDS",
-    "FOLDING_VERSION",
-    "HANGUL",
-    "HAN_KANA",
-    "NO_SPACE_SCRIPTS",
-    "OPTIONS",
-    "SEGMENTED",
-    "STEMMED",
-    "Analyzer",
-    "Tokenizer",
-    "analyzer_text",
-    "estimated_tokens",
-    "expected_scripts",
-    "fitting_spans",
-    "fold",
-    "half_spaces_apart",
-    "han_variant",
-    "letter_scripts",
-    "marks",
-    "one_spelling",
-    "phrase_spans",
-    "script",
-    "segmenters",
-    "sentence_spans",
-    "stemmer",
-    "unspaced_letters",
-    "warn_without_segmenters",
-    "words_apart",
-]
+__all__ = ["fold"]
