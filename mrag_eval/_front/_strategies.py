@@ -17,6 +17,7 @@ from mrag_eval._front._strategy_grid import Strategy, strategies_of
 from mrag_eval._front._strategy_merges import merge_gains
 from mrag_eval._front._strategy_verdict import Measured, Strategies, ranked
 from mrag_eval.config import RAG, SHOWN, check_metrics, deep_merge, listed_by, relevance_measures, undotted
+from mrag_eval.datasets import OWN_ROWS
 from mrag_eval.platform import ConfigError, DataError, MragError, content_key, json_from, write_whole
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def strategies(
     from mrag_eval.models import register_model_types
 
     register_model_types()
-    name = metric or (SHOWN if model is None else "char3gram_recall")
+    name = metric or OWN_ROWS.in_order((SHOWN, *(() if model is None else ("char3gram_recall",))))[0]
     _check(name, model, pilot)
     blocks = undotted(settings or {})
     for key, step in _OWN.items():

@@ -237,7 +237,8 @@ def _evaluate(
     if results is None:
         return
     print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
-    print(score_table(results))
+    named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
+    print(score_table(results, {name: metric for name, metric in named.items() if metric is not None}))
     lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()
             if getattr(task, "lost_headline", None) is not None]  # fmt: skip
     if lost:

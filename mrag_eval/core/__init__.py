@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mrag_eval.core._languages import (
         ANY_LANGUAGE,
         CORAL_POOL,
+        CORAL_TIERS,
         NO_SPACES,
         RESOURCE_GROUPS,
         base_language,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         iso_639_3,
         language_name,
         language_scripts,
-        language_tier,
         matching_languages,
         normalize_language,
         same_language,

@@ -284,9 +284,3 @@ NO_SPACES: frozenset[str] = frozenset(
         *("th", "tts", "nod", "lo", "km", "my", "mnw", "shn", "bo", "dz", "ii"),
     }
 )
-
-
-def language_tier(code: str) -> str | None:
-    """Return CORAL's resource tier (``low``, ``mid``, ``high``) of a language; None for any other code."""
-    key = base_language(code) if is_language(code) else code
-    return next((t for t, members in CORAL_TIERS.items() if key in members), None)

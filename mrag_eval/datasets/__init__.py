@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mrag_eval.datasets._bordirlines_files import AnnotatedBy, AskedRow, names_of_document, read_published_labels
     from mrag_eval.datasets._content import passages_hash
     from mrag_eval.datasets._declaration import (
+        OWN_ROWS,
         Citation,
         DataSource,
         Declaration,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         data_of_config,
         declaration_of,
         default_split,
+        known_of,
         load_benchmark,
         published_rows,
         validate_data,

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mrag_eval.core import RagDoc, language_tier
+from mrag_eval.core import CORAL_TIERS, RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of, option_facts
 from mrag_eval.datasets._blend_mcq import generate
 from mrag_eval.datasets._content import parts_by
-from mrag_eval.datasets._declaration import Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset, LanguageGroups
 from mrag_eval.datasets._files import (
     hub_dataset,
     hub_place,
@@ -45,6 +45,7 @@ HUB = HubDataset(
     id="nayeon212/BLEnD", licence="CC-BY-SA-4.0", note="on its hub card; the original repository states none"
 )
 HUB_CONFIG = "multiple-choice-questions"
+TIERS = LanguageGroups(called="CORAL's tiers", members=CORAL_TIERS)
 BENCHMARK = Declaration(
     name="blend",
     title="BLEnD",
@@ -54,6 +55,7 @@ BENCHMARK = Declaration(
     languages=("en",),
     breakdowns=("country",),
     main_metric="acc",
+    groups=TIERS,
     papers=("myung-etal-2024-blend",),
     published=("coral",),
     needs=("download", "index"),
@@ -194,7 +196,7 @@ def _rag_doc(
         group_id=question_id,
         extra={
             "country": country,
-            "tier": language_tier(language),
+            "tier": TIERS.of(language),
             "choice_countries": origin,
             **option_facts(choices),
         },

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from mrag_eval.core import RagDoc, language_tier
+from mrag_eval.core import RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec, one_of
-from mrag_eval.datasets._blend import COUNTRIES, FACTS, HUB, LANGUAGES
+from mrag_eval.datasets._blend import COUNTRIES, FACTS, HUB, LANGUAGES, TIERS
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import hub_dataset, hub_place, read_json, require_columns, require_path, require_text
@@ -30,6 +30,7 @@ BENCHMARK = Declaration(
     languages=LANGUAGES,
     breakdowns=("country",),
     main_metric="sem_b",
+    groups=TIERS,
     papers=("myung-etal-2024-blend",),
     needs=("download", "index"),
     tasks="blend_saq",
@@ -133,7 +134,7 @@ def _doc(country: str, question_id: str, record: Mapping[str, Any], asked_in: st
         culture_lang=language,
         relevant_langs=(language,),
         group_id=question_id,
-        extra={"country": country, "tier": language_tier(language), "votes": votes},
+        extra={"country": country, "tier": TIERS.of(language), "votes": votes},
     )
 
 

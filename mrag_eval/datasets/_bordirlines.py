@@ -42,7 +42,7 @@ from mrag_eval.datasets._bordirlines_files import (
     read_queries,
 )
 from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._declaration import Declaration, HubDataset
+from mrag_eval.datasets._declaration import Declaration, HubDataset, LanguageGroups
 from mrag_eval.datasets._files import hub_folder, hub_place, read_json, require_path
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._published import Published
@@ -59,6 +59,15 @@ BENCHMARK = Declaration(
     languages=tuple(sorted(normalize_language(code) for code in CODES)),
     breakdowns=("resource_group", "country"),
     main_metric="concurrence.controller_share",
+    metrics=tuple(
+        f"concurrence.{name}"
+        for name in (
+            *("KB_CS", "Con_CS", "Non_CS", "delta_CS_ratio", "delta_CS_difference", "Cst_CS_unk", "Cst_CS_all"),
+            *("countries_mean", "countries_std", "read", "refused", "unread"),
+        )
+    ),
+    modes=("no_ir", "qlang", "qlang+en", "en_only", "rel_langs", "swap_docs"),
+    groups=LanguageGroups(called="the classes of Joshi et al. (2020)", members=RESOURCE_GROUPS),
     papers=("li2025multilingual", "li2024borderlines"),
     published=("bordirlines",),
     needs=("download",),

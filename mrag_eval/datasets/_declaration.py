@@ -9,14 +9,15 @@ tasks`` read the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from mrag_eval.core import normalize_language
+from mrag_eval.config import CORRECT, HOLDS_ANSWER, MODES
+from mrag_eval.core import base_language, is_language, normalize_language
 from mrag_eval.platform import read_yaml
 
 # Requirements for the user: a connection for the first run, own files, an index of a corpus, models that judge.
@@ -99,6 +100,18 @@ class Citation(_Record):
     url: str = Field(pattern=r"^https://")
 
 
+class LanguageGroups(_Record):
+    """Groups of languages that scores are broken down by: what they are called, and the members of each, in order."""
+
+    called: str = ""
+    members: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    def of(self, code: str) -> str | None:
+        """Return the group of a language, whatever its script; None for any other code."""
+        key = base_language(code) if is_language(code) else code
+        return next((name for name, members in self.members.items() if key in members), None)
+
+
 class Declaration(_Record):
     """One benchmark.
 
@@ -106,6 +119,9 @@ class Declaration(_Record):
     redistributed. ``languages`` are those of the questions, BCP 47. ``breakdowns`` are keys of a row's ``extra`` that
     scores are broken down by. ``papers`` are BibTeX keys, that on the data first. ``published`` names files of
     published figures (``mrag_eval/report/published``), ``tasks`` the folder of its tasks.
+
+    ``main_metric`` is the headline, ``metrics`` are those that follow it, ``modes`` the IR modes in the paper's order,
+    ``groups`` those of its languages, ``names`` modes and metrics in words. Every view and export reads these alone.
 
     ``own`` holds values of the ``data:`` block for which the rows are the user's: their licence is unknown, and nothing
     is declared about them. With an empty mapping they always are; with None they never are.
@@ -119,6 +135,10 @@ class Declaration(_Record):
     languages: tuple[str, ...]
     breakdowns: tuple[str, ...] = ()
     main_metric: str | None = None
+    metrics: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    groups: LanguageGroups = LanguageGroups()
+    names: Mapping[str, str] = Field(default_factory=dict)
     papers: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
@@ -132,7 +152,7 @@ class Declaration(_Record):
         for code in self.languages:
             if normalize_language(code) != code:
                 raise ValueError(f"{self.name}: language '{code}' is written '{normalize_language(code)}'")
-        for key in ("languages", "breakdowns", "published", "needs"):
+        for key in ("languages", "breakdowns", "published", "needs", "metrics", "modes"):
             if len(set(getattr(self, key))) < len(getattr(self, key)):
                 raise ValueError(f"{self.name}: '{key}' names something twice")
         if self.tasks is not None and not (self.sources and self.languages and self.main_metric):
@@ -160,6 +180,16 @@ class Declaration(_Record):
         first = self.sources[0] if self.sources else None
         return first.id if isinstance(first, HubDataset) else None
 
+    def in_order(self, metrics: Iterable[str]) -> list[str]:
+        """Return metrics, each once: the headline, those that follow it, and the others as they come."""
+        place = {name: number for number, name in enumerate((self.main_metric, *self.metrics))}
+        return sorted(dict.fromkeys(metrics), key=lambda name: place.get(name, len(place)))
+
+    def place_of_mode(self, mode: str | None) -> tuple[int, str]:
+        """Return the sort key of an IR mode: in the paper's order, and the others as the package lists them."""
+        known, name = tuple(dict.fromkeys((*self.modes, *MODES))), mode or "no_ir"
+        return known.index(name) if name in known else len(known), name
+
     def is_own(self, data: Mapping[str, Any]) -> bool:
         """Return whether the rows of this ``data:`` block are the user's own."""
         return self.own is not None and all(data.get(key) == value for key, value in self.own.items())
@@ -167,6 +197,20 @@ class Declaration(_Record):
     def breakdowns_of(self, data: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the keys that scores of this ``data:`` block are broken down by unless it names others."""
         return OWN_BREAKDOWNS if self.is_own(data) else self.breakdowns
+
+
+# What is known of rows of a user's own, and of logs: metrics that say whether an answer is right go first.
+OWN_ROWS = Declaration(
+    name="own",
+    title="Your own rows",
+    asks="questions of yours",
+    sources=(),
+    shareable=False,
+    languages=(),
+    metrics=tuple(dict.fromkeys((*CORRECT, *HOLDS_ANSWER))),
+    names={"given": "the passages of each row"},
+    own={},
+)
 
 
 @cache

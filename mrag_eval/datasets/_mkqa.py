@@ -55,6 +55,7 @@ BENCHMARK = Declaration(
     shareable=True,
     languages=LANGUAGES,
     main_metric="char3gram_recall",
+    modes=("no_ir", "en_only", "qlang", "qlang+en", "all"),
     papers=("longpre2021mkqa", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),

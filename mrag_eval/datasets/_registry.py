@@ -14,7 +14,7 @@ from typing import Any
 from mrag_eval.config import check_keys, load_config
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
 from mrag_eval.datasets._breakdowns import check_breakdowns
-from mrag_eval.datasets._declaration import Declaration
+from mrag_eval.datasets._declaration import OWN_ROWS, Declaration
 from mrag_eval.datasets._identity import other_counts
 from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._origin import Declared, parts_of
@@ -55,6 +55,12 @@ def declaration_of(data: Mapping[str, Any]) -> Declaration | None:
     """Return the declaration of the benchmark of a task's ``data:`` block; None for an unknown one."""
     loader = LOADERS.get(str(data.get("benchmark")))
     return None if loader is None else loader.declaration
+
+
+def known_of(data: Mapping[str, Any]) -> Declaration:
+    """Return the declaration that holds for the rows of a ``data:`` block, :data:`OWN_ROWS` for a user's own."""
+    declared = declaration_of(data)
+    return OWN_ROWS if declared is None or declared.is_own(data) else declared
 
 
 def default_split(data: Mapping[str, Any]) -> str | None:

@@ -31,6 +31,7 @@ BENCHMARK = Declaration(
     shareable=False,
     languages=("en",),
     main_metric="char3gram_recall",
+    modes=("no_ir", "en_only", "qlang", "qlang+en", "all"),
     papers=("clark2020tydi", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),

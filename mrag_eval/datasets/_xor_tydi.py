@@ -44,6 +44,7 @@ BENCHMARK = Declaration(
     shareable=False,
     languages=LANGUAGES,
     main_metric="char3gram_recall",
+    modes=("no_ir", "en_only", "qlang", "qlang+en", "all"),
     papers=("asai2021xor", "chirkova2024mrag"),
     published=("mrag",),
     needs=("download", "index"),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from inspect import signature
+from types import MappingProxyType
 from typing import Any, NoReturn, get_type_hints
 
 from lm_eval.tasks import TaskManager
@@ -125,11 +126,16 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
     return found
 
 
-def score_table(results: Mapping[str, Any]) -> str:
-    """Return the harness's table of scores, and that of the groups if there are any."""
+def score_table(results: Mapping[str, Any], main: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the tasks' ``main`` metrics, the harness's table of scores, and that of the groups if there are any."""
     from lm_eval.utils import make_table
 
-    parts = [make_table(results)]
+    found: dict[str, list[str]] = {}
+    for task, metric in main.items():
+        value = (results["results"].get(task) or {}).get(f"{metric},none")
+        if isinstance(value, float):
+            found.setdefault(metric, []).append(f"{task} {value:.4f}")
+    parts = [*(f"main metric {metric}: {', '.join(values)}" for metric, values in found.items()), make_table(results)]
     if results.get("groups"):
         parts.append(make_table(results, "groups"))
     return "\n".join(parts)

@@ -26,7 +26,7 @@ from mrag_eval.config import (
 )
 from mrag_eval.controls import ControlRule, control_pool, row_controls, task_controls
 from mrag_eval.core import ModelReply, RagDoc, RowScores, failed_in
-from mrag_eval.datasets import Benchmark, data_of_config, declaration_of
+from mrag_eval.datasets import Benchmark, data_of_config, known_of
 from mrag_eval.harness import HarnessTask, RowResult, running, without_traceback
 from mrag_eval.judging import JudgingStage, prompt_texts
 from mrag_eval.models import answering
@@ -418,11 +418,14 @@ class RagTask(HarnessTask):
         return scores.unscored_share
 
     @property
+    def main_metric(self) -> str | None:
+        """Return the headline of the task's benchmark; None for a user's own rows."""
+        return known_of(self.blocks.data).main_metric
+
+    @property
     def lost_headline(self) -> str | None:
         """Return the main metric if the run is over and no row has it; None otherwise."""
-        declared = declaration_of(self.blocks.data)
-        main = None if declared is None or declared.is_own(self.blocks.data) else declared.main_metric
-        return None if self._summary is None else lost_headline(self._summary, self.blocks.metrics, main)
+        return None if self._summary is None else lost_headline(self._summary, self.blocks.metrics, self.main_metric)
 
     def task_score_names(self) -> dict[str, bool | None]:
         return reported_measures(self.blocks.metrics)

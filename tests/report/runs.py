@@ -148,6 +148,7 @@ def write_full_run(
     citations: bool = False,
     distinct: str = "",
     reply: Mapping[str, tuple[str, str, str]] | None = None,
+    benchmark: str = "x",
 ) -> Path:
     """Write a run with everything a report shows: tasks in four languages, passages, votes, error sources.
 
@@ -158,6 +159,7 @@ def write_full_run(
         citations: they were counted, and the language of replies was detected.
         distinct: a text that every sample has its own passage of.
         reply: language -> a reply in three parts, of which no passage supports the second.
+        benchmark: the benchmark of the tasks, by default none that declares anything.
     """
     date = "2026-01-01T00-00-00.000000"
     home = folder / model
@@ -184,7 +186,9 @@ def write_full_run(
         (home / f"samples_{task}_{date}.jsonl").write_text("".join(lines), "utf-8")
     scores = {**_SCORES, **({"loop": _LOOP} if loop else {}), **({"citations": _CITATIONS} if citations else {})}
     agent = {"agent": {"planner": "smith", "critic": "judy"}} if loop else {}
-    config = deep_merge(CONFIG, {"retrieval": {"mode": mode, "k": k}, "scores": scores, **agent})
+    config = deep_merge(
+        CONFIG, {"data": {"benchmark": benchmark}, "retrieval": {"mode": mode, "k": k}, "scores": scores, **agent}
+    )
     configs = {name: with_record(name, config, [str(i) for i in range(rows)]) for name in names}
     results = {"configs": configs, "model_name": model, "date": 1_767_225_600.0}
     (home / f"results_{date}.json").write_text(json.dumps(results), "utf-8")

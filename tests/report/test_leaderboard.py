@@ -48,7 +48,7 @@ def _boards(folder: Path) -> dict[str, Board]:
 
 def test_ranks_are_ranges(tmp_path: Path) -> None:
     for model, rate in (("weak", 0.2), ("good", 0.8), ("alike", 0.75)):
-        _write(tmp_path, model, {"qa": _rows(rate)})
+        _write(tmp_path, model, {"qa": _rows(rate)}, data={"benchmark": "blend"})
     board = _boards(tmp_path)["acc"]
     assert [(e.run, e.best, e.worst) for e in board.entries] == [("good", 1, 2), ("alike", 1, 2), ("weak", 3, 3)]
     good, alike, _ = board.entries

@@ -19,7 +19,7 @@ from lm_eval.tasks._index import Kind, TaskIndex
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from mrag_eval.config import AGENT_DECODING, MODES, Measurement, differences, listed_in, load_config, split_config
-from mrag_eval.core import CORAL_POOL, RagDoc, language_tier
+from mrag_eval.core import CORAL_POOL, CORAL_TIERS, RagDoc
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.prompts import load_template
 from mrag_eval.report import layout_names, load_layout
@@ -322,8 +322,8 @@ def test_click_and_blend_ask_every_question_once_in_each_mode(short: str, mode: 
     assert [LOADERS["click"].block(**blocks.data).category for blocks in click] == [None]
     languages = [split_leaf(name) for name in _leaf_names(f"blend_{short}")]
     asked = [LOADERS["blend"].block(**blocks.data).language for blocks in languages]
-    tiers = ("low", "mid", "high")
-    assert asked == sorted(CORAL_POOL, key=lambda code: (tiers.index(str(language_tier(code))), code))
+    place = {code: number for number, codes in enumerate(CORAL_TIERS.values()) for code in codes}
+    assert asked == sorted(CORAL_POOL, key=lambda code: (place[code], code))
     assert {blocks.retrieval.mode for blocks in (*click, *languages)} == {mode}
 
 

@@ -8,13 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mrag_eval.config import (
-    CORRECT,
-    EVERYTHING,
-    HOLDS_ANSWER,
-    RIGHT_LANGUAGE,
-    SHOWN,
-)
+from mrag_eval.config import EVERYTHING, RIGHT_LANGUAGE, SHOWN
 from mrag_eval.core import plain_name, same_language
 from mrag_eval.platform import DataError, Wait, number_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
@@ -276,12 +270,11 @@ def headline(runs: Sequence[SampleSet], scored: Sequence[str]) -> list[str]:
     The benchmark's main metric or, of a log, the first that says whether an answer is right; the right language, and
     whether a relevant passage was shown, where they are known. Without any of the first, all that are left.
     """
-    from mrag_eval.datasets import declaration_of
+    from mrag_eval.datasets import OWN_ROWS, known_of
 
     record = runs[0].measurement
-    declared = None if record is None else declaration_of(record.setting.get("data") or {})
-    main = None if declared is None else declared.main_metric
-    first = next((name for name in (main, *CORRECT, *HOLDS_ANSWER) if name in scored), None)
+    main = known_of({} if record is None else record.setting.get("data") or {}).main_metric
+    first = main if main in scored else next((name for name in OWN_ROWS.metrics if name in scored), None)
     beside = [next((name for name in RIGHT_LANGUAGE if name in scored), None)]
     beside += [next((name for name in scored if plain_name(name) == SHOWN), None)]
     return list(dict.fromkeys(name for name in (first, *beside) if name is not None)) if first else list(scored)

@@ -291,9 +291,9 @@ def _run(file: ResultFile, scores: Sequence[Score], metrics: Sequence[str]) -> R
     tasks: dict[str, list[Score]] = {}
     for score in scores:
         tasks.setdefault(score.name, []).append(score)
-    main = {name: metrics[0] if metrics else file.leaves[name].declared_metric for name in tasks}
+    main = {name: metrics[0] if metrics else file.leaves[name].known.main_metric for name in tasks}
     for name, own in tasks.items():
-        tasks[name] = _ordered(own, metrics or [*filter(None, [main[name]]), *file.leaves[name].config.metrics])
+        tasks[name] = _ordered(own, metrics)
     groups: list[list[Score]] = []
     for name in file.groups:
         leaves = file.tasks_of(name)

@@ -62,8 +62,9 @@ def labelled(name: str, part: str | None) -> str:
 
 
 def mode_of(result: LeafResult) -> str:
-    """Return the IR mode of a task."""
-    return result.config.mode or "no_ir"
+    """Return the IR mode of a task, in the words of its benchmark if it has some."""
+    mode = result.config.mode or "no_ir"
+    return result.known.names.get(mode, mode)
 
 
 def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
@@ -82,7 +83,11 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     for model, task, mode in found:
         modes[model, task].add(mode)
     out = []
-    for (model, task, mode), versions in sorted(found.items(), key=lambda item: item[0]):
+    ordered = sorted(
+        found, key=lambda one: (*one[:2], (first := found[one][0][0]).known.place_of_mode(first.config.mode))
+    )
+    for model, task, mode in ordered:
+        versions = found[model, task, mode]
         parts = [file.part(task) for _, file in versions]
         told = variants([result.measurement for result, _ in versions], parts)
         for (result, file), part, variant in zip(versions, parts, told, strict=True):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mrag_eval.config import JUDGES, Measurement
-from mrag_eval.datasets import declaration_of, sha256_file
+from mrag_eval.datasets import OWN_ROWS, Declaration, known_of, sha256_file
 from mrag_eval.metrics import Estimate
 from mrag_eval.models import CUT
 from mrag_eval.platform import (
@@ -36,7 +36,7 @@ from mrag_eval.platform import (
 )
 from mrag_eval.report.files._measured import measurement_of
 from mrag_eval.report.files._task_config import TaskConfig
-from mrag_eval.scoring import MOST_FAILED, MetricScore, TaskScores, bounds_with, lost_headline
+from mrag_eval.scoring import BY_RULE, MOST_FAILED, UNDEFINED, MetricScore, TaskScores, bounds_with, lost_headline
 
 log = logging.getLogger(f"lm_eval.{__name__}")
 # Model arguments from which the harness takes a model's name, the first that is given.
@@ -70,13 +70,15 @@ class LeafResult:
 
     @cached_property
     def metrics(self) -> Mapping[str, MetricScore]:
-        """Return the metrics of the model; scores of the task as a whole get dotted names: ``concurrence.KB_CS``."""
+        """Return the metrics of the model in the benchmark's order; scores of the task as a whole get dotted names:
+        ``concurrence.KB_CS``.
+        """
         out = dict(self.scores.metrics)
         found = self.scores.concurrence
         if found is not None:
             for parts, failed in ((found.intervals, found.lost), (found.rates, found.unanswered)):
                 out |= {(name := f"concurrence.{key}"): _plain(name, parts[key], failed) for key in parts}
-        return out
+        return {name: out[name] for name in self.in_order(out)}
 
     @property
     def unscored(self) -> Mapping[str, Mapping[str, int]]:
@@ -88,16 +90,24 @@ class LeafResult:
         score = self.metrics.get(metric)
         return self.config.upper_bound_of(metric) or (None if score is None else score.no_headline)
 
-    @property
-    def declared_metric(self) -> str | None:
-        """Return the main metric of the task's benchmark; None for a user's own rows."""
-        declared = declaration_of(self.config.data)
-        return None if declared is None or declared.is_own(self.config.data) else declared.main_metric
+    @cached_property
+    def known(self) -> Declaration:
+        """Return what is declared of the task's rows: headline, order, groups of languages, names."""
+        return known_of(self.config.data)
+
+    def in_order(self, metrics: Iterable[str]) -> list[str]:
+        """Return metrics in the benchmark's order, those that it does not name in the task's."""
+        found = [*metrics]
+        return self.known.in_order((*(name for name in self.config.metrics if name in found), *found))
+
+    def omits(self, reason: str) -> bool:
+        """Return whether rows without a score for this reason are none that is missing: a rule, or the benchmark's."""
+        return reason in BY_RULE or (self.known is not OWN_ROWS and reason in UNDEFINED)
 
     @property
     def lost_headline(self) -> str | None:
         """Return the main metric of the task if no row has it; None otherwise."""
-        return lost_headline(self.scores, self.config.metrics, self.declared_metric)
+        return lost_headline(self.scores, self.config.metrics, self.known.main_metric)
 
     @cached_property
     def outcomes(self) -> tuple[OutcomeCount, ...]:
@@ -377,6 +387,12 @@ class LaterVerdicts:
         """Write the verdicts beside a result file, with known secrets hidden; they replace earlier ones."""
         text = json.dumps(hidden(with_version(self)), ensure_ascii=False, indent=2)
         write_whole(self.path(results, task), f"{text}\n")
+
+
+def metrics_in_order(leaves: Iterable[LeafResult]) -> list[str]:
+    """Return the metrics of some tasks, each once: the headlines of their benchmarks first."""
+    lists = [leaf.in_order((*leaf.metrics, *leaf.unscored)) for leaf in leaves]
+    return list(dict.fromkeys((*(name for own in lists for name in own[:1]), *(name for own in lists for name in own))))
 
 
 def _beside(results: Path, kind: str, task: str, ending: str) -> Path:

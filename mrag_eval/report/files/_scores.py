@@ -131,7 +131,7 @@ def scores_of(file: ResultFile, leaf: LeafResult, label: str | None = None) -> I
     """
     run = task_columns(file, leaf.task, label) | _settings(leaf) | {"part": file.part(leaf.task)}
     run |= {"outcomes": outcomes_text([leaf]) or None}
-    for metric in dict.fromkeys((*leaf.metrics, *leaf.unscored)):
+    for metric in leaf.in_order((*leaf.metrics, *leaf.unscored)):
         task = run | {"judges": _judges(leaf, metric)}
         score, reasons = leaf.metrics.get(metric), leaf.unscored.get(metric) or {}
         if score is None:

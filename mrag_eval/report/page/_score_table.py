@@ -10,7 +10,7 @@ from mrag_eval.core import decimal, points
 from mrag_eval.models import UNKNOWN_MODEL, answered_by_others
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._leaves import Leaf, result_leaves
-from mrag_eval.report.files._results import ResultFile
+from mrag_eval.report.files._results import ResultFile, metrics_in_order
 from mrag_eval.report.files._scores import Score, leaf_scores
 from mrag_eval.report.tables._controls import TaskControls, control_tables
 from mrag_eval.report.tables._losses import loss_table
@@ -33,7 +33,7 @@ def score_table(results: Sequence[Path]) -> Table:
 
 def _score_table(leaves: Sequence[tuple[Leaf, ResultFile]]) -> Table:
     found = {(score.task, score.metric): score for score in leaf_scores(leaves) if not score.dimension}
-    metrics = list(dict.fromkeys(metric for _, metric in found))
+    metrics = metrics_in_order(leaf.result for leaf, _ in leaves)
     rows = []
     for leaf, _ in leaves:
         cells = tuple(_cell(found.get((leaf.label, metric)), leaf.task, metric) for metric in metrics)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrag_eval.config import CORRECT
 from mrag_eval.core import is_language, language_name
 
 Points = Sequence[Mapping[str, Any]]
@@ -57,8 +56,6 @@ def choices(points: Points, names: Mapping[str, str]) -> dict[str, Any]:
     params = []
     for name, label in names.items():
         options = list(dict.fromkeys(point[name] for point in points))
-        if name == "metric":
-            options.sort(key=correct_first)
         bind = {"input": "select", "options": options, "name": f"{label} "}
         # a single option needs no list
         params.append({"name": name, "value": options[0], **({"bind": bind} if len(options) > 1 else {})})
@@ -66,14 +63,10 @@ def choices(points: Points, names: Mapping[str, str]) -> dict[str, Any]:
     return {"params": params, "transform": [{"filter": test}]}
 
 
-def correct_first(metric: str) -> int:
-    """Return the sort key of metrics, those of correctness first."""
-    return CORRECT.index(metric) if metric in CORRECT else len(CORRECT)
-
-
 def field(name: str, kind: str = "nominal", title: str | None = None, **rest: Any) -> Spec:
-    """Return an encoding of a field, with its name as the heading."""
-    return {"field": name, "type": kind, "title": title if title is not None else HEADS.get(name, name), **rest}
+    """Return an encoding of a field, with its name as the heading; modes stay in the order of the points."""
+    kept = {"sort": None} if name == "mode" else {}
+    return {"field": name, "type": kind, "title": title if title is not None else HEADS.get(name, name), **kept, **rest}
 
 
 def language(points: Points, name: str, title: str, kind: str = "axis", **rest: Any) -> Spec:

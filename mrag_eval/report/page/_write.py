@@ -101,7 +101,8 @@ def _page(data: PageData, title: str, vega: str) -> str:
     unscored: Counter[str] = Counter()
     unjudged: Counter[str] = Counter()
     for point in unscored_points(data):
-        (unjudged if point["metric"] == "correct_language" else unscored)[point["reason"]] += point["rows"]
+        if not point["by_design"]:
+            (unjudged if point["metric"] == "correct_language" else unscored)[point["reason"]] += point["rows"]
     return environment.get_template("page.html.jinja").render(
         title=title,
         version=version("mrag-eval"),

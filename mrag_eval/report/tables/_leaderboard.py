@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mrag_eval.core import language_tier
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import number_of
 from mrag_eval.report.files._leaves import PageRow
+from mrag_eval.report.files._results import metrics_in_order
 from mrag_eval.report.files._systems import System, settings_apart
 from mrag_eval.scoring import RESAMPLES, more_is_better, scale_of
 
-TIERS = ("low", "mid", "high")
 # Maximum number of settings in a remark.
 _NAMED = 3
 # A question: its language, and its row.
@@ -78,7 +77,7 @@ def boards(systems: Sequence[System]) -> list[Board]:
     out = []
     for benchmark in dict.fromkeys(system.benchmark for system in systems):
         here = [system for system in systems if system.benchmark == benchmark]
-        metrics = dict.fromkeys(name for system in here for leaf in system.leaves for name in leaf.result.metrics)
+        metrics = metrics_in_order(leaf.result for system in here for leaf in system.leaves)
         for metric in metrics:
             having = [s for s in here if any(metric in leaf.result.metrics for leaf in s.leaves)]
             if len(having) > 1:
@@ -109,8 +108,8 @@ def _board(benchmark: str, metric: str, systems: Sequence[System]) -> Board:
     higher = more_is_better(metric)
     entries.sort(key=lambda entry: _order(entry, higher))
     columns = {name for entry in entries for name in entry.parts}
-    tiers = tuple(name for name in TIERS if name in columns)
-    codes = tuple(sorted(columns - {*TIERS}))
+    tiers = tuple(name for name in systems[0].known.groups.members if name in columns)
+    codes = tuple(sorted(columns - {*tiers}))
     languages = codes if len(codes) > 1 else ()
     return Board(
         benchmark, metric, len(keys), tiers, languages, tuple(entries), left_out, higher=higher, groups=len(groups)
@@ -255,8 +254,8 @@ def languages_score(system: System, metric: str, keys: Sequence[_Key]) -> Estima
 def _parts(system: System, metric: str, keys: Sequence[_Key]) -> dict[str, Estimate]:
     languages = sorted({language for language, _ in keys})
     out = {code: languages_score(system, metric, [key for key in keys if key[0] == code]) for code in languages}
-    for name in TIERS:
-        inside = [key for key in keys if language_tier(key[0]) == name]
+    for name in system.known.groups.members:
+        inside = [key for key in keys if system.known.groups.of(key[0]) == name]
         if inside and len(languages) > 1:
             out[name] = languages_score(system, metric, inside)
     return out

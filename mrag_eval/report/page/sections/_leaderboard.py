@@ -11,13 +11,13 @@ from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
-from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
+from mrag_eval.report.page._spec import Points, Spec, choices, field, height, intervals, spec
 from mrag_eval.report.tables._leaderboard import Board, Entry
 from mrag_eval.scoring import scale_of
 
 
 def _boards(data: PageData) -> dict[str, Any] | None:
-    shown = [_board(board) for board in sorted(data.boards, key=lambda board: correct_first(board.metric))]
+    shown = [_board(board) for board in data.boards]
     return {"boards": shown} if shown else None
 
 
@@ -82,8 +82,9 @@ def _board_points(data: PageData) -> list[Point]:
             for over, score in {"all": entry.score, **entry.parts}.items():
                 if score.value is not None:
                     out.append({**base, "over": over, **percent(score, board.metric)})
-    order = {"all": 0, "low": 1, "mid": 2, "high": 3}
-    return sorted(out, key=lambda point: (order.get(point["over"], 4), point["over"]))
+    groups = dict.fromkeys(name for board in data.boards for name in board.tiers)
+    order = {name: number for number, name in enumerate(("all", *groups))}
+    return sorted(out, key=lambda point: (order.get(point["over"], len(order)), point["over"]))
 
 
 def _plotted(points: Points) -> Spec:

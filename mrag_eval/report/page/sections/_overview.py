@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrag_eval.core import language_tier
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._leaves import Leaf
+from mrag_eval.report.files._results import metrics_in_order
 from mrag_eval.report.files._systems import System
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Beside, Chart, Markup, Section, each_task
 from mrag_eval.report.page._shapes import heat_map
 from mrag_eval.report.page._spec import Points, Spec, choices, field, height, language, spec, tooltip
-from mrag_eval.report.tables._leaderboard import TIERS, languages_score
+from mrag_eval.report.tables._leaderboard import languages_score
 from mrag_eval.report.tables._losses import STAGES, losses
 from mrag_eval.scoring import scale_of
 
@@ -58,12 +58,14 @@ def _tiers_of(systems: Sequence[System]) -> Iterator[tuple[dict[str, str], list[
             for metric in _metrics(system):
                 together[system.benchmark, metric].append(system)
     for (benchmark, metric), having in together.items():
+        groups = having[0].known.groups
         sets = [{key[0] for key, row in (s.rows or {}).items() if metric in row.values} for s in having]
         found, common = set().union(*sets), set.intersection(*sets)
-        for name in TIERS:
-            tier = {code for code in found if language_tier(code) == name}
+        for name in groups.members:
+            tier = {code for code in found if groups.of(code) == name}
             inside = tier & common if len(found) > 1 else set()
-            yield {"benchmark": benchmark, "metric": metric, "tier": name}, having, inside, tier - common
+            named = {"benchmark": benchmark, "metric": metric, "tier": name, "groups": groups.called}
+            yield named, having, inside, tier - common
 
 
 def _tier_points(data: PageData) -> list[Point]:
@@ -87,8 +89,8 @@ def _tiers(points: Points) -> Spec:
         points,
         "Mean score by tier of languages and IR mode",
         field("mode", "nominal", "IR mode", axis={"labelAngle": -20, "labelLimit": 140}),
-        field("tier", "nominal", "tier", sort=["low", "mid", "high"]),
-        ("tier", "mode", "value", "low", "high", "n", "languages"),
+        field("tier", "nominal", "tier", sort=None),
+        ("tier", "mode", "value", "low", "high", "n", "languages", "groups"),
         _OF_A_MODEL,
     )
 
@@ -106,8 +108,8 @@ def _left_out(data: PageData) -> dict[str, Any] | None:
 def _metrics(system: System) -> list[str]:
     """Return the metrics of the system's rows, or of its results if there are no samples."""
     if system.rows is None:
-        return list(dict.fromkeys(name for leaf in system.leaves for name in leaf.result.metrics))
-    return list(dict.fromkeys(name for row in system.rows.values() for name in row.values))
+        return metrics_in_order(leaf.result for leaf in system.leaves)
+    return system.leaves[0].result.in_order(name for row in system.rows.values() for name in row.values)
 
 
 def _in_percent(metric: str) -> bool:
@@ -190,7 +192,7 @@ SECTION = Section(
         Chart(
             "tiers",
             "By tier and IR mode",
-            "Unweighted means over the languages of CORAL's tiers that every mode was run in.",
+            "Unweighted means over the languages of each group of the benchmark that every mode was run in.",
             _tiers,
             _tier_points,
             opens={"model": "run", "benchmark": "benchmark", "mode": "mode"},

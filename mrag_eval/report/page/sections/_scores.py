@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from mrag_eval.report.files._results import metrics_in_order
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
-from mrag_eval.report.page._spec import Points, Spec, choices, correct_first, field, height, intervals, spec
+from mrag_eval.report.page._spec import Points, Spec, choices, field, height, intervals, spec
 from mrag_eval.scoring import direction_lines, scale_of
 
 
 def _table(data: PageData) -> dict[str, Any]:
-    """Return the cells by task and metric, metrics of correctness first; a cell without a score has a reason."""
+    """Return the cells by task and metric, headlines first; a cell without a score has a reason."""
     rows = [score for score in data.figures if not score.dimension]
-    metrics = sorted(dict.fromkeys(row.metric for row in rows), key=correct_first)
+    metrics = metrics_in_order(leaf.result for leaf in data.leaves)
     return {
         "leaves": data.leaves,
         "metrics": metrics,

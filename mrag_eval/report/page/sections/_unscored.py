@@ -14,7 +14,8 @@ from mrag_eval.scoring import scale_of
 def _of_task(leaf: Leaf) -> list[Point]:
     """Return the numbers of unscored rows by metric and reason, and what they leave open of the score."""
     return [
-        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n} | _bounds(leaf, metric)
+        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n, "by_design": leaf.result.omits(reason)}
+        | _bounds(leaf, metric)
         for metric, reasons in leaf.result.unscored.items()
         for reason, n in reasons.items()
     ]
