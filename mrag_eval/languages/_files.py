@@ -149,18 +149,20 @@ def name_in_prompts(code: str) -> str:
 def changed_languages(codes: Collection[str]) -> dict[str, str]:
     """Return a hash of the content of each of these languages that a file of the user's changes, by code."""
     found = {known.code for code in codes if (known := language(code)) is not None}
-    hashes = {code: _hash(_read(code, _files_of(code))) for code in sorted(found)}
+    hashes = {code: _hash(code, _files_of(code)) for code in sorted(found)}
     return {code: own for code, own in hashes.items() if own != _shipped_hash(code)}
 
 
 def _shipped_hash(code: str) -> str | None:
     """Return the hash of what the package's own files say of a language; None if it has none."""
     files = tuple(path for path in _files_of(code) if path.parent == PACKAGE)
-    return _hash(_read(code, files)) if files else None
+    return _hash(code, files) if files else None
 
 
-def _hash(known: Language) -> str:
-    return content_key({key: value for key, value in asdict(known).items() if key not in _OF_THE_FILE})
+@lru_cache(maxsize=512)
+def _hash(code: str, files: tuple[Path, ...]) -> str:
+    known = asdict(_read(code, files))
+    return content_key({key: value for key, value in known.items() if key not in _OF_THE_FILE})
 
 
 @lru_cache(maxsize=512)

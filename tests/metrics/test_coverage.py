@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-SIMULATIONS = 2000
+SIMULATIONS = 1000
 
 
 def load() -> ModuleType:

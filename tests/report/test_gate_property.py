@@ -102,9 +102,9 @@ def test_a_candidate_that_is_wrong_everywhere_never_passes(seed: int, tmp_path: 
 
 @pytest.mark.slow
 def test_no_candidate_that_is_wrong_everywhere_passes(tmp_path: Path) -> None:
-    found = [check(seed, tmp_path / str(seed)) for seed in range(100, 400)]
+    found = [check(seed, tmp_path / str(seed)) for seed in range(100, 250)]
     # the worlds are no excuse: most have something to find
-    assert sum(n > 0 for n in found) > 150
+    assert sum(n > 0 for n in found) > 75
     print(f"{len(found)} random gates, {sum(found)} drops found, {sum(n > 0 for n in found)} gates failed, none passed")
 
 
